@@ -58,6 +58,8 @@ export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, S
   dialLeader(sid: Sid): void;
   /** The dial that is under way, if one is, is given up, and nothing more is heard of it. */
   dialNobody(): void;
+  /** Closes the connection for votes with that server, if there is one, and makes a new one, which completes as `reachable` or `unreachable`. */
+  reconnect(sid: Sid): void;
   /** Reads at once what the oracle says, which completes as `oracleSaid`. It is read now and then besides. Without an oracle there is no need. */
   askOracle?(): void;
 }
@@ -100,6 +102,9 @@ type Role =
 const snapshotItemExtraBytes = 1024 * 1024;
 
 const leaderConnectDelayMsDefault = 100;
+
+/** For how many times initLimit a leader that does not answer is not voted for, if no new connection with it comes about. */
+const unansweringInitLimits = 3;
 
 export class Peer {
   readonly #options: PeerOptions;
@@ -462,6 +467,17 @@ export class Peer {
 
   // ---- time
 
+  /**
+   * Input: nothing was done for longer than a tick, so that input may wait. Whoever has been given up by the others meanwhile serves nobody any more,
+   * before any of it is taken.
+   */
+  stoodStill(now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.stoodStill(now);
+    else if (role.kind === 'learning') role.learner.wake(now);
+    this.#goOn(now);
+  }
+
   wake(now: Now, allHeard = true): void {
     const role = this.#role;
     if (role.kind === 'leading') {
@@ -577,8 +593,14 @@ export class Peer {
       }
     } else if (role.kind === 'dialling' && role.dialling.over) {
       // The next leader may be dialled only after a while. A stream to this one, come by then, would be taken for a stream to that.
+      const { leader, unanswered } = role.dialling;
       this.#out.dialNobody();
-      this.#failedWith(role.dialling.leader, now);
+      this.#failedWith(leader, now, !unanswered);
+      if (unanswered) {
+        const { initLimitTicks, tickTimeMs } = this.#options.zab;
+        this.#election.unanswering(leader, now.elapsedMs + unansweringInitLimits * initLimitTicks * tickTimeMs);
+        this.#out.reconnect(leader);
+      }
       this.#look(now);
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
@@ -594,8 +616,8 @@ export class Peer {
     if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
   }
 
-  #failedWith(leader: Sid, now: Now): void {
-    const shunnedMs = this.#attempts.failedWith(leader, now);
+  #failedWith(leader: Sid, now: Now, wasRefused = false): void {
+    const shunnedMs = this.#attempts.failedWith(leader, now, wasRefused);
     if (shunnedMs > 0) this.#election.shun(leader, now.elapsedMs + shunnedMs);
   }
 

@@ -245,6 +245,7 @@ export class Member {
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
       dialNobody: () => this.#learners!.dialNobody(),
+      reconnect: (sid) => this.#election!.reconnect(sid),
       askOracle: () => {
         this.#oracleSaid = undefined;
         const { oracle } = this.#parts;

@@ -88,6 +88,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   /** For how long it has been closing, in time in which it was awake. */
   #closingMs: Millis = 0;
   #timer: TimerHandle | undefined;
+  /** When the last turn began. */
+  #lastTurnMs: Millis = Infinity;
   /** When the timer goes off; Infinity without one. */
   #timerDueMs: Millis = Infinity;
   #wakeIsSoon = false;
@@ -346,7 +348,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #turn(input: (now: Now) => void): void {
     if (this.#state === 'starting' || this.#state === 'ended') return;
     const now = this.#world.clock.now();
+    const stoodStillMs = now.elapsedMs - this.#lastTurnMs;
+    this.#lastTurnMs = now.elapsedMs;
     try {
+      if (stoodStillMs > this.#coreOptions.tickTimeMs) this.#others?.peer.stoodStill(now);
       input(now);
       this.#storage.flush();
       this.#port.endTurn(now);

@@ -41,10 +41,12 @@ export class Attempts {
    * Nothing has come of the attempt. Returns for how long its leader is to be shunned. Once is nothing, if it was short: the leader may just
    * have failed. After that it is shunned longer each time, so that others have their chance. Nothing may come of those either, and each takes up
    * to initLimit to show it: the first must not be elected again before the last has, or they take turns for ever.
+   *
+   * `wasRefused`: its host has answered, and nobody listened. It can be reached, and does not lead yet, or no more; that counts as short.
    */
-  failedWith(leader: Sid, now: Now): Millis {
+  failedWith(leader: Sid, now: Now, wasRefused = false): Millis {
     const tookMs = now.elapsedMs - this.#sinceMs;
-    const isLong = tookMs >= this.#tickTimeMs;
+    const isLong = tookMs >= this.#tickTimeMs && !wasRefused;
     const times = Math.min(timesMax, this.#timesWith(leader) + (isLong ? 2 : 1));
     this.#inVain.set(leader, times);
     if (times <= 1) return 0;

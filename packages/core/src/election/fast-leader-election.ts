@@ -80,6 +80,14 @@ interface Said {
   readonly atMs: Millis;
 }
 
+/**
+ * How many times `finalizeWaitMs` a proposal may be without hope. ZooKeeper takes `finalizeWaitMs` for the time in which a vote arrives; here a vote has to
+ * arrive and to be answered.
+ */
+const hopelessWaits = 3;
+/** For how many times `finalizeWaitMs` the leader of a proposal without hope is not voted for. */
+const hopelessShunnedWaits = 5;
+
 /** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
 const noData: Zxid = -1;
 
@@ -117,6 +125,12 @@ export class FastLeaderElection {
   readonly #elsewhere = new Set<Sid>();
   /** Servers that are not voted for, and until when. */
   readonly #shunned = new Map<Sid, Millis>();
+  /** Servers that have not answered a dial, and have not been connected anew since: they are not voted for either, until then. */
+  readonly #unanswering = new Map<Sid, Millis>();
+  /** When a proposal without hope is given up; undefined while there is hope. See `#isHopeless`. */
+  #giveUpAtMs: Millis | undefined;
+  /** How long there is to be no hope; doubled with each proposal of the round that is given up. */
+  #hopelessMs: Millis;
   readonly #said = new Map<Sid, Said>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, out: ElectionOut) {
@@ -128,6 +142,7 @@ export class FastLeaderElection {
     this.#minIntervalMs = options.minNotificationIntervalMs ?? 200;
     this.#maxIntervalMs = options.maxNotificationIntervalMs ?? 60_000;
     this.#intervalMs = this.#minIntervalMs;
+    this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
     this.#config = config;
     this.#out = out;
   }
@@ -146,7 +161,7 @@ export class FastLeaderElection {
   deadline(): Millis | undefined {
     // No repetition while the wait runs: a quorum has heard us, and the others hear how it ended when they ask.
     if (this.#settleAtMs !== undefined || this.#repeatAtMs === undefined) return this.#settleAtMs;
-    return Math.min(this.#repeatAtMs, ...this.#shunned.values());
+    return Math.min(this.#repeatAtMs, this.#giveUpAtMs ?? Infinity, ...this.#shunned.values(), ...this.#unanswering.values());
   }
 
   /**
@@ -164,6 +179,7 @@ export class FastLeaderElection {
     this.#elsewhere.clear();
     this.#forgetShunned(now);
     this.#intervalMs = this.#minIntervalMs;
+    this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
     this.#propose(this.#ownVote(), now);
     this.#judge(now);
   }
@@ -177,9 +193,19 @@ export class FastLeaderElection {
     this.#shunned.set(sid, untilMs);
   }
 
+  /**
+   * Input: a leader was elected that did not answer when it was dialled, though its votes may still be heard, over a link that is cut in one direction.
+   * It is not voted for until there is a new connection with it (`reachable`), which takes both directions, and not after `untilMs`: a quorum that has
+   * nobody else has to find out together. The owner makes sure that no connection is left from before. Whom others have settled on is followed all the same.
+   */
+  unanswering(sid: Sid, untilMs: Millis): void {
+    this.#unanswering.set(sid, untilMs);
+  }
+
   /** Input: this server leads, or is in step with its leader. */
   forgive(): void {
     this.#shunned.clear();
+    this.#unanswering.clear();
   }
 
   /** Voters that will not come to the leader this server has settled on: they go on without it, or nobody listens where they were. */
@@ -215,6 +241,7 @@ export class FastLeaderElection {
       return;
     }
     if (this.#repeatAtMs === undefined) return;
+    if (this.#giveUpAtMs !== undefined && now.elapsedMs >= this.#giveUpAtMs) this.#giveUpProposal(now);
     if (this.#forgetShunned(now)) this.#reconsider(now);
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
@@ -236,6 +263,7 @@ export class FastLeaderElection {
   /** Input: there is a connection with that server again, from whichever side. */
   reachable(sid: Sid): void {
     this.#unreachable.delete(sid);
+    this.#unanswering.delete(sid);
     // Whoever listens there now may be another process, which has heard nothing yet.
     this.#said.delete(sid);
   }
@@ -248,6 +276,7 @@ export class FastLeaderElection {
     this.#state = outcome.state;
     this.#decided = outcome;
     this.#settleAtMs = undefined;
+    this.#giveUpAtMs = undefined;
     this.#repeatAtMs = undefined;
     this.#received.clear();
     this.#settled.clear();
@@ -279,7 +308,9 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#intervalMs);
-    for (const time of [this.#settleAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    to.number(this.#hopelessMs);
+    for (const time of [this.#settleAtMs, this.#giveUpAtMs, this.#repeatAtMs])
+      to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
     to.number(this.#config.version);
     this.#config.verifier.fingerprint(to);
@@ -298,11 +329,14 @@ export class FastLeaderElection {
       to.number(sids.size);
       for (const sid of ascending(sids)) to.number(sid);
     }
-    for (const sid of ascending(this.#shunned.keys())) {
-      const leftMs = this.#shunned.get(sid)! - now.elapsedMs;
-      if (leftMs <= 0) continue;
-      to.number(sid);
-      to.number(leftMs);
+    for (const servers of [this.#shunned, this.#unanswering]) {
+      to.number(servers.size);
+      for (const sid of ascending(servers.keys())) {
+        const leftMs = servers.get(sid)! - now.elapsedMs;
+        if (leftMs <= 0) continue;
+        to.number(sid);
+        to.number(leftMs);
+      }
     }
     for (const sid of ascending(this.#said.keys())) {
       const said = this.#saidLately(sid, now);
@@ -347,6 +381,7 @@ export class FastLeaderElection {
       // What was said in an older round is void: whoever said it may since have failed and come back with less.
       this.#round = vote.electionEpoch;
       this.#received.clear();
+      this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
       const own = this.#ownVote();
       this.#propose(this.#isShunned(vote.leader, now) || !beats(vote, own, verifier) ? own : vote, now);
     } else if (!this.#isShunned(vote.leader, now) && beats(vote, this.#proposal, verifier)) {
@@ -434,20 +469,22 @@ export class FastLeaderElection {
   }
 
   #isShunned(sid: Sid, now: Now): boolean {
-    return (this.#shunned.get(sid) ?? -Infinity) > now.elapsedMs;
+    return (this.#unanswering.get(sid) ?? -Infinity) > now.elapsedMs || (this.#shunned.get(sid) ?? -Infinity) > now.elapsedMs;
   }
 
   /** Returns whether anybody may be voted for again. */
   #forgetShunned(now: Now): boolean {
     let changed = false;
-    for (const [sid, untilMs] of this.#shunned) if (untilMs <= now.elapsedMs) changed = this.#shunned.delete(sid);
+    for (const servers of [this.#shunned, this.#unanswering]) {
+      for (const [sid, untilMs] of servers) if (untilMs <= now.elapsedMs) changed = servers.delete(sid);
+    }
     return changed;
   }
 
   /** A vote that was not taken over may be the best by now; the own one may be announced. */
-  #reconsider(now: Now): void {
+  #reconsider(now: Now, own: Vote = this.#proposal): void {
     const { verifier } = this.#config;
-    let best: Vote = this.#proposal;
+    let best = own;
     for (const vote of this.#received.values()) {
       if (vote.electionEpoch === this.#round && !this.#isShunned(vote.leader, now) && beats(vote, best, verifier)) best = vote;
     }
@@ -476,11 +513,37 @@ export class FastLeaderElection {
   #judge(now: Now): void {
     if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
       this.#settleAtMs = undefined;
-    } else if (this.#earlySettling && this.#allReachableAgree()) {
+      this.#giveUpAtMs = this.#isHopeless() ? (this.#giveUpAtMs ?? now.elapsedMs + this.#hopelessMs) : undefined;
+      return;
+    }
+    this.#giveUpAtMs = undefined;
+    if (this.#earlySettling && this.#allReachableAgree()) {
       this.#decide(this.#proposal);
     } else {
       this.#settleAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
     }
+  }
+
+  /**
+   * A quorum has been heard in this round, and too many of it vote for less than this server does. They have been told its vote, and do not take it over:
+   * they cannot reach its leader. Those who vote for more are not counted against it, since they have to come down for the same reason.
+   */
+  #isHopeless(): boolean {
+    const { verifier } = this.#config;
+    const sharesIt = (sid: Sid): boolean => {
+      const vote = this.#received.get(sid);
+      return vote !== undefined && !beats(this.#proposal, vote, verifier);
+    };
+    return verifier.containsQuorum(this.#received) && !verifier.containsQuorum({ has: sharesIt });
+  }
+
+  /** Of the two halves of a quorum, this one waits for a leader that the other cannot reach. So the next best is voted for. */
+  #giveUpProposal(now: Now): void {
+    this.#giveUpAtMs = undefined;
+    this.#hopelessMs *= 2;
+    const { leader } = this.#proposal;
+    this.shun(leader, Math.max(this.#shunned.get(leader) ?? 0, now.elapsedMs + this.#finalizeWaitMs * hopelessShunnedWaits));
+    this.#reconsider(now, this.#ownVote());
   }
 
   #hasQuorum(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: AnnouncedVote): boolean {

@@ -29,6 +29,7 @@ export class Dialling {
   /** Undefined while a try is under way. */
   #retryMs: Millis | undefined;
   #isOver = false;
+  #isUnanswered = false;
 
   /** `dial` completes as `failed`, or with a stream, and then this is of no more use. */
   constructor(leader: Sid, options: DiallingOptions, dial: (leader: Sid) => void, now: Now) {
@@ -47,18 +48,24 @@ export class Dialling {
     return this.#isOver;
   }
 
+  /** It is over because nobody has answered for so long: neither the leader nor a host on which nobody listens. */
+  get unanswered(): boolean {
+    return this.#isUnanswered;
+  }
+
   failed(now: Now): void {
     const { zab, delayMsMax } = this.#options;
     // Who has not answered for so long would be given up as a leader; there may be better ones.
     const isSilent = now.elapsedMs - this.#sinceMs >= zab.syncLimitTicks * zab.tickTimeMs;
     this.#tries++;
+    this.#isUnanswered = isSilent;
     if (isSilent || this.#tries >= triesMax) this.#isOver = true;
     else this.#retryMs = now.elapsedMs + Math.min(firstDelayMs * 2 ** (this.#tries - 1), delayMsMax);
   }
 
   wake(now: Now): void {
     if (now.elapsedMs >= this.#untilMs) {
-      this.#isOver = true;
+      this.#isOver = this.#isUnanswered = true;
     } else if (this.#retryMs !== undefined && now.elapsedMs >= this.#retryMs) {
       this.#retryMs = undefined;
       this.#dial(this.leader);

@@ -395,10 +395,26 @@ export class Leader {
     this.#checkQuorum(now);
   }
 
+  /**
+   * This server stood still, and input may wait from before. Learners that have not been sent a PING for longer than syncLimit have given this leader up or are
+   * about to, and may have another: nobody must be answered any more from what was true before.
+   */
+  stoodStill(now: Now): void {
+    const { tickTimeMs, syncLimitTicks } = this.#options;
+    const silentMs = now.elapsedMs - (this.#nextPingMs - tickTimeMs / 2);
+    if (
+      this.#stage === 'broadcast' &&
+      !this.#quorum.containsQuorum(new Set([this.#options.sid])) &&
+      silentMs > syncLimitTicks * tickTimeMs
+    ) {
+      this.#giveUp(`it stood still for ${Math.round(silentMs)} ms, which is longer than syncLimit: others may lead by now`);
+    }
+  }
+
   /** A voter looks for a leader, this one or another. */
   voterLooks(sid: Sid, now: Now): void {
-    const { maxTimeToWaitForEpochMs } = this.#options;
-    if (maxTimeToWaitForEpochMs === undefined || this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
+    if (this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
+    const { tickTimeMs, syncLimitTicks, maxTimeToWaitForEpochMs = syncLimitTicks * tickTimeMs } = this.#options;
     if (now.elapsedMs - this.#stageMs > maxTimeToWaitForEpochMs) this.#giveUp(disloyalVoter);
   }
 

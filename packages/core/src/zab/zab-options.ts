@@ -12,7 +12,7 @@ export interface ZabOptions {
   readonly syncLimitTicks: number;
   /**
    * zookeeper.leader.maxTimeToWaitForEpoch: a leader that has waited longer for a quorum to come gives up as soon as one of its voters looks for
-   * a leader. Default: it waits for initLimit, whatever they do.
+   * a leader. Default: syncLimit. In ZooKeeper it waits for initLimit by default, whatever they do.
    */
   readonly maxTimeToWaitForEpochMs?: Millis;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */

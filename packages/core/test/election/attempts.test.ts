@@ -8,10 +8,10 @@ class Bench {
   #nowMs = 5000;
 
   /** Returns for how long the leader is to be shunned. */
-  failAfter(ms: number, leader: number): number {
+  failAfter(ms: number, leader: number, wasRefused = false): number {
     this.attempts.begin({ elapsedMs: this.#nowMs, wallMs: 0 });
     this.#nowMs += ms;
-    return this.attempts.failedWith(leader, { elapsedMs: this.#nowMs, wallMs: 0 });
+    return this.attempts.failedWith(leader, { elapsedMs: this.#nowMs, wallMs: 0 }, wasRefused);
   }
 
   get fingerprint(): number[] {
@@ -29,6 +29,11 @@ describe('a leader with whom nothing came of it', () => {
 
   it('is shunned at once for a long one', () => {
     expect(new Bench().failAfter(2000, 3)).toBe(4000);
+  });
+
+  it('is not shunned for one attempt that was refused, however long it took: it can be reached, and does not lead yet', () => {
+    const bench = new Bench();
+    expect([bench.failAfter(2000, 3, true), bench.failAfter(2000, 3, true)]).toEqual([0, 4000]);
   });
 
   it('is shunned for longer each time, up to initLimit', () => {

@@ -958,6 +958,93 @@ describe('a server that is shunned', () => {
   });
 });
 
+describe('a server that did not answer a dial', () => {
+  function unanswering(): Bench {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.unanswering(3, bench.nowMs + 5000);
+    bench.start();
+    bench.take();
+    bench.hear(3, 'looking', [3, 9, 1]);
+    return bench;
+  }
+
+  it('is not voted for, though it is heard, before it is connected anew', () => {
+    const bench = unanswering();
+    bench.pass(4000);
+    expect(bench.take().filter((line) => !line.includes('looking 1 '))).toEqual([]);
+    bench.machine.reachable(3);
+    bench.hear(3, 'looking', [3, 9, 1]);
+    expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
+  });
+
+  it('is voted for after a long time all the same, and when somebody leads', () => {
+    const bench = unanswering();
+    bench.pass(5000);
+    expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
+    const forgiving = unanswering();
+    forgiving.machine.forgive();
+    forgiving.hear(3, 'looking', [3, 9, 1]);
+    expect(forgiving.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
+  });
+
+  it('is followed when others have settled on it', () => {
+    const bench = unanswering();
+    bench.hear(2, 'following', [3, 9, 1]);
+    bench.hear(3, 'leading', [3, 9, 1]);
+    expect(bench.outcome()).toContain('following 3');
+  });
+});
+
+describe('a vote that too many of a quorum do not share, and that is better than theirs', () => {
+  /** 5 is the best, and is heard by this server alone; 4, 3 and 2 have to do without. */
+  function alone(): Bench {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.hear(5, 'looking', [5, 9, 1]);
+    for (const sid of [2, 3, 4]) bench.hear(sid, 'looking', [4, 8, 1]);
+    bench.take();
+    return bench;
+  }
+
+  it('is given up after three times the wait, for the next best', () => {
+    const bench = alone();
+    bench.pass(599);
+    expect(bench.take().filter((line) => !line.includes('looking 5 '))).toEqual([]);
+    bench.pass(1);
+    expect(bench.take().at(-1)).toBe('5 <- looking 4 zxid 8 epoch 1 round 1');
+    bench.pass(200);
+    expect(bench.outcome()).toBe('following 4 zxid 8 epoch 1 round 1');
+  });
+
+  it('is kept while they may still take it over: when one of them has, the wait is over', () => {
+    const bench = alone();
+    bench.pass(500);
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [5, 9, 1]);
+    bench.pass(200);
+    expect(bench.outcome()).toBe('following 5 zxid 9 epoch 1 round 1');
+  });
+
+  it('is kept when those who do not share it vote for more: they have to come down', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.machine.shun(5, bench.nowMs + 60_000);
+    bench.start();
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [4, 8, 1]);
+    for (const sid of [4, 5]) bench.hear(sid, 'looking', [5, 9, 1]);
+    bench.take();
+    bench.pass(10_000);
+    expect(bench.take().filter((line) => !line.includes('looking 4 '))).toEqual([]);
+  });
+
+  it('is kept when no quorum has been heard: there is nothing to be had by giving it up', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.hear(2, 'looking', [2, 5, 1]);
+    bench.take();
+    bench.pass(10_000);
+    expect(bench.take().filter((line) => !line.includes('looking 1 '))).toEqual([]);
+  });
+});
+
 describe('a server that has settled', () => {
   function leading(): Bench {
     const bench = new Bench([1, 2, 3, 4, 5]);

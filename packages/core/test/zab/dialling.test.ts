@@ -35,7 +35,7 @@ describe('a leader that is dialled', () => {
   it('is dialled at once, and then waited for until initLimit is over', () => {
     const bench = new Bench();
     expect(bench.dials).toEqual([0, 7]);
-    expect([bench.wake(), bench.dialling.over, bench.dials.length]).toEqual([20_000, true, 2]);
+    expect([bench.wake(), bench.dialling.over, bench.dialling.unanswered, bench.dials.length]).toEqual([20_000, true, true, 2]);
   });
 
   it('is dialled after the pause, where there is to be one', () => {
@@ -54,7 +54,7 @@ describe('a leader that is dialled', () => {
     }
     expect(waits).toEqual([10, 20, 40, 80, 100, 100, 100]);
     bench.fail();
-    expect([bench.dialling.over, bench.dials.length / 2]).toEqual([true, 8]);
+    expect([bench.dialling.over, bench.dialling.unanswered, bench.dials.length / 2]).toEqual([true, false, 8]);
   });
 
   it('is not dialled twice at once: nothing happens before the first has failed', () => {

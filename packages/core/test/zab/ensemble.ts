@@ -251,6 +251,10 @@ export class Node implements PeerOut {
     this.dials++;
   }
 
+  reconnect(sid: Sid): void {
+    this.ensemble.reconnect(this, sid);
+  }
+
   packets(channel: ChannelId): Writer {
     return this.ends.get(channel)?.writer ?? new Writer(64);
   }
@@ -539,6 +543,16 @@ export class Ensemble {
       }
       if (from.life === life && !from.isDown) from.turn((peer) => peer.reachable(to));
       target.turn((peer) => peer.notified(from.sid, notification, target.now));
+    });
+  }
+
+  reconnect(from: Node, to: Sid): void {
+    const { life } = from;
+    this.after(this.delayMs(), () => {
+      const target = this.nodes.find(({ sid }) => sid === to);
+      if (from.life !== life || from.isDown || target === undefined || this.isCut(from.sid, to)) return;
+      if (target.isDown) from.turn((peer) => peer.unreachable(to, from.now));
+      else from.turn((peer) => peer.reachable(to));
     });
   }
 

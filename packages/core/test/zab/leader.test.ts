@@ -80,10 +80,13 @@ function propose(leader: Leader, zxid: Zxid): void {
 }
 
 describe('a leader that waits for a quorum', () => {
-  it('gives up when a voter looks elsewhere, if it has been told how long to wait', () => {
+  it('gives up when a voter looks elsewhere, after syncLimit or as long as it has been told to wait', () => {
+    const { tickTimeMs, syncLimitTicks } = options;
     const patient = leading();
-    patient.voterLooks(2, at(999));
+    patient.voterLooks(2, at(tickTimeMs * syncLimitTicks));
     expect(patient.over).toBeUndefined();
+    patient.voterLooks(2, at(tickTimeMs * syncLimitTicks + 1));
+    expect(patient.over).toBe(disloyalVoter);
     const told = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
     told.voterLooks(2, at(200));
     told.voterLooks(7, at(900));

@@ -210,6 +210,7 @@ class Replayed implements PeerOut {
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
   readonly dialNobody = unexpected('dialNobody');
+  readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}
   isFull = (): boolean => false;

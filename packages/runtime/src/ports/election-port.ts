@@ -264,6 +264,19 @@ export class ElectionPort {
     this.#markDirty(link);
   }
 
+  /** As `PeerOut.reconnect`. A connection that is left from before may carry messages in one direction only; a new one takes both. */
+  reconnect(sid: Sid): void {
+    const link = this.#links.get(sid);
+    if (link === undefined) return;
+    const { cnxn } = link;
+    if (cnxn !== undefined) {
+      this.#cutLink(link);
+      this.#close(cnxn);
+    }
+    link.dialDueMs = -Infinity;
+    this.#markDirty(link);
+  }
+
   // --- Time
 
   /** When to call `wake` if nothing else happens. */

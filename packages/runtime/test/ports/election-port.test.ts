@@ -498,6 +498,20 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', 'reachable 1']);
   });
 
+  test('a server that is to be connected anew is not heard over the old connection any more, and reachable with the new one', async () => {
+    const { rig, node } = await openTwo();
+    const host = await hostOf(rig, addressOf(1));
+    node.notify(1, noteOf(7));
+    await rig.settle();
+    node.turn(() => node.election.reconnect(1));
+    host.accepted[0]!.send(frameOf(noteOf(3)));
+    await rig.settle();
+    expect(host.accepted.map(({ closed }) => closed)).toEqual(['end', undefined]);
+    host.accepted[1]!.send(frameOf(noteOf(4)));
+    await rig.settle();
+    expect(node.events).toEqual(['reachable 1', 'reachable 1', '1: 4']);
+  });
+
   test('of several addresses all must refuse', async () => {
     for (const [second, told] of [
       ['10.0.1.1', ['reachable 1', 'unreachable 1']],

@@ -158,6 +158,7 @@ class Server implements PeerOut {
   notify: PeerOut['notify'] = (to, notification) => this.#election.notify(to, notification);
   dialLeader: PeerOut['dialLeader'] = (sid) => this.#learner.dialLeader(sid);
   dialNobody: PeerOut['dialNobody'] = () => this.#learner.dialNobody();
+  reconnect: PeerOut['reconnect'] = (sid) => this.#election.reconnect(sid);
   packets: PeerOut['packets'] = (channel) => this.#learner.packets(channel);
   channelIsFull: PeerOut['channelIsFull'] = (channel) => this.#learner.channelIsFull(channel);
   closeChannel: PeerOut['closeChannel'] = (channel, reason) => this.#learner.closeChannel(channel, reason);

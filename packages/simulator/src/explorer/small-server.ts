@@ -512,6 +512,9 @@ export class SmallServer implements PeerOut {
     this.dialing = undefined;
   }
 
+  /** Who is connected anew is `reachable` with the next notification that comes from there. */
+  reconnect(): void {}
+
   newEnd(from: Sid): End {
     let channel = 0;
     while (this.ends.has(channel)) channel++;
