@@ -172,6 +172,24 @@ describe('a one-shot command without a server', () => {
     expect(err).toContain(`\ncannot connect to ${server}: no answer; gave up after 30 s, --timeout <ms> sets another time\n`);
   });
 
+  it('waits 24 days where --timeout is the longest there is, and never longer than a timer of Node can', async () => {
+    const server = await silentServer();
+    const terminal = new FakeTerminal();
+    const delays: number[] = [];
+    const after = terminal.clock.after.bind(terminal.clock);
+    terminal.clock.after = (delayMs, callback) => {
+      delays.push(delayMs);
+      return after(delayMs, callback);
+    };
+    const connected = once(silent!, 'connection');
+    const ended = zkAt(server, terminal, '--timeout', '2147483647', 'ls', '/');
+    await connected;
+    terminal.signal('SIGINT');
+    await ended;
+    // The system's clock waits one millisecond more.
+    expect(delays).toEqual([2000, 0x7fffffff - 1]);
+  });
+
   it('ends at once by a signal while it connects', async () => {
     const server = await silentServer();
     const terminal = new FakeTerminal();
