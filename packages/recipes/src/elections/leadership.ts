@@ -1,6 +1,7 @@
 /** To lead: a hold, with a word to those who look on. */
 import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
+import { checkCount } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
@@ -52,12 +53,14 @@ export class Leadership implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only as long as there is no other leader, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return this.#held.multi(ops, options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
+    return await this.#held.multi(ops, options);
   }
 
   /**
@@ -87,6 +90,7 @@ export class Leadership implements AsyncDisposable {
 
   /** Gives the leadership back, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
+    checkCount(arguments.length, 0, 'resign()');
     if (this.#hasAcknowledged && this.state === 'held') await this.#retract();
     await this.#held.release();
   }
