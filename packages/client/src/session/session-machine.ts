@@ -52,7 +52,7 @@ import { Lease } from './lease.ts';
 import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import { Route, type RouteOptions, type Step } from './route.ts';
-import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
+import { backoffMs, connectTimeoutMs, graceMs, lateMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
 export interface Credentials {
@@ -146,10 +146,6 @@ export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 /** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
 const answerMarginBytes = 1024;
-/** A wake that comes so much too late says that the process stood still, not that the server was silent. */
-const lateMs = 250;
-/** How long input that waits then has to be seen. */
-const graceMs = 500;
 /** A server that fails may cut two connections short, or three; so many are another client that takes the session each time. */
 const takenAwayMax = 5;
 /** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
@@ -192,6 +188,8 @@ export class SessionMachine<R extends Request> {
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
+  /** While closing: when an answer is due at the latest. */
+  #closeUntilMs: Millis = 0;
   /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
   #saslXid = 0;
 
@@ -260,6 +258,11 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'connected' || this.#phase === 'closing';
   }
 
+  /** Since when there is the connection that there is, or was last. */
+  get connectedMs(): Millis {
+    return this.#connectedMs;
+  }
+
   get isReadOnly(): boolean {
     return this.isConnected && this.#readOnlyServer;
   }
@@ -310,6 +313,7 @@ export class SessionMachine<R extends Request> {
           this.#heardMs + readTimeoutMs(this.#timeoutMs),
           this.#sentMs + pingAfterMs(this.#timeoutMs),
           this.#leaving?.untilMs ?? Infinity,
+          this.#phase === 'closing' ? this.#closeUntilMs : Infinity,
         );
         return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
       }
@@ -355,8 +359,16 @@ export class SessionMachine<R extends Request> {
     if (this.#phase === 'connected') this.#writeAuth(call);
   }
 
-  /** Ends the session. Requests made before are answered first. */
-  close(): void {
+  /** Gives the connection up, if there is one, for a reason of the caller: a server that answers pings and nothing else shows no other sign that it does not serve. */
+  leave(reason: string, nowMs: Millis): void {
+    if (this.isConnected) this.#cut(reason, nowMs);
+  }
+
+  /**
+   * Ends the session. Requests made before are answered first. A server that answers nothing for as long as the session's time-out is given up: the session then ends by itself, as
+   * it is not pinged any more.
+   */
+  close(nowMs: Millis): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') return;
     if (this.#phase !== 'connected') {
       // Without a connection the ensemble cannot be asked: it ends the session when its time-out has passed.
@@ -369,15 +381,16 @@ export class SessionMachine<R extends Request> {
       this.#outbox.sendKept();
     }
     this.#phase = 'closing';
+    this.#closeUntilMs = nowMs + this.#timeoutMs;
     this.#closeXid = this.#outbox.nextXid();
     this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
 
   /** Ends a session that could not be opened, and fails what waits for it with the refusal. */
-  giveUp(refusal: Refusal): void {
+  giveUp(refusal: Refusal, nowMs: Millis): void {
     if (this.#phase === 'closed') return;
     if (this.isConnected) {
-      this.close();
+      this.close(nowMs);
       return;
     }
     this.#closedFor = refusal.reason;
@@ -551,6 +564,10 @@ export class SessionMachine<R extends Request> {
           this.#waitedToLeave(this.#leaving, nowMs);
           break;
         }
+        if (this.#phase === 'closing' && nowMs >= this.#closeUntilMs) {
+          this.#waitedToClose(nowMs);
+          break;
+        }
         if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
         this.#keepAlive(nowMs);
         break;
@@ -596,6 +613,13 @@ export class SessionMachine<R extends Request> {
     if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
     // As in `#keepAlive`: while the process stood still the answers may have come.
     else this.#leaving = { reason, untilMs: nowMs + graceMs };
+  }
+
+  #waitedToClose(nowMs: Millis): void {
+    if (nowMs - this.#closeUntilMs <= lateMs)
+      this.#cut(`nothing was answered for ${this.#timeoutMs} ms while the session was to be closed`, nowMs);
+    // As above.
+    else this.#closeUntilMs = nowMs + graceMs;
   }
 
   #maybeLeave(nowMs: Millis): void {
@@ -650,7 +674,7 @@ export class SessionMachine<R extends Request> {
   /** Gives the connection up. */
   #cut(reason: string, nowMs: Millis, cause?: unknown): void {
     this.#hangUp(false);
-    this.#lose(reason, nowMs, cause);
+    this.#lose(reason, nowMs, { cause, isOwnDoing: true });
   }
 
   #hangUp(gently: boolean): void {
@@ -661,7 +685,11 @@ export class SessionMachine<R extends Request> {
   }
 
   /** The connection is no more. */
-  #lose(what: string, nowMs: Millis, cause?: unknown): void {
+  #lose(
+    what: string,
+    nowMs: Millis,
+    { cause, isOwnDoing = false }: { readonly cause?: unknown; readonly isOwnDoing?: boolean } = {},
+  ): void {
     const { place } = this.#route;
     const reason = `${place}: ${what}`;
     const phase = this.#phase;
@@ -676,6 +704,8 @@ export class SessionMachine<R extends Request> {
     }
     const wasConnected = phase === 'connected';
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
+    // What this client has given up, nobody has taken from it.
+    else if (wasConnected && isOwnDoing) this.#takenAway = 0;
     else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
       this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
@@ -860,6 +890,7 @@ export class SessionMachine<R extends Request> {
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#outbox.answered();
+    if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#timeoutMs;
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;

@@ -54,6 +54,11 @@ export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Mi
 /** A connection that held for so long was a good one; what ended it counts as a first failure again. */
 export const steadyMs = 1000;
 
+/** A wake that comes so much too late says that the process stood still, not that the server was silent. */
+export const lateMs = 250;
+/** How long input that waits then has to be seen: timers run ahead of it. */
+export const graceMs = 500;
+
 /**
  * A client that leaves a good connection for another server waits so long for the answers that are still to come. What a server that works has in
  * hand is answered by then; one that does not may be the very one that is taken out of the list.

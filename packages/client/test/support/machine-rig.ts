@@ -147,7 +147,7 @@ export class MachineRig {
   }
 
   close(): string[] {
-    this.machine.close();
+    this.machine.close(this.nowMs);
     this.machine.flush(this.nowMs);
     return this.take();
   }
