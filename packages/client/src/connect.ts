@@ -34,7 +34,8 @@ export interface ConnectOptions {
   /**
    * How long a server may take to answer a request, in milliseconds: for every call that has no `timeoutMs` of its own, each attempt of a `retry` and each step of a call of several steps by
    * itself. The request then fails with RequestTimeout, and if it was sent, its outcome is `unknown` and the client leaves this server, as a Java client with zookeeper.request.timeout
-   * does: other calls under way fail with ConnectionLoss, and the session goes on with the next server. A retry treats such a time-out as a ConnectionLoss. For a call that waits for a
+   * does: other calls under way fail with ConnectionLoss, and the session goes on with the next server. A retry treats such a time-out as a ConnectionLoss. A server that does not restore identities and
+   * watches in that time, when the client has come to it, is left as well. For a call that waits for a
    * connection it is the time until it is sent. Default: none. Then a server that answers pings and nothing else is waited for, as long as the connection lasts.
    */
   readonly requestTimeoutMs?: Millis | undefined;
@@ -207,6 +208,7 @@ function clientOf(
       yieldsSession: options.yieldsSession ?? false,
       service,
       waitsForFirst: true,
+      requestTimeoutMs: options.requestTimeoutMs,
     },
     (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
     {
@@ -215,7 +217,6 @@ function clientOf(
       random,
       tracer,
       sasl,
-      requestTimeoutMs: options.requestTimeoutMs,
       ...(keepProcessAlive ? {} : { background: backgroundClock, hold: new TimerHold() }),
     },
   );

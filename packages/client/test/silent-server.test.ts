@@ -203,6 +203,19 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.latest.asked).toEqual(['auth']);
   });
 
+  it.each(['watches', 'identities'])('is for the %s that are restored with a connection, though no call waits for them', async (what) => {
+    const zk = await servers.client({ requestTimeoutMs: 500 });
+    if (what === 'watches') await servers.until(zk.exists('/a', { watch: () => {} }));
+    else await servers.until(zk.addAuth('digest', 'user:password'));
+    const [first] = servers.cnxns;
+    servers.silent.add(first!.server === 'one' ? 'two' : 'one');
+    first!.sink.closed('ECONNRESET');
+    await servers.pass(3000);
+    const asked = what === 'watches' ? ['setWatches'] : ['auth'];
+    expect(servers.cnxns.slice(1).map((cnxn) => cnxn.asked)).toEqual([asked, asked]);
+    expect([zk.state, servers.latest.server]).toEqual(['connected', first!.server]);
+  });
+
   it('lets a watch loop begin with another server', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();

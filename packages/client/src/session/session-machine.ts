@@ -87,6 +87,8 @@ export interface SessionOptions extends RouteOptions {
   readonly waitsForFirst: boolean;
   /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
   readonly sasl: boolean;
+  /** How long a server may take for what the session itself asks on a new connection: identities, watches. undefined: for ever. */
+  readonly requestTimeoutMs: Millis | undefined;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
@@ -187,6 +189,10 @@ export class SessionMachine<R extends Request> {
   readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
+  /** Of the identities that were proved anew when the connection was made. */
+  #authRestoring = 0;
+  /** When the server has to have answered those and the watches. */
+  #restoreUntilMs: Millis = Infinity;
   #closeXid = 0;
   /** While closing: when an answer is due at the latest. */
   #closeUntilMs: Millis = 0;
@@ -314,6 +320,7 @@ export class SessionMachine<R extends Request> {
           this.#sentMs + pingAfterMs(this.#timeoutMs),
           this.#leaving?.untilMs ?? Infinity,
           this.#phase === 'closing' ? this.#closeUntilMs : Infinity,
+          this.#isRestoring ? this.#restoreUntilMs : Infinity,
         );
         return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
       }
@@ -325,6 +332,10 @@ export class SessionMachine<R extends Request> {
   get #attemptMsMax(): Millis {
     const { servers, addresses } = this.#route.shares;
     return connectTimeoutMs(this.#timeoutMs, servers, addresses);
+  }
+
+  get #isRestoring(): boolean {
+    return this.#setWatchesUnanswered > 0 || this.#authRestoring > 0;
   }
 
   get #seeksQuorum(): boolean {
@@ -564,6 +575,10 @@ export class SessionMachine<R extends Request> {
           this.#waitedToLeave(this.#leaving, nowMs);
           break;
         }
+        if (this.#isRestoring && nowMs >= this.#restoreUntilMs) {
+          this.#waitedToRestore(nowMs);
+          break;
+        }
         if (this.#phase === 'closing' && nowMs >= this.#closeUntilMs) {
           this.#waitedToClose(nowMs);
           break;
@@ -613,6 +628,12 @@ export class SessionMachine<R extends Request> {
     if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
     // As in `#keepAlive`: while the process stood still the answers may have come.
     else this.#leaving = { reason, untilMs: nowMs + graceMs };
+  }
+
+  #waitedToRestore(nowMs: Millis): void {
+    if (nowMs - this.#restoreUntilMs <= lateMs)
+      this.#cut(`identities and watches were not restored within ${this.#options.requestTimeoutMs} ms`, nowMs);
+    else this.#restoreUntilMs = nowMs + graceMs;
   }
 
   #waitedToClose(nowMs: Millis): void {
@@ -740,6 +761,7 @@ export class SessionMachine<R extends Request> {
     this.#pingsUnanswered = 0;
     this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
+    this.#authRestoring = 0;
     this.#saslXid = 0;
     this.#probing = undefined;
     this.#leaving = undefined;
@@ -832,6 +854,8 @@ export class SessionMachine<R extends Request> {
     this.#route.arrived();
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
+    this.#authRestoring = this.#credentials.length;
+    this.#restoreUntilMs = nowMs + (this.#options.requestTimeoutMs ?? Infinity);
     this.#restoreWatches();
     this.#outbox.sendKept();
     this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
@@ -902,6 +926,7 @@ export class SessionMachine<R extends Request> {
       this.#cut('the server answered credentials that were not sent', nowMs);
       return;
     }
+    if (this.#authRestoring > 0) this.#authRestoring--;
     if (err === ErrorCode.Ok) {
       if (this.#authAwaiting.delete(call)) this.#out.authenticated(call);
       return;

@@ -50,8 +50,6 @@ export interface SessionWorld {
   readonly background?: Clock | undefined;
   /** Keeps the process running while the program waits for something; undefined: connections and timers do so by themselves. */
   readonly hold?: ProcessHold | undefined;
-  /** How long a server may take for a request that has no time-out of its own; undefined: for ever. */
-  readonly requestTimeoutMs?: Millis | undefined;
 }
 
 /** Keeps the process running for as long as it was held more often than released. */
@@ -160,6 +158,8 @@ export class Session {
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
   readonly #packetBytesMax: number;
+  /** How long a server may take for a request that has no time-out of its own; undefined: for ever. */
+  readonly #requestTimeoutMs: Millis | undefined;
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
@@ -190,6 +190,7 @@ export class Session {
   ) {
     this.#world = world;
     this.#packetBytesMax = options.packetBytesMax;
+    this.#requestTimeoutMs = options.requestTimeoutMs;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
     });
@@ -320,7 +321,8 @@ export class Session {
   /** Rejects like `perform`. The identity stays, also when nobody waits for the verdict any more. */
   authenticate(credentials: Credentials, { signal, timeoutMs }: CallOptions): Promise<void> {
     const call: AuthCall = { credentials };
-    const { clock, requestTimeoutMs } = this.#world;
+    const { clock } = this.#world;
+    const requestTimeoutMs = this.#requestTimeoutMs;
     let timer: TimerHandle | undefined;
     let limit: ServerLimit | undefined;
     let onAbort: (() => void) | undefined;
@@ -434,7 +436,8 @@ export class Session {
 
   /** By its own time-out, or else by the one of the client. */
   #bound(call: Call, timeoutMs: Millis | undefined): void {
-    const { clock, requestTimeoutMs } = this.#world;
+    const { clock } = this.#world;
+    const requestTimeoutMs = this.#requestTimeoutMs;
     if (timeoutMs !== undefined) {
       if (timeoutMs <= timerMsMax) call.timer = clock.after(timeoutMs, () => void this.#overdue(call, timeoutMs));
     } else if (requestTimeoutMs !== undefined && requestTimeoutMs <= timerMsMax) {

@@ -79,6 +79,7 @@ export class MachineRig {
         resolves: false,
         sasl: false,
         waitsForFirst: false,
+        requestTimeoutMs: undefined,
         ...options,
       },
       new HostList(servers, { uint32: () => listChance }),
