@@ -52,7 +52,18 @@ import { Lease } from './lease.ts';
 import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import { Route, type RouteOptions, type Step } from './route.ts';
-import { backoffMs, connectTimeoutMs, graceMs, lateMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
+import {
+  backoffMs,
+  connectTimeoutMs,
+  graceMs,
+  lateMs,
+  leaveMsMax,
+  paceMs,
+  pingAfterMs,
+  readTimeoutMs,
+  silenceMsMax,
+  steadyMs,
+} from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
 export interface Credentials {
@@ -180,6 +191,8 @@ export class SessionMachine<R extends Request> {
   #password: Uint8Array;
   /** As granted; before that, as asked for. */
   #timeoutMs: Millis;
+  /** The time-out that the client's own limits follow from. */
+  #paceMs: Millis;
   /** An id that a read-only server has given out is unknown to the others, so it is shown to them only after one of them has seen it. */
   #knownToQuorum: boolean;
   /** Highest zxid of an answer. A server that is behind it must not serve us. Events do not count: others of the same txn may follow. */
@@ -196,6 +209,8 @@ export class SessionMachine<R extends Request> {
   #closeXid = 0;
   /** While closing: when an answer is due at the latest. */
   #closeUntilMs: Millis = 0;
+  /** When the SASL exchange has to be done. */
+  #saslUntilMs: Millis = 0;
   /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
   #saslXid = 0;
 
@@ -226,7 +241,7 @@ export class SessionMachine<R extends Request> {
     this.#out = out;
     this.#sessionId = options.session?.id ?? 0n;
     this.#password = options.session?.password ?? noPassword;
-    this.#timeoutMs = options.sessionTimeoutMs;
+    this.#timeoutMs = this.#paceMs = options.sessionTimeoutMs;
     this.#knownToQuorum = this.#sessionId !== 0n;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
@@ -312,12 +327,12 @@ export class SessionMachine<R extends Request> {
       case 'handshaking':
         return this.#attemptMs + this.#attemptMsMax;
       case 'authenticating':
-        return this.#heardMs + readTimeoutMs(this.#timeoutMs);
+        return Math.min(this.#heardMs + readTimeoutMs(this.#paceMs), this.#saslUntilMs);
       case 'connected':
       case 'closing': {
         const alive = Math.min(
-          this.#heardMs + readTimeoutMs(this.#timeoutMs),
-          this.#sentMs + pingAfterMs(this.#timeoutMs),
+          this.#heardMs + readTimeoutMs(this.#paceMs),
+          this.#sentMs + pingAfterMs(this.#paceMs),
           this.#leaving?.untilMs ?? Infinity,
           this.#phase === 'closing' ? this.#closeUntilMs : Infinity,
           this.#isRestoring ? this.#restoreUntilMs : Infinity,
@@ -331,7 +346,7 @@ export class SessionMachine<R extends Request> {
 
   get #attemptMsMax(): Millis {
     const { servers, addresses } = this.#route.shares;
-    return connectTimeoutMs(this.#timeoutMs, servers, addresses);
+    return connectTimeoutMs(this.#paceMs, servers, addresses);
   }
 
   get #isRestoring(): boolean {
@@ -392,7 +407,7 @@ export class SessionMachine<R extends Request> {
       this.#outbox.sendKept();
     }
     this.#phase = 'closing';
-    this.#closeUntilMs = nowMs + this.#timeoutMs;
+    this.#closeUntilMs = nowMs + this.#paceMs;
     this.#closeXid = this.#outbox.nextXid();
     this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
@@ -433,7 +448,7 @@ export class SessionMachine<R extends Request> {
         this.#hangUp(false);
         this.#forgetCnxn();
         this.#phase = 'waiting';
-        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
         return false;
     }
   }
@@ -564,9 +579,10 @@ export class SessionMachine<R extends Request> {
         if (nowMs >= this.#attemptMs + this.#attemptMsMax) this.#tooSlow(nowMs);
         break;
       case 'authenticating': {
-        const limit = readTimeoutMs(this.#timeoutMs);
+        const limit = readTimeoutMs(this.#paceMs);
         const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
         if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
+        else if (nowMs >= this.#saslUntilMs) this.#cut(`the SASL exchange was not done within ${this.#paceMs} ms`, nowMs);
         break;
       }
       case 'connected':
@@ -638,7 +654,7 @@ export class SessionMachine<R extends Request> {
 
   #waitedToClose(nowMs: Millis): void {
     if (nowMs - this.#closeUntilMs <= lateMs)
-      this.#cut(`nothing was answered for ${this.#timeoutMs} ms while the session was to be closed`, nowMs);
+      this.#cut(`nothing was answered for ${this.#paceMs} ms while the session was to be closed`, nowMs);
     // As above.
     else this.#closeUntilMs = nowMs + graceMs;
   }
@@ -648,8 +664,8 @@ export class SessionMachine<R extends Request> {
   }
 
   #keepAlive(nowMs: Millis): void {
-    const readTimeout = readTimeoutMs(this.#timeoutMs);
-    const pingAfter = pingAfterMs(this.#timeoutMs);
+    const readTimeout = readTimeoutMs(this.#paceMs);
+    const pingAfter = pingAfterMs(this.#paceMs);
     const due = Math.min(this.#heardMs + readTimeout, this.#sentMs + pingAfter);
     if (nowMs - due > lateMs) {
       // Timers run ahead of input: what the server has sent while the process stood still has not been looked at yet.
@@ -751,7 +767,7 @@ export class SessionMachine<R extends Request> {
       this.#dialAtMs = nowMs;
       return;
     }
-    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
     if (!wasLeaving) this.#failures++;
   }
 
@@ -816,6 +832,7 @@ export class SessionMachine<R extends Request> {
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
+    this.#paceMs = paceMs(timeOut, this.#options.sessionTimeoutMs);
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) {
       this.#knownToQuorum = true;
@@ -826,6 +843,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     this.#phase = 'authenticating';
+    this.#saslUntilMs = nowMs + this.#paceMs;
     this.#out.saslBegin(this.#route.server!);
   }
 
@@ -914,7 +932,7 @@ export class SessionMachine<R extends Request> {
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#outbox.answered();
-    if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#timeoutMs;
+    if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#paceMs;
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;

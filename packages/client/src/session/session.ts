@@ -10,6 +10,7 @@ import {
   EventType,
   type Millis,
   operationOf,
+  ProtocolError,
   type Reader,
   type SessionId,
   type WatcherEvent,
@@ -135,6 +136,8 @@ class Link implements TransportSink {
   }
 }
 
+/** So much is quoted of what is no path. */
+const pathShownMax = 40;
 /** As in ZooKeeper's client. */
 const probeTimeoutMs = 1000;
 /** `rw` or `ro`, and a newline. */
@@ -740,6 +743,7 @@ export class Session {
     const name = nodeEventTypes.get(type);
     // A later release may have events we know nothing of; what they are about, we do not watch.
     if (name === undefined) return;
+    if (!path.startsWith('/')) throw new ProtocolError(`a path of an event, not ${JSON.stringify(path.slice(0, pathShownMax))}`, 0);
     const when = zxid > 0 ? BigInt(zxid) : undefined;
     if (this.tracer.hearsSession) this.trace({ kind: 'watch', type: name, path, zxid: when });
     for (const observer of this.#observers) observer.event(name, path, when);

@@ -5,6 +5,16 @@
 import type { Millis } from '@tskeeper/protocol';
 import { type Random, uniform } from '../clock.ts';
 
+const paceMsMax = 600_000;
+
+/**
+ * The T that a client goes by: as granted, but no longer than it has asked for, or ten minutes if that is more. An absurd grant would else keep it for weeks with servers that have
+ * fallen silent. A shorter T does no harm to the session, as it is pinged the more often.
+ */
+export function paceMs(grantedMs: Millis, askedMs: Millis): Millis {
+  return Math.min(grantedMs, Math.max(askedMs, paceMsMax));
+}
+
 /** Nothing heard for so long: the server is given up, and a third of T is left to find another. */
 export function readTimeoutMs(sessionTimeoutMs: Millis): Millis {
   return Math.floor((sessionTimeoutMs * 2) / 3);
