@@ -18,6 +18,7 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Election, type ElectionOptions } from './election.ts';
 import type { Leadership } from './leadership.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** Stands in an election until it is closed: leads whenever it is its turn. */
 export class Candidate implements AsyncDisposable {
@@ -135,7 +136,7 @@ export class Candidate implements AsyncDisposable {
       await working;
     } catch (error) {
       const isOfTerm = isOver(leadership) && (error === stop.signal.reason || isLoss(error));
-      if (!isOfTerm && !(wasCut && KeeperError.is(error, 'ConnectionLoss'))) throw error;
+      if (!isOfTerm && !(wasCut && KeeperError.is(error, ...lossCodes))) throw error;
     } finally {
       for (const end of endings) end();
     }

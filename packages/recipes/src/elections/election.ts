@@ -19,6 +19,7 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { inSessions, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** How an election is held. All candidates have the same, but for `data`. */
 export interface ElectionOptions extends LineOptions {
@@ -130,7 +131,7 @@ export class Election {
     try {
       return await this.#leaderIn(zk, signal);
     } catch (error) {
-      if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }

@@ -5,7 +5,7 @@ import { checkCount } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { isUnanswered, lossCodes } from '../waiting/unanswered.ts';
 
 /** The znode that says that the leader knows. */
 export function acknowledgedPath(election: string): string {
@@ -83,7 +83,9 @@ export class Leadership implements AsyncDisposable {
       await this.#held.multi([write], { ...untilTheEnd, ...options });
       return true;
     } catch (error) {
-      if (!KeeperError.is(error, refusal, 'ConnectionLoss')) throw error;
+      if (!KeeperError.is(error, refusal, ...lossCodes)) throw error;
+      // The caller's own limit.
+      if (options.timeoutMs !== undefined && KeeperError.is(error, 'RequestTimeout')) throw error;
       return false;
     }
   }

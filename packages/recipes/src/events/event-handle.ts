@@ -166,7 +166,7 @@ export class EventHandle {
   /** Whether it was we who took it. Once it is asked nothing but the end of the session ends that: what was taken must not be lost. */
   async #goThrough({ zk, path }: Place): Promise<boolean> {
     try {
-      await zk.multi([op.delete(this.#set), op.setData(path, through)], { timeoutMs: Infinity });
+      await zk.multi([op.delete(this.#set), op.setData(path, through)]);
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) {

@@ -210,7 +210,6 @@ export class Lease {
     try {
       const results = await fenced(zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
-        timeoutMs: Infinity,
       });
       return (results.at(-1) as { readonly stat: Stat }).stat;
     } catch (error) {

@@ -25,6 +25,7 @@ import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/sess
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** What `ModelZnode.create` can be asked for. */
 export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}
@@ -230,7 +231,7 @@ export class ModelZnode<Read, Written = Read> {
       const found = await unlessGone(zk.getData(this.path, { signal }));
       return found && decoded(this.#options.codec, this.path, found.data, found.stat);
     } catch (error) {
-      if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }

@@ -31,7 +31,7 @@ import { callOptions, checkArray, checkCount, checkPlace, checkSettings } from '
 import { inSessions, isEndOfSession, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
-import { unsettled, isUnsettled } from '../waiting/unanswered.ts';
+import { isUnsettled, lossCodes, unsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { beginningPath, decide, recorded, reserved, sitesOf, type Transaction } from './decision.ts';
 import { clear } from './ending.ts';
@@ -126,7 +126,7 @@ export class TwoPhaseCommit {
         return;
       } catch (error) {
         if (isEndOfSession(error)) throw mayHaveBegun || mayBeDone(error) ? unsettled(error) : error;
-        if (KeeperError.is(error, 'ConnectionLoss')) mayHaveBegun = true;
+        if (KeeperError.is(error, ...lossCodes)) mayHaveBegun = true;
         else if (KeeperError.is(error, 'NoNode')) await zk.ensurePath(parentOf(path), { mode: 'container', acl, ...options });
         else if (!mayHaveBegun || !KeeperError.is(error, 'NodeExists')) throw error;
         else if ((await this.#ownerOf(zk, beginning, signal)) === zk.sessionId) return;
