@@ -330,6 +330,42 @@ describe('the mark', () => {
     expect(fixture.clock.timerCount).toBe(0);
   });
 
+  test('follows also what became durable while a slot was being written for longer than it may lag', async () => {
+    const fixture = new Fixture();
+    const mark = () => decodeMark(fixture.disk.contents('/d/synced.1'))!;
+    fixture.append(1);
+    fixture.log.flush();
+    await quiesce();
+    const slow: (() => void)[] = [];
+    fixture.disk.deliver = ({ path, operation }, complete) => {
+      if (operation === 'sync' && path.includes('synced')) slow.push(complete);
+      else void Promise.resolve().then(complete);
+    };
+    fixture.append(2);
+    fixture.log.flush();
+    await quiesce();
+    fixture.clock.advance(200);
+    await quiesce();
+    fixture.append(3);
+    fixture.log.flush();
+    await quiesce();
+    fixture.clock.advance(500);
+    await quiesce();
+    expect(mark().lastZxid).toBe(2);
+    // From here on no txn comes any more.
+    for (let round = 0; round < 2; round++) {
+      slow.shift()?.();
+      await quiesce();
+      fixture.clock.advance(200);
+      await quiesce();
+    }
+    expect(mark()).toMatchObject({ sequence: 3, lastZxid: 3, offset: fixture.disk.contents('/d/log.1').length });
+    slow.shift()?.();
+    await quiesce();
+    fixture.clock.advance(1000);
+    expect([slow.length, fixture.clock.timerCount]).toEqual([0, 0]);
+  });
+
   test('an idle log writes no mark', async () => {
     const fixture = new Fixture();
     fixture.append(1);
