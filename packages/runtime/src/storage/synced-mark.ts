@@ -37,7 +37,7 @@ const fieldBytes = 52;
 export const markDelayMs: Millis = 200;
 
 export interface SyncedMark {
-  /** 1 when the log was begun, and one more each time the mark has moved. */
+  /** 1 when the log was begun, and one more each time the mark has moved: from 2 on the log is known to have its name, durably. */
   readonly sequence: number;
   /** The zxid in the log's name. */
   readonly logZxid: Zxid;
@@ -182,8 +182,9 @@ export class MarkWriter {
     });
   }
 
+  /** A mark that has never moved does not say that its log has a name, so it moves once, also if nothing more comes. */
   get #lags(): boolean {
-    return this.#offset !== this.#written.offset;
+    return this.#offset !== this.#written.offset || this.#written.sequence === 1;
   }
 
   #write(): Promise<void> {

@@ -24,9 +24,14 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
       for (const path of disk.files().filter((name) => name.includes('/synced.'))) disk.lose(path);
       disk.flipBit(logs(disk)[0]!, 60 * 8);
     },
-    /; restore the file from a backup, or, if .* delete all later logs and the file itself$/,
+    /; restore the file from a backup, or, if .* delete all later logs with their synced files, and the file itself$/,
   ],
   ['a log that is missing between others', (disk) => disk.lose(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
+  [
+    'the newest log gone, and its mark left',
+    (disk) => disk.lose(logs(disk).at(-1)!),
+    /; bring log\.[0-9a-f]+ back, .* delete synced\.[0-9a-f]+ /,
+  ],
   [
     'snapshots that cannot be loaded',
     (disk) => {

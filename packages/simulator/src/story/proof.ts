@@ -23,6 +23,8 @@ const quietMs = 350;
 const slowMs = 1000;
 /** Longer than two marks take, each with its delay and a slow disk. */
 const marksMs = 1200;
+/** How often something may happen within that time before the marks are left alone. */
+const silencesMax = 5;
 
 export class Proof {
   readonly #stage: Stage;
@@ -166,7 +168,13 @@ export class Proof {
 
   /** In the silence every mark comes up to the end of its log, else damage there would pass for a torn tail for as long as it lasts. */
   async #lookAtMarks(): Promise<void> {
-    await this.#world.run(marksMs);
+    // Sessions expire and znodes are swept in a silence too.
+    const lastZxids = (): string => this.#world.servers.map(({ process }) => process?.runtime?.inspect.lastZxid()).join();
+    for (let tries = 0, before = ''; before !== lastZxids(); tries++) {
+      if (tries === silencesMax) return;
+      before = lastZxids();
+      await this.#world.run(marksMs);
+    }
     for (const server of this.#world.servers) {
       const { disk, logFolder, name } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
