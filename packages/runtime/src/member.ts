@@ -93,8 +93,11 @@ export class Member {
     return { replica, recovered };
   }
 
-  /** Makes the peer, which begins to look for a leader at once, and its ports. Nothing is listened to before `listen`. */
-  begin(replica: Replica, recovered: RecoveredMember, now: Now): Peer {
+  /**
+   * Makes the peer, which begins to look for a leader at once, and its ports, each of which lets in `strangersMax` connections of one kind from
+   * strangers. Nothing is listened to before `listen`.
+   */
+  begin(replica: Replica, recovered: RecoveredMember, strangersMax: number, now: Now): Peer {
     const { world, core, options, logger, turn, observer } = this.#parts;
     const servers = serversOf(options);
     const { tickTimeMs, initLimitTicks } = options.zab;
@@ -104,6 +107,8 @@ export class Member {
         ...shared,
         options: {
           ...electionPortDefaults,
+          halfOpenMax: Math.min(electionPortDefaults.halfOpenMax, strangersMax),
+          strangersMax: Math.min(electionPortDefaults.strangersMax, strangersMax),
           sid: options.zab.sid,
           cnxTimeoutMs: options.cnxTimeoutMs,
           initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
@@ -119,6 +124,7 @@ export class Member {
         view: this.#view,
         options: {
           ...learnerPortDefaults,
+          halfOpenMax: Math.min(learnerPortDefaults.halfOpenMax, strangersMax),
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
           cnxTimeoutMs: options.cnxTimeoutMs,
