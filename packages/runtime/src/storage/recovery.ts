@@ -106,6 +106,8 @@ export class Recovery {
   readonly #limit: Zxid;
   /** A log ends before its mark, behind a whole entry: a server that knows no marks has cut it. */
   #truncatedByAnother = false;
+  /** The newest snapshot that cannot be loaded. */
+  #damaged: { readonly path: string; readonly zxid: Zxid } | undefined;
   /** Snapshots that hold txns beyond the limit. */
   readonly #beyond = new Set<string>();
 
@@ -147,6 +149,7 @@ export class Recovery {
         }`,
       );
     }
+    this.#checkDamagedSnapshot();
     await this.#lookForLostLogs(logNames, logs);
     for (const repair of this.#repairs) await repair();
     if (truncateTo !== undefined) {
@@ -194,6 +197,7 @@ export class Recovery {
       try {
         if (!(await looksComplete(this.#disk, path))) {
           this.#warn(`${path} is not a complete snapshot; trying an older one`);
+          this.#damaged ??= { path, zxid };
           continue;
         }
         tried++;
@@ -210,6 +214,7 @@ export class Recovery {
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         this.#warn(`${path} cannot be loaded (${error.message}); trying an older snapshot`);
+        this.#damaged ??= { path, zxid };
       }
     }
     if (snapshots.length > 0 && this.#options.truncateTo === undefined) {
@@ -230,6 +235,17 @@ export class Recovery {
     const begins = logs[0]?.zxid;
     const sound = this.#beyond.size === 0 ? begins === undefined || snapshotTrustEmpty : begins === 1 && snapshotTrustEmpty;
     if (!sound) throw new TruncationImpossible(truncateTo, undefined, logFolder);
+  }
+
+  /** A snapshot gets its name when all that it stands for is durable, so an older one with the logs behind it has to lead as far. */
+  #checkDamagedSnapshot(): void {
+    const { path, zxid } = this.#damaged ?? {};
+    if (path === undefined || zxid === undefined || zxid <= this.#lastZxid || this.#options.truncateTo !== undefined) return;
+    throw new StorageRefused(
+      `txns are missing: ${path} stands for those up to ${formatZxid(zxid)}, and is damaged, but what is left ends with ${formatZxid(this.#lastZxid)}; ${this.#remedy(
+        `restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
+      )}`,
+    );
   }
 
   async #replay(log: NumberedFile, isLast: boolean, names: ReadonlySet<string>, target: RecoveryTarget): Promise<void> {

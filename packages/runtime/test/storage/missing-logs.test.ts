@@ -167,6 +167,32 @@ describe('the newest log, when it is gone and its mark is left,', () => {
   });
 });
 
+describe('the newest snapshot, when it has gone bad and the log with its txns is gone,', () => {
+  test.each([
+    ['cannot be loaded', (disk: MemoryDisk, path: string) => disk.flipBit(path, 8 * 40)],
+    ['is not complete', (disk: MemoryDisk, path: string) => disk.plant(path, disk.contents(path).subarray(0, 60))],
+  ])('keeps a server from starting with an older one where it %s, and nothing is changed', async (_how, spoil) => {
+    const disk = await fourLogs();
+    await withMember(disk, (member) => member.snapshot());
+    disk.lose(`${folder}/log.200000001`);
+    // The snapshot has its txns, so this start is right, and the mark goes.
+    await withMember(disk, () => Promise.resolve());
+    const path = `${folder}/snapshot.200000002`;
+    const whole = disk.contents(path);
+    spoil(disk, path);
+    const before = filesOf(disk);
+    await expect(new Member(disk).open()).rejects.toThrow(
+      `txns are missing: ${path} stands for those up to 0x200000002, and is damaged, but what is left ends with 0x10000000c; move ${folder} aside`,
+    );
+    await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
+      `; restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
+    );
+    expect(filesOf(disk)).toEqual(before);
+    disk.plant(path, whole);
+    expect((await new Member(disk).open()).lastZxid).toBe(makeZxid(2, 2));
+  });
+});
+
 describe("a leader's snapshot whose history came from nowhere else", () => {
   test('is missed, though the old history was not taken away any more when it was put in place', async () => {
     const disk = await fourLogs();
