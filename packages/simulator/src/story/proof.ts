@@ -47,6 +47,8 @@ export class Proof {
         for (const each of world.servers) this.#stage.slowDiskUntil(each, this.#stage.nowMs + slowMs);
         await this.#audit(server);
       }
+      // Nothing is quiet while disks are slow, though nothing may happen for a while.
+      await world.run(marksMs);
       await this.#quiet();
       this.#lookAtStates();
       await this.#lookAtMarks();
