@@ -149,6 +149,7 @@ export const logEvents = {
   'snapshot.install-finished': { level: 'warn', fields: ['path'] },
   'snapshot.install-dropped': { level: 'warn', fields: ['path'] },
   'snapshot.failed': { level: 'error', fields: ['path', 'reason'] },
+  'snapshot.spoiled': { level: 'warn', fields: ['path'] },
   'snapshot.damaged': { level: 'warn', fields: ['path'] },
   'txnlog.slow-sync': { level: 'warn', fields: ['path', 'durationMs'] },
   'txnlog.mark-failed': { level: 'warn', fields: ['path', 'reason'] },
