@@ -122,7 +122,7 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
     },
     zab: {
-      forceSnapshotSync: random.below(12) === 0,
+      forceSnapshotSync: random.below(4) === 0,
       counterMax: pick(0xffff_0000, 0xffff_0000, 40, 150),
     },
   };
