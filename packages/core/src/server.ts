@@ -19,7 +19,7 @@ import {
 import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
-import type { Identity } from './auth/identity.ts';
+import { Identities } from './auth/identities.ts';
 import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
@@ -123,7 +123,7 @@ export class Server {
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
       ...options.authProviders,
     ]);
-    this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
+    this.#authentication = new Authentication(registry, options, this.#cnxns, this.#answers, observer);
     const tracker = this.#tracker;
     const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
     this.#order = orderOf({ options, out, replica, tracker, load: this.#load, headOfLine, registry, observer }, now);
@@ -164,7 +164,7 @@ export class Server {
       { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
       now.wallMs,
     );
-    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: [], arrivedMs: 0, now };
+    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
     observer.roleChanged(this.#order.role);
   }
 
@@ -490,7 +490,7 @@ export class Server {
     this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled);
   }
 
-  #admit(cnxn: Cnxn, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now, throttled = false): void {
+  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false): void {
     const start = reader.offset;
     switch (cnxn.state) {
       case 'new':
@@ -555,26 +555,18 @@ export class Server {
   }
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
-  #answerInOrder(
-    cnxn: Cnxn,
-    reader: Reader,
-    start: number,
-    identities: readonly Identity[],
-    arrivedMs: Millis,
-    throttled: boolean,
-    now: Now,
-  ): void {
+  #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
     if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #parked(reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): ParkedFrame {
+  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): ParkedFrame {
     const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
     this.#load.parked(frame);
     return frame;
   }
 
-  #read(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean, now: Now): void {
+  #read(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
     reader.offset = start;
     const xid = reader.int32();
     const opCode = reader.int32();
@@ -606,7 +598,7 @@ export class Server {
     return head?.kind === 'write' ? head : undefined;
   }
 
-  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
+  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
     const origin: WriteOrigin = {
       kind: 'write',

@@ -36,6 +36,8 @@ export interface AuthProvider {
   authenticate(credentials: Buffer | null, context: CnxnContext, ticket: AuthTicket): AuthOutcome;
   /** Whether `id` may stand in an ACL. */
   isValidId(id: string): boolean;
+  /** True if `matches` compares for equality and nothing else: then an identity is looked up instead. */
+  readonly matchesEqual?: boolean;
   /** Whether a connection's identity satisfies an ACL entry, both of this scheme. */
   matches(identity: string, aclId: string): boolean;
   /** The user as whoAmI and the audit log show it. */

@@ -21,6 +21,7 @@ export function digestProvider(algorithm: string, superDigest: string | undefine
       return { kind: 'done', identities: id === superDigest ? [identity, superIdentity] : [identity] };
     },
     isValidId: hasTwoParts,
+    matchesEqual: true,
     matches: (identity, aclId) => identity === aclId,
     userName: (identity) => identity.slice(0, Math.max(0, identity.indexOf(':'))),
   };

@@ -390,7 +390,7 @@ export class Prepare {
     if (request.path === null) return ErrorCode.MarshallingError;
     const slash = lastSlash(request.path);
     if (slash === -1) return ErrorCode.BadArguments;
-    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
+    const acl = fixupAcl(request.acl, origin.identities.toList(), this.#aclSchemes);
     if (acl === undefined) return ErrorCode.InvalidACL;
     const parentPath = slash === 0 ? '/' : request.path.slice(0, slash);
     const parent = this.outstanding.find(parentPath);
@@ -485,7 +485,7 @@ export class Prepare {
     if (fault !== undefined) return fault;
     const { path } = request;
     if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
+    const acl = fixupAcl(request.acl, origin.identities.toList(), this.#aclSchemes);
     if (acl === undefined) return ErrorCode.InvalidACL;
     const znode = this.outstanding.find(path);
     if (znode === undefined) return ErrorCode.NoNode;

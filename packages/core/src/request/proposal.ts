@@ -1,5 +1,5 @@
 import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import { Identities } from '../auth/identities.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
@@ -21,7 +21,7 @@ export interface WriteOrigin {
   /** The client's xid, 0 for the server's own requests. */
   readonly cxid: number;
   readonly opCode: number;
-  readonly identities: readonly Identity[];
+  readonly identities: Identities;
   readonly arrivedMs: Millis;
 }
 
@@ -45,7 +45,7 @@ export interface ForwardedRequest {
   readonly sessionLow: number;
   readonly cxid: number;
   readonly opCode: number;
-  readonly identities: readonly Identity[];
+  readonly identities: Identities;
   /** The request's record, which is the receiver's. */
   readonly record: Buffer;
   readonly arrivedMs: Millis;
@@ -61,7 +61,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     sessionLow: low,
     cxid: 0,
     opCode,
-    identities: [],
+    identities: Identities.none,
     arrivedMs: now.elapsedMs,
   };
 }
@@ -100,8 +100,8 @@ export function changesOf(txn: Txn): number {
 /** For an explorer. When it arrived is told to operators only. */
 export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
-  for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.length]) to.number(number);
-  for (const { scheme, id } of identities) to.text(`${scheme}:${id}`);
+  for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);
+  for (const { scheme, id } of identities.toList()) to.text(`${scheme}:${id}`);
 }
 
 export function closesSession({ opCode }: WriteOrigin): boolean {

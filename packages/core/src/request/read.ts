@@ -25,7 +25,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
-import type { Identity } from '../auth/identity.ts';
+import type { Identities } from '../auth/identities.ts';
 import { isPermitted } from '../auth/permission.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
@@ -45,7 +45,7 @@ export interface ReadRequest {
   cnxn: Cnxn;
   xid: number;
   opCode: number;
-  identities: readonly Identity[];
+  identities: Identities;
   arrivedMs: number;
   now: Now;
 }
@@ -175,7 +175,7 @@ export class Reads {
     this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, error, arrivedMs, now.elapsedMs, false);
   }
 
-  #may(perms: number, node: NodeId, identities: readonly Identity[]): boolean {
+  #may(perms: number, node: NodeId, identities: Identities): boolean {
     return this.#skipAcl || isPermitted(this.#aclOf(node), perms, identities, this.#registry);
   }
 
@@ -484,7 +484,7 @@ export class Reads {
 
   #whoAmI(request: ReadRequest): undefined {
     const writer = this.#begin(request);
-    writer.vector(request.identities, (w, identity) => {
+    writer.vector(request.identities.toList(), (w, identity) => {
       w.ustring(identity.scheme);
       w.ustring(this.#registry.userName(identity));
     });

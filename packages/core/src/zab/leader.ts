@@ -34,6 +34,7 @@ import {
   writeRevalidateAnswer,
   type Zxid,
 } from '@tskeeper/protocol';
+import { Identities } from '../auth/identities.ts';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
@@ -668,7 +669,7 @@ export class Leader {
       this.#confirm(learner, undefined, now);
       return;
     }
-    const identities = (packet.authinfo() ?? []).map(identityOf);
+    const identities = Identities.of((packet.authinfo() ?? []).map(identityOf));
     const owner = learner.channel + 1;
     const record = Buffer.from(payload);
     this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);

@@ -126,6 +126,8 @@ class Resolver {
       globalOutstandingLimit: this.#int('globalOutstandingLimit'),
       inFlightBytesMax: coreDefaults.inFlightBytesMax,
       watchesPerCnxnMax: coreDefaults.watchesPerCnxnMax,
+      identitiesPerCnxnMax: coreDefaults.identitiesPerCnxnMax,
+      identityBytesPerCnxnMax: coreDefaults.identityBytesPerCnxnMax,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
