@@ -266,8 +266,12 @@ export class Server {
 
   /** A learner has passed on a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
-    if (this.#mustHold()) this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
-    else this.#forwarded(request, now);
+    if (!this.#mustHold()) {
+      this.#forwarded(request, now);
+      return;
+    }
+    this.#load.held(request);
+    this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
   }
 
   /** Everything that was committed when a sync was asked for has been handed over. */
@@ -431,6 +435,7 @@ export class Server {
       const taken = this.#held.take(now.elapsedMs);
       if (taken.kind === 'forwarded') {
         const { request, moves } = taken;
+        this.#load.released(request);
         // The session may be back at the server through which it came, and has gone on elsewhere in between.
         const isOld = this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
         this.#forwarded(isOld ? { ...request, owner: ownerBefore } : request, now);
@@ -471,7 +476,18 @@ export class Server {
     if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
     const cxid = xid;
     this.#bringInOrder(
-      { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh: high, sessionLow: low, cxid, opCode, identities, arrivedMs },
+      {
+        kind: 'write',
+        cnxn: noCnxn,
+        owner: ownerHere,
+        sessionHigh: high,
+        sessionLow: low,
+        cxid,
+        opCode,
+        identities,
+        heldBytes: 0,
+        arrivedMs,
+      },
       reader,
       now,
     );
@@ -479,7 +495,7 @@ export class Server {
 
   #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
     this.#units += unitsPerRequest;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request };
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
     if (request.opCode === OpCode.createSession) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
@@ -539,8 +555,10 @@ export class Server {
 
   #sync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
-    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, isDone: false };
+    const heldBytes = this.#order.passesOn ? frame.identities.bytes : 0;
+    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
     cnxn.waiting.push(sync);
+    this.#load.syncInLine(sync);
     this.#order.sync(sync, now);
   }
 
@@ -609,6 +627,7 @@ export class Server {
       cxid: xid,
       opCode,
       identities,
+      heldBytes: this.#order.passesOn ? reader.remaining + identities.bytes : 0,
       arrivedMs,
     };
     this.#standInLine(cnxn, origin);
@@ -618,7 +637,7 @@ export class Server {
   #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
     cnxn.waiting.push(origin);
     cnxn.writesWaiting++;
-    this.#load.requests++;
+    this.#load.inLine(origin);
     if (!cnxn.isFull) return;
     cnxn.isFull = false;
     this.#draining.push(cnxn);
@@ -685,7 +704,7 @@ export class Server {
     if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
-    this.#load.requests--;
+    this.#load.answered(origin);
     this.#reply(cnxn, proposal, error, now);
     if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
     this.#drain(cnxn, now);
@@ -728,6 +747,7 @@ export class Server {
       this.#units += unitsPerRequest;
       cnxn.waiting.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
+      if (next.kind === 'sync') this.#load.syncDone(next);
       this.#load.unparked(frame);
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
       this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);

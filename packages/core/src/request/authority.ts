@@ -4,6 +4,7 @@
  */
 import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
+import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { distance, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
@@ -40,6 +41,7 @@ export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
 
 export class Authority implements Order {
   readonly role: 'standalone' | 'leader';
+  readonly passesOn = false;
   readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #observer: Observer;
@@ -81,9 +83,9 @@ export class Authority implements Order {
       this.#enqueue(this.#prepare.refuse(origin, fault, now));
       return undefined;
     }
-    return this.#judged(
-      origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now),
-    );
+    const outcome =
+      origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now);
+    return this.#judged(outcome);
   }
 
   /** Of a request that came through another server: there, the session may seem to live that has ended or moved meanwhile. */
@@ -220,6 +222,7 @@ export class Authority implements Order {
   }
 
   #enqueue(proposal: Proposal): void {
+    if (proposal.origin.owner !== ownerHere) proposal.origin.identities = Identities.none;
     this.#proposals.push(proposal);
     this.#load.proposed(proposal);
   }

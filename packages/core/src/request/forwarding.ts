@@ -56,6 +56,7 @@ const requestHeaderBytes = 8;
 
 export class Forwarding implements Order {
   readonly role: 'follower' | 'observer';
+  readonly passesOn = true;
   readonly #link: LeaderLink;
   readonly #headOfLine: OrderParts['headOfLine'];
   /** In zxid order. */
@@ -174,6 +175,7 @@ export class Forwarding implements Order {
       cxid,
       opCode: type,
       identities: Identities.none,
+      heldBytes: 0,
       arrivedMs: 0,
     };
   }

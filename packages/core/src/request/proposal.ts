@@ -21,7 +21,10 @@ export interface WriteOrigin {
   /** The client's xid, 0 for the server's own requests. */
   readonly cxid: number;
   readonly opCode: number;
-  readonly identities: Identities;
+  /** Of a request that a learner has passed on, none once it has been judged: nothing else keeps them alive. */
+  identities: Identities;
+  /** Its record and its identities at a learner, from when it is passed on until it is answered. 0 elsewhere: a proposal counts by itself. */
+  readonly heldBytes: number;
   readonly arrivedMs: Millis;
 }
 
@@ -62,6 +65,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     cxid: 0,
     opCode,
     identities: Identities.none,
+    heldBytes: 0,
     arrivedMs: now.elapsedMs,
   };
 }

@@ -28,6 +28,8 @@ export interface WaitingSync {
   readonly sessionHigh: number;
   readonly sessionLow: number;
   readonly frame: ParkedFrame;
+  /** Its identities at a learner, where they are sent to the leader with it; 0 elsewhere. */
+  readonly heldBytes: number;
   isDone: boolean;
 }
 

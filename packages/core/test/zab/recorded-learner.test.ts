@@ -149,7 +149,18 @@ class Replayed {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
     const identities = Identities.of((packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme!, id: id! })));
     const record = new Reader(Buffer.from(payload));
-    const origin = { kind: 'write', cnxn: noCnxn, owner: 0, sessionHigh, sessionLow, cxid, opCode, identities, arrivedMs: 0 } as const;
+    const origin = {
+      kind: 'write',
+      cnxn: noCnxn,
+      owner: 0,
+      sessionHigh,
+      sessionLow,
+      cxid,
+      opCode,
+      identities,
+      heldBytes: 0,
+      arrivedMs: 0,
+    } as const;
     if (opCode === OpCode.createSession) {
       this.#forwarding!.openSession(origin, record.int32());
     } else if (opCode === OpCode.sync) {
@@ -158,7 +169,7 @@ class Replayed {
       header.writeInt32BE(opCode, 4);
       const whole = Buffer.concat([header, payload]);
       const frame = parkFrame(whole, 0, whole.length, identities, 0, false);
-      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, isDone: false });
+      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, heldBytes: 0, isDone: false });
     } else {
       this.#forwarding!.write(origin, record);
     }
