@@ -21,6 +21,7 @@ import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import { Identities } from './auth/identities.ts';
 import { ipProvider } from './auth/ip-provider.ts';
+import { Permissions } from './auth/permission.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
@@ -70,6 +71,7 @@ export class Server {
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #authentication: Authentication;
+  readonly #permissions: Permissions;
   readonly #handshakes: Handshakes;
   readonly #order: Order;
   readonly #reads: Reads;
@@ -123,10 +125,14 @@ export class Server {
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
       ...options.authProviders,
     ]);
+    this.#permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
     this.#authentication = new Authentication(registry, options, this.#cnxns, this.#answers, observer);
     const tracker = this.#tracker;
     const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
-    this.#order = orderOf({ options, out, replica, tracker, load: this.#load, headOfLine, registry, observer }, now);
+    this.#order = orderOf(
+      { options, out, replica, tracker, load: this.#load, headOfLine, registry, permissions: this.#permissions, observer },
+      now,
+    );
     this.#handshakes = new Handshakes(
       options,
       replica,
@@ -137,10 +143,10 @@ export class Server {
       now,
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
+    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
     replica.notice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
     for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
@@ -328,6 +334,7 @@ export class Server {
     for (const { header, txn, digest } of this.#order.rest()) {
       const job = this.#replica.apply(header, txn, digest);
       if (job !== undefined) while (job.next(now).done !== true);
+      this.#order.applied(header.zxid);
     }
   }
 
@@ -667,7 +674,7 @@ export class Server {
   }
 
   #work(): number {
-    return this.#units + this.#order.work + this.#replica.work;
+    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work;
   }
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;

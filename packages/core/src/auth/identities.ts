@@ -49,6 +49,23 @@ class Collected {
   }
 }
 
+/** Questions that have been answered for some identities, by number, a few of them. */
+export class Verdicts {
+  readonly #verdicts = new Map<number, boolean>();
+
+  get(question: number): boolean | undefined {
+    return this.#verdicts.get(question);
+  }
+
+  keep(question: number, verdict: boolean): boolean {
+    if (this.#verdicts.size === verdictsMax) this.#verdicts.clear();
+    this.#verdicts.set(question, verdict);
+    return verdict;
+  }
+}
+
+const verdictsMax = 64;
+
 export class Identities {
   static readonly none = new Identities(new Collected([]), 0, 0, false);
 
@@ -59,6 +76,9 @@ export class Identities {
   /** One of them passes every ACL check. */
   readonly isSuper: boolean;
 
+  /** See `Permissions`. Most connections meet no list for which one is kept. */
+  #verdicts: Verdicts | undefined;
+
   private constructor(collected: Collected, count: number, bytes: number, isSuper: boolean) {
     this.#collected = collected;
     this.count = count;
@@ -67,7 +87,11 @@ export class Identities {
   }
 
   static of(list: readonly Identity[]): Identities {
-    return new Identities(new Collected([...list]), list.length, bytesOf(list), list.some(isSuper));
+    return new Identities(new Collected([...list]), list.length, bytesOf(list), list.some(passesAll));
+  }
+
+  get verdicts(): Verdicts {
+    return (this.#verdicts ??= new Verdicts());
   }
 
   at(index: number): Identity {
@@ -98,11 +122,11 @@ export class Identities {
     // A version that is not the latest may not write into the list that it shares with those after it.
     const collected = this.#collected.list.length === this.count ? this.#collected : new Collected([...this.toList()]);
     for (const identity of added) collected.push(identity);
-    return new Identities(collected, count, bytes, this.isSuper || added.some(isSuper));
+    return new Identities(collected, count, bytes, this.isSuper || added.some(passesAll));
   }
 }
 
-function isSuper({ scheme }: Identity): boolean {
+function passesAll({ scheme }: Identity): boolean {
   return scheme === 'super';
 }
 

@@ -1,5 +1,5 @@
 /** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
-import { changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
+import { aclEntriesOf, changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 
 /**
@@ -7,6 +7,8 @@ import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
  * parent.
  */
 const bytesPerChange = 1024;
+/** What an entry of an ACL holds besides its bytes in the log until its txn is applied, as objects and texts. */
+const bytesPerAclEntry = 160;
 
 export class Load {
   /** Requests taken in and not yet answered. */
@@ -73,5 +75,5 @@ export class Load {
 }
 
 function heldBy({ bytes, txn }: Proposal): number {
-  return bytes + changesOf(txn) * bytesPerChange;
+  return bytes + changesOf(txn) * bytesPerChange + aclEntriesOf(txn) * bytesPerAclEntry;
 }

@@ -49,7 +49,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
-import { isPermitted } from '../auth/permission.ts';
+import type { Permissions } from '../auth/permission.ts';
 import { RequestedAcls, type StoredAcl } from '../auth/requested-acl.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
@@ -78,6 +78,17 @@ export type PrepareJob = Generator<void, Proposal, Now>;
 
 /** Of a log entry written in one step: of many short texts, as ACLs are. */
 const entryBytesPerStep = 512 * 1024;
+
+/** What judging needs of the server. */
+export interface PrepareParts {
+  readonly options: CoreOptions;
+  readonly out: Out;
+  readonly replica: Replica;
+  readonly tracker: SessionTracker;
+  readonly registry: AuthRegistry;
+  readonly permissions: Permissions;
+  readonly observer: Observer;
+}
 
 /** Changes taken back or forgotten in one step. */
 export const recordsPerStep = stepBudget / 8;
@@ -120,7 +131,7 @@ export class Prepare {
   readonly #out: Out;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
-  readonly #registry: AuthRegistry;
+  readonly #permissions: Permissions;
   readonly #observer: Observer;
   readonly #requestedAcls: RequestedAcls;
   readonly outstanding: Outstanding;
@@ -132,12 +143,12 @@ export class Prepare {
   #grownBytes = 0;
   #grownEntries = 0;
 
-  constructor(options: CoreOptions, out: Out, replica: Replica, tracker: SessionTracker, registry: AuthRegistry, observer: Observer) {
+  constructor({ options, out, replica, tracker, registry, permissions, observer }: PrepareParts) {
     this.#options = options;
     this.#out = out;
     this.#replica = replica;
     this.#tracker = tracker;
-    this.#registry = registry;
+    this.#permissions = permissions;
     this.#observer = observer;
     this.#requestedAcls = new RequestedAcls(registry);
     this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled, observer);
@@ -307,6 +318,11 @@ export class Prepare {
     return this.#options.juteMaxBuffer + this.#options.juteMaxBufferExtra;
   }
 
+  /** Units that ACLs have cost, those that were made and those that were asked. */
+  get #aclWork(): number {
+    return this.#grownEntries * unitsPerAclEntry + this.#permissions.work;
+  }
+
   /** The ACLs of the txn being judged are longer than a txn may be. Some of them have not been built. */
   get #hasOutgrown(): boolean {
     return this.#grownBytes > this.#entryBytesMax;
@@ -384,8 +400,7 @@ export class Prepare {
   }
 
   #mayNot(perms: number, znode: FutureZnode, origin: WriteOrigin): boolean {
-    if (this.#options.skipAcl) return false;
-    return !isPermitted(znode.acl, perms, origin.identities, this.#registry);
+    return !this.#permissions.permits(znode.acl, perms, origin.identities);
   }
 
   #create(
@@ -423,6 +438,7 @@ export class Prepare {
     const data = keep(request.data);
     if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
 
+    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
     // The counter is a signed 32-bit int and runs over: after 2147483647 comes -2147483648.
     const parentCVersion = (parent.cversion + 1) | 0;
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
@@ -434,14 +450,14 @@ export class Prepare {
     parentAfter.pzxid = zxid;
     this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
     const znode = new FutureZnode();
-    znode.acl = acl;
+    znode.acl = this.#replica.tree.acls.intern(acl);
     znode.ownerHigh = owner.high;
     znode.ownerLow = owner.low;
     znode.czxid = znode.mzxid = znode.pzxid = zxid;
     znode.ctime = znode.mtime = now.wallMs;
     znode.data = data;
     this.outstanding.record(path, zxid, znode, 0);
-    this.#countGrowth(stored);
+    this.#replica.tree.acls.release(znode.acl);
     return { type: opCode, txn };
   }
 
@@ -513,20 +529,22 @@ export class Prepare {
     if (znode === undefined) return ErrorCode.NoNode;
     if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
     if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
+    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
     const version = (znode.aversion + 1) | 0;
     const after = znode.toChange();
-    after.acl = acl;
+    after.acl = this.#replica.tree.acls.intern(acl);
     after.aversion = version;
     this.outstanding.record(path, zxid, after, znode.digest);
-    this.#countGrowth(stored);
+    this.#replica.tree.acls.release(after.acl);
     return { type: OpCode.setACL, txn: { kind: 'setACL', path, acl, version } };
   }
 
-  /** An ACL becomes part of the txn: one that is refused for something else must not make it too long. */
-  #countGrowth({ grownBytes, grownEntries }: StoredAcl): void {
+  /** Whether an ACL that becomes part of the txn makes that too long. One that is refused for something else must not be asked for. */
+  #outgrows({ grownBytes, grownEntries }: StoredAcl): boolean {
     this.#grownBytes += grownBytes;
-    // One that is too long has not been built.
-    if (!this.#hasOutgrown) this.#grownEntries += grownEntries;
+    if (this.#hasOutgrown) return true;
+    this.#grownEntries += grownEntries;
+    return false;
   }
 
   #check(origin: WriteOrigin, request: CheckVersionRequest): Verdict {
@@ -566,9 +584,9 @@ export class Prepare {
         continue;
       }
       const digestedBefore = outstanding.digestedBytes;
-      const entriesBefore = this.#grownEntries;
+      const judgedBefore = this.#aclWork;
       const verdict = this.#judgePart(origin, part, zxid, now);
-      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit + (this.#grownEntries - entriesBefore) * unitsPerAclEntry;
+      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit + this.#aclWork - judgedBefore;
       if (typeof verdict === 'number') multi.failed = true;
       multi.txns.push(typeof verdict === 'number' ? errorTxn(verdict) : (verdict as MultiMember));
     }

@@ -101,6 +101,14 @@ export function changesOf(txn: Txn): number {
   }
 }
 
+/** Entries of the ACLs that a txn sets. */
+export function aclEntriesOf(txn: Txn): number {
+  if (txn.kind !== 'multi') return 'acl' in txn ? txn.acl.length : 0;
+  let entries = 0;
+  for (const { txn: part } of txn.txns) if ('acl' in part) entries += part.acl.length;
+  return entries;
+}
+
 /** For an explorer. When it arrived is told to operators only. */
 export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;

@@ -103,7 +103,7 @@ const aheadBytes = 256 * 1024;
 const bytesPerVisit = 16;
 
 export class DataTree {
-  readonly acls = new AclTable();
+  readonly acls: AclTable;
   /** The tree digest, a wrapping 64-bit sum, as two int32. */
   digestHigh = 0;
   digestLow = 0;
@@ -149,6 +149,7 @@ export class DataTree {
     this.#emulate353TtlNodes = options.emulate353TtlNodes;
     this.#digestEnabled = options.digestEnabled;
     this.#hash = new PathHash(options.hashSeed);
+    this.acls = new AclTable(this.#arena, options.hashSeed);
     this.#ephemerals = new EphemeralTable(this.#rows, options.hashSeed);
     if (options.empty !== true) this.#addSystemNodes();
   }
