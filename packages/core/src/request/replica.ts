@@ -58,6 +58,7 @@ export interface ReplicaOptions {
   readonly extendedTypesEnabled: boolean;
   readonly emulate353TtlNodes: boolean;
   readonly digestEnabled: boolean;
+  readonly shortAclEntriesMax?: number;
 }
 
 /** What of an operator's options the replicated state depends on. */
@@ -67,6 +68,7 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
     extendedTypesEnabled: options.extendedTypesEnabled,
     emulate353TtlNodes: options.emulate353TtlNodes,
     digestEnabled: options.treeDigestEnabled,
+    shortAclEntriesMax: options.shortAclEntriesMax,
   };
 }
 

@@ -34,12 +34,13 @@ const hidden = Buffer.from(':x');
 
 /** Lists kept decoded: more than most trees have. */
 const decodedMax = 4096;
-/** A list with more than this is long: it is not decoded in order to be asked, and has an index. */
-const shortEntriesMax = 16;
+/** See `#shortEntriesMax`. */
 const shortBytesMax = 2048;
 
 export class AclTable {
   readonly #arena: ByteArena;
+  /** A list with more entries or bytes than this is long: it is not decoded in order to be asked, and has an index. */
+  readonly #shortEntriesMax: number;
   readonly #hash: PathHash;
   /** By id: where its bytes are, how many, their hash, and how many users it has, one more than that while the list is there. */
   readonly #location = new PagedInts();
@@ -66,7 +67,8 @@ export class AclTable {
   readonly #unusedWhileFrozen: AclId[] = [];
 
   /** @param arena where the bytes go. */
-  constructor(arena = new ByteArena(), hashSeed = 0) {
+  constructor(arena = new ByteArena(), hashSeed = 0, shortEntriesMax = 16) {
+    this.#shortEntriesMax = shortEntriesMax;
     this.#arena = arena;
     this.#hash = new PathHash(hashSeed);
   }
@@ -176,7 +178,7 @@ export class AclTable {
     if (id === openAclId) return openAcl;
     this.#usersOf(id);
     const bytes = this.#length.get(id);
-    if (bytes > shortBytesMax || this.#readerOf(id).int32() > shortEntriesMax) return undefined;
+    if (bytes > shortBytesMax || this.#readerOf(id).int32() > this.#shortEntriesMax) return undefined;
     return this.#keepDecoded(id, this.#decode(id));
   }
 

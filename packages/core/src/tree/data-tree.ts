@@ -54,6 +54,8 @@ export interface DataTreeOptions {
   readonly emulate353TtlNodes: boolean;
   /** Without it no digests are computed and the sum stays 0. */
   readonly digestEnabled: boolean;
+  /** See `CoreOptions`; a small number unless given. */
+  readonly shortAclEntriesMax?: number;
   /** Without even the root, to be filled from a snapshot. */
   readonly empty?: boolean;
 }
@@ -149,7 +151,7 @@ export class DataTree {
     this.#emulate353TtlNodes = options.emulate353TtlNodes;
     this.#digestEnabled = options.digestEnabled;
     this.#hash = new PathHash(options.hashSeed);
-    this.acls = new AclTable(this.#arena, options.hashSeed);
+    this.acls = new AclTable(this.#arena, options.hashSeed, options.shortAclEntriesMax);
     this.#ephemerals = new EphemeralTable(this.#rows, options.hashSeed);
     if (options.empty !== true) this.#addSystemNodes();
   }

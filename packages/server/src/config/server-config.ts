@@ -128,6 +128,7 @@ class Resolver {
       watchesPerCnxnMax: coreDefaults.watchesPerCnxnMax,
       identitiesPerCnxnMax: coreDefaults.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreDefaults.identityBytesPerCnxnMax,
+      shortAclEntriesMax: coreDefaults.shortAclEntriesMax,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
