@@ -32,7 +32,7 @@ import {
   writeTouchedSession,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import type { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
@@ -327,7 +327,7 @@ export class Learner implements LeaderLink {
 
   // ---- as LeaderLink
 
-  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: readonly Identity[] | undefined): void {
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
     if (this.#stage === 'over') return;
     const writer = this.#out.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
@@ -335,7 +335,7 @@ export class Learner implements LeaderLink {
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(record.bytes, record.offset, record.limit);
-    endQuorumPacket(writer, at, identities ?? null);
+    endQuorumPacket(writer, at, identities?.toList() ?? null);
   }
 
   revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {

@@ -128,7 +128,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     what: 'an event is told to those who may not read the znode',
     from: 'CVE-2024-23944, P19',
     file: 'packages/core/src/request/notify.ts',
-    replace: 'if (!this.#skipAcl && !isPermitted(acl, Perms.read, cnxn.identities, this.#registry)) return;',
+    replace: 'if (!this.#permissions.permits(acl, Perms.read, cnxn.identities)) return;',
     by: '',
   },
   'watch-not-caught-up': {

@@ -70,6 +70,7 @@ export function drawPlan(random: SeededRandom): Plan {
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
       globalOutstandingLimit: pick(1000, 1000, 4),
+      shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
