@@ -14,8 +14,8 @@ import { readFileSync } from 'node:fs';
 export interface ProcessTable {
   /** The parent of this process. */
   readonly ppid: number;
-  /** The parent of another process, undefined where it is gone or the system does not say. */
-  parentOf(pid: number): number | undefined;
+  /** The parent of another process; undefined where it is gone, 'unreadable' where the system does not say, as without a free descriptor. */
+  parentOf(pid: number): number | 'unreadable' | undefined;
   /** What it was started as, or calls itself, with blanks between the words; undefined where it is gone or the system does not say. */
   commandOf(pid: number): string | undefined;
 }
@@ -26,9 +26,15 @@ export const processTable: ProcessTable = {
     return process.ppid;
   },
   parentOf(pid) {
-    const text = read(`/proc/${pid}/stat`);
+    let text: string | undefined;
+    try {
+      text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM' ? 'unreadable' : undefined;
+    }
     // The second field, the program's name in brackets, may hold blanks and brackets.
-    const [state, ppid] = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
+    const [state, ppid] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     // A zombie has ended.
     return ppid === undefined || state === 'Z' || state === 'X' ? undefined : Number(ppid);
   },
@@ -79,7 +85,11 @@ export function lineToNpm({ environment, program, parent }: OwnStart, table: Pro
   const manager = environment['npm_execpath'];
   const line: number[] = [];
   let byShells = true;
-  for (let pid: number | undefined = parent; pid !== undefined && pid > 0 && line.length < ancestorsMax; pid = table.parentOf(pid)) {
+  for (
+    let pid: number | 'unreadable' | undefined = parent;
+    typeof pid === 'number' && pid > 0 && line.length < ancestorsMax;
+    pid = table.parentOf(pid)
+  ) {
     const command = table.commandOf(pid);
     // In a container npm may be process 1.
     if (command === undefined && pid > 1) return line.length === 0 ? [pid] : undefined;
@@ -112,7 +122,10 @@ function nameOf(path: string): string {
   return path.replace(/^.*[/\\]/, '').replace(/\.\w+$/, '');
 }
 
-/** Whether each of the line is still the parent of the one before it. */
+/** Whether each of the line is still the parent of the one before it, as far as that can be seen. */
 export function isWhole(line: readonly number[], table: ProcessTable): boolean {
-  return line.every((pid, at) => pid === (at === 0 ? table.ppid : table.parentOf(line[at - 1]!)));
+  return line.every((pid, at) => {
+    const found = at === 0 ? table.ppid : table.parentOf(line[at - 1]!);
+    return found === 'unreadable' || found === pid;
+  });
 }

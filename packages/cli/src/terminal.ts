@@ -1,5 +1,7 @@
 import { writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
+import type { Clock } from '@tskeeper/client';
+import { SystemClock } from '@tskeeper/server/internal';
 import { endProcess } from './end-process.ts';
 import { isWhole, type NpmLine, processTable } from './npm-watch.ts';
 
@@ -36,8 +38,8 @@ export interface Terminal {
    * found. Calls back at once where it has ended already; never where neither started this process.
    */
   onNpmGone(callback: (pid: number | undefined) => void): () => void;
-  /** Milliseconds on a clock that never goes back. */
-  elapsedMs(): number;
+  /** Commands measure their limits on it. */
+  readonly clock: Clock;
   /** Calls back for errors nobody caught. */
   onUncaught(callback: (error: unknown) => void): void;
   /** Ends the process at once. */
@@ -99,7 +101,7 @@ export function processTerminal(line: NpmLine): Terminal {
       timer.unref();
       return () => clearInterval(timer);
     },
-    elapsedMs: () => performance.now(),
+    clock: new SystemClock(),
     onUncaught(callback) {
       process.on('uncaughtException', callback);
       process.on('unhandledRejection', callback);

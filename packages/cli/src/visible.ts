@@ -71,7 +71,7 @@ export function visibleTerminal(terminal: Terminal): Terminal {
     onSignal: (callback) => terminal.onSignal(callback),
     onHangup: (callback) => terminal.onHangup(callback),
     onNpmGone: (callback) => terminal.onNpmGone(callback),
-    elapsedMs: () => terminal.elapsedMs(),
+    clock: terminal.clock,
     onUncaught: (callback) => terminal.onUncaught(callback),
     exit: (code) => terminal.exit(code),
   };

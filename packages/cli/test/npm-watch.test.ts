@@ -87,5 +87,9 @@ describe('the line of ancestors up to npm', () => {
     expect(isWhole([10, 9], table(1, processes))).toBe(false);
     expect(isWhole([10, 9], table(10, { 10: [1, 'sh -c x'] }))).toBe(false);
     expect(isWhole([10], table(10, {}))).toBe(true);
+    // No file could be opened to look: nothing is known, and nothing has ended.
+    const unreadable: ProcessTable = { ppid: 10, parentOf: () => 'unreadable', commandOf: () => undefined };
+    expect(isWhole([10, 9], unreadable)).toBe(true);
+    expect(isWhole([11, 9], unreadable)).toBe(false);
   });
 });

@@ -131,10 +131,10 @@ describe('tskeeper serve', () => {
     const { code, server, terminal } = await begin(['serve']);
     terminal.signal('SIGINT');
     // Ctrl+C under npm: the terminal sends it, and npm passes it on.
-    terminal.nowMs = 999;
+    terminal.clock.advance(999);
     terminal.signal('SIGINT');
     expect(terminal.exited).toEqual([]);
-    terminal.nowMs = 1000;
+    terminal.clock.advance(1);
     terminal.signal('SIGINT');
     expect(terminal.exited).toEqual([exitCodes.internalError]);
     expect(await code).toBe(exitCodes.ended);

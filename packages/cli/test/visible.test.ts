@@ -62,7 +62,7 @@ describe('on a terminal', () => {
 
   it('TAB offers no name that would steer it', async () => {
     await using client = await connect(server.connectString);
-    expect(await complete('ls /', client)).toEqual([['/hostile', '/zookeeper'], '/']);
+    expect(await complete('ls /', client, new FakeTerminal().clock)).toEqual([['/hostile', '/zookeeper'], '/']);
   });
 });
 

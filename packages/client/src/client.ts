@@ -57,7 +57,8 @@ export class Client extends ClientView implements AsyncDisposable {
 
   /**
    * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
-   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects, unless it is given a callback, which is a TypeError; a second call waits for the first. (ZooKeeper's `close`.)
+   * connection the ensemble is not told, and ends the session when its time-out has passed. The same holds for a server that answers nothing for as long as that time-out, whatever
+   * else it sends: the client gives it up, calls made before fail with ConnectionLoss, and `close` resolves. Never rejects, unless it is given a callback, which is a TypeError; a second call waits for the first. (ZooKeeper's `close`.)
    */
   close(): Promise<void> {
     // Anything else is passed over: what a promise resolved with, the event of a signal.

@@ -31,7 +31,13 @@ export interface ConnectOptions {
   readonly sessionTimeoutMs?: Millis | undefined;
   /** How long to look for a server that opens the session, in milliseconds, before `connect` rejects and a client of `createClient` is closed. Default: 30 000. `Infinity`: without a limit. */
   readonly connectTimeoutMs?: Millis | undefined;
-  /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
+  /**
+   * How long a server may take to answer a request, in milliseconds: for every call that has no `timeoutMs` of its own, each attempt of a `retry` and each step of a call of several steps by
+   * itself. The request then fails with RequestTimeout, and if it was sent, its outcome is `unknown` and the client leaves this server, as a Java client with zookeeper.request.timeout
+   * does: other calls under way fail with ConnectionLoss, and the session goes on with the next server. A retry treats such a time-out as a ConnectionLoss. A server that does not restore identities and
+   * watches in that time, when the client has come to it, is left as well. For a call that waits for a
+   * connection it is the time until it is sent. Default: none. Then a server that answers pings and nothing else is waited for, as long as the connection lasts.
+   */
   readonly requestTimeoutMs?: Millis | undefined;
   /**
    * Whether calls that fail for a cause that may pass are made again, where that is safe, and how often; `true` for the defaults of `RetryPolicy`. Each
@@ -202,6 +208,7 @@ function clientOf(
       yieldsSession: options.yieldsSession ?? false,
       service,
       waitsForFirst: true,
+      requestTimeoutMs: options.requestTimeoutMs,
     },
     (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
     {
@@ -213,8 +220,7 @@ function clientOf(
       ...(keepProcessAlive ? {} : { background: backgroundClock, hold: new TimerHold() }),
     },
   );
-  const defaults = { requestTimeoutMs: options.requestTimeoutMs, retry: fullPolicy(options.retry) };
-  return new Client(session, chroot, defaults, (client) => {
+  return new Client(session, chroot, { retry: fullPolicy(options.retry) }, (client) => {
     if (options.onState !== undefined) client.on('state', options.onState);
     return open(client, session, checks, options);
   });

@@ -25,6 +25,8 @@ export interface FourLetterWordOptions {
 }
 
 const timeoutMsDefault = 5000;
+/** `dump` of a hundred thousand sessions has a few megabytes. */
+const answerBytesMax = 64 * 1024 * 1024;
 const refusedByWhitelist = 'is not executed because it is not in the whitelist';
 
 /**
@@ -126,6 +128,7 @@ class Question {
       const { host, port } = this.#server;
       const pieces: Buffer[] = [];
       let isOpen = false;
+      let length = 0;
       this.#cnxn = this.#transport.connect(
         { host: address, port, name: host },
         {
@@ -133,7 +136,15 @@ class Question {
             isOpen = true;
             this.#cnxn!.send(Buffer.from(this.#word));
           },
-          received: (bytes) => void pieces.push(Buffer.from(bytes)),
+          received: (bytes) => {
+            length += bytes.length;
+            if (length <= answerBytesMax) {
+              pieces.push(Buffer.from(bytes));
+            } else {
+              this.#cnxn!.destroy();
+              resolve({ error: `its answer is longer than ${answerBytesMax / 1024 / 1024} MiB` });
+            }
+          },
           closed: (error) =>
             resolve(
               isOpen && error === undefined ? { text: Buffer.concat(pieces).toString() } : { error: error ?? 'the connection was closed' },

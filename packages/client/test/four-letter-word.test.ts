@@ -29,6 +29,22 @@ describe('B56: a four letter word', () => {
     expect(error!.reason).toBe('the 4lw.commands.whitelist of server:2181 does not have mntr');
   });
 
+  it('is given up when the answer has no end', async () => {
+    const transport = new ScriptedTransport();
+    const asked = settle(fourLetterWord('zk', 'dump', { transport, clock: new ManualClock() }));
+    await Promise.resolve();
+    await Promise.resolve();
+    const { latest } = transport;
+    latest.sink.connected();
+    const piece = Buffer.alloc(1 << 20, 'x');
+    for (let pieces = 0; !latest.over && pieces < 1000; pieces++) latest.sink.received(piece);
+    expect(latest.destroyed).toBe(true);
+    expect(await asked).toMatchObject({
+      outcome: 'ConnectionLoss unknown',
+      error: { reason: 'zk:2181: its answer is longer than 64 MiB' },
+    });
+  });
+
   it('says why there is no answer', async () => {
     const { transport, clock } = world.options();
     world.kill();

@@ -215,4 +215,39 @@ describe('a hostile server', () => {
       `${host}:2181: the server sent what cannot be read: expected a frame of 0 to 1049599 bytes, not 1213486160 at byte 0`,
     ]);
   });
+
+  /** A client of a scripted server, with a recursive watch on `/w`. */
+  async function watching(): Promise<{ readonly zk: Client; readonly transport: ScriptedTransport; readonly events: string[] }> {
+    const clock = new ManualClock();
+    const transport = new ScriptedTransport();
+    const connecting = connect('one,two', { transport, clock, random: new SeededRandom(1), sessionTimeoutMs: 9000 });
+    clock.advance(0);
+    transport.latest.sink.connected();
+    transport.latest.sink.received(honest[0]!);
+    const zk = await connecting;
+    const events: string[] = [];
+    const added = zk.addWatch('/w', { mode: 'persistentRecursive', watch: ({ path }) => void events.push(String(path).slice(0, 9)) });
+    await turn();
+    transport.latest.sink.received(reply(1, 1, 0, (writer) => writer.int32(0)));
+    await added;
+    return { zk, transport, events };
+  }
+
+  it.each(['abc', 'a/b', ''])('is left when it tells of an event at what is no path: "%s"', async (path) => {
+    const { zk, transport, events } = await watching();
+    transport.latest.sink.received(notification(EventType.nodeDataChanged, path, 2));
+    await turn();
+    expect([transport.latest.destroyed, zk.state]).toEqual([true, 'suspended']);
+    expect(events).toEqual(['null']);
+  });
+
+  it('does not busy the client with an event at a very long path', async () => {
+    const { transport, events } = await watching();
+    transport.latest.sink.received(notification(EventType.nodeDataChanged, '/w'.repeat(500_000), 2));
+    transport.latest.sink.received(notification(EventType.nodeDataChanged, '/'.repeat(1_000_000), 2));
+    transport.latest.sink.received(notification(EventType.nodeDataChanged, `/wx${'/y'.repeat(400_000)}`, 2));
+    await turn();
+    expect(events).toEqual(['/w/w/w/w/']);
+    expect(transport.latest.destroyed).toBe(false);
+  });
 });

@@ -11,6 +11,7 @@ export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
 export { ConfigurationConflict } from './quorum/configuration.ts';
 export { Server } from './server.ts';
+export type { AclKeys } from './tree/acl-index.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';
 export type { ZabOptions } from './zab/zab-options.ts';

@@ -22,7 +22,7 @@ export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
 export { verifierOf } from './quorum/verifier-of.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
-export { type LoadedSnapshot, SnapshotLoader } from './snapshot/snapshot-loader.ts';
+export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
 export { CommittedLog, committedLogDefaults, type CommittedLogOptions } from './zab/committed-log.ts';
 export { disloyalVoter } from './zab/leader.ts';

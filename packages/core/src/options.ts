@@ -49,6 +49,12 @@ export interface CoreOptions {
   readonly inFlightBytesMax: number;
   /** Watches of one connection. */
   readonly watchesPerCnxnMax: number;
+  /** Identities of one connection, its address included. */
+  readonly identitiesPerCnxnMax: number;
+  /** How long these may be as `vector<Id>`, in bytes; never more than servers take from each other (jute.maxbuffer with its extra). */
+  readonly identityBytesPerCnxnMax: number;
+  /** An ACL with more entries has an index, in which what matches is looked up. 0: each that has any. */
+  readonly shortAclEntriesMax: number;
   /** zookeeper.request_throttle_max_requests: requests in flight before new ones wait; 0 = no limit. */
   readonly requestThrottleLimit: number;
   /** zookeeper.request_throttle_stall_time: how long a waiting request waits before it is looked at again. */
@@ -86,6 +92,9 @@ export const coreDefaults: CoreOptions = {
   globalOutstandingLimit: 1000,
   inFlightBytesMax: 64 * 1024 ** 2,
   watchesPerCnxnMax: 1_000_000,
+  identitiesPerCnxnMax: 1000,
+  identityBytesPerCnxnMax: 64 * 1024,
+  shortAclEntriesMax: 16,
   requestThrottleLimit: 0,
   requestThrottleStallMs: 100,
   requestThrottleDropStale: true,

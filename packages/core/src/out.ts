@@ -19,6 +19,7 @@ export type CloseReason =
   | 'request before the handshake was answered'
   | 'too many connections'
   | 'too many watches'
+  | 'too many identities'
   | 'read-only clients only'
   | 'not serving';
 

@@ -19,8 +19,9 @@ import {
 import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
-import type { Identity } from './auth/identity.ts';
+import { Identities } from './auth/identities.ts';
 import { ipProvider } from './auth/ip-provider.ts';
+import { Permissions } from './auth/permission.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
@@ -70,6 +71,7 @@ export class Server {
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #authentication: Authentication;
+  readonly #permissions: Permissions;
   readonly #handshakes: Handshakes;
   readonly #order: Order;
   readonly #reads: Reads;
@@ -123,10 +125,14 @@ export class Server {
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
       ...options.authProviders,
     ]);
-    this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
+    this.#permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
+    this.#authentication = new Authentication(registry, options, this.#cnxns, this.#answers, observer);
     const tracker = this.#tracker;
     const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
-    this.#order = orderOf({ options, out, replica, tracker, load: this.#load, headOfLine, registry, observer }, now);
+    this.#order = orderOf(
+      { options, out, replica, tracker, load: this.#load, headOfLine, registry, permissions: this.#permissions, observer },
+      now,
+    );
     this.#handshakes = new Handshakes(
       options,
       replica,
@@ -137,10 +143,10 @@ export class Server {
       now,
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
+    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
     replica.notice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
     for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
@@ -164,7 +170,7 @@ export class Server {
       { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
       now.wallMs,
     );
-    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: [], arrivedMs: 0, now };
+    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
     observer.roleChanged(this.#order.role);
   }
 
@@ -266,8 +272,12 @@ export class Server {
 
   /** A learner has passed on a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
-    if (this.#mustHold()) this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
-    else this.#forwarded(request, now);
+    if (!this.#mustHold()) {
+      this.#forwarded(request, now);
+      return;
+    }
+    this.#load.held(request);
+    this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
   }
 
   /** Everything that was committed when a sync was asked for has been handed over. */
@@ -324,6 +334,7 @@ export class Server {
     for (const { header, txn, digest } of this.#order.rest()) {
       const job = this.#replica.apply(header, txn, digest);
       if (job !== undefined) while (job.next(now).done !== true);
+      this.#order.applied(header.zxid);
     }
   }
 
@@ -431,6 +442,7 @@ export class Server {
       const taken = this.#held.take(now.elapsedMs);
       if (taken.kind === 'forwarded') {
         const { request, moves } = taken;
+        this.#load.released(request);
         // The session may be back at the server through which it came, and has gone on elsewhere in between.
         const isOld = this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
         this.#forwarded(isOld ? { ...request, owner: ownerBefore } : request, now);
@@ -471,7 +483,18 @@ export class Server {
     if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
     const cxid = xid;
     this.#bringInOrder(
-      { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh: high, sessionLow: low, cxid, opCode, identities, arrivedMs },
+      {
+        kind: 'write',
+        cnxn: noCnxn,
+        owner: ownerHere,
+        sessionHigh: high,
+        sessionLow: low,
+        cxid,
+        opCode,
+        identities,
+        heldBytes: 0,
+        arrivedMs,
+      },
       reader,
       now,
     );
@@ -479,7 +502,7 @@ export class Server {
 
   #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
     this.#units += unitsPerRequest;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request };
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
     if (request.opCode === OpCode.createSession) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
@@ -490,7 +513,7 @@ export class Server {
     this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled);
   }
 
-  #admit(cnxn: Cnxn, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now, throttled = false): void {
+  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false): void {
     const start = reader.offset;
     switch (cnxn.state) {
       case 'new':
@@ -539,8 +562,10 @@ export class Server {
 
   #sync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
-    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, isDone: false };
+    const heldBytes = this.#order.passesOn ? frame.identities.bytes : 0;
+    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
     cnxn.waiting.push(sync);
+    this.#load.syncInLine(sync);
     this.#order.sync(sync, now);
   }
 
@@ -555,26 +580,18 @@ export class Server {
   }
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
-  #answerInOrder(
-    cnxn: Cnxn,
-    reader: Reader,
-    start: number,
-    identities: readonly Identity[],
-    arrivedMs: Millis,
-    throttled: boolean,
-    now: Now,
-  ): void {
+  #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
     if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #parked(reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): ParkedFrame {
+  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): ParkedFrame {
     const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
     this.#load.parked(frame);
     return frame;
   }
 
-  #read(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean, now: Now): void {
+  #read(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
     reader.offset = start;
     const xid = reader.int32();
     const opCode = reader.int32();
@@ -606,7 +623,7 @@ export class Server {
     return head?.kind === 'write' ? head : undefined;
   }
 
-  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
+  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
     const origin: WriteOrigin = {
       kind: 'write',
@@ -617,6 +634,7 @@ export class Server {
       cxid: xid,
       opCode,
       identities,
+      heldBytes: this.#order.passesOn ? reader.remaining + identities.bytes : 0,
       arrivedMs,
     };
     this.#standInLine(cnxn, origin);
@@ -626,7 +644,7 @@ export class Server {
   #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
     cnxn.waiting.push(origin);
     cnxn.writesWaiting++;
-    this.#load.requests++;
+    this.#load.inLine(origin);
     if (!cnxn.isFull) return;
     cnxn.isFull = false;
     this.#draining.push(cnxn);
@@ -656,7 +674,7 @@ export class Server {
   }
 
   #work(): number {
-    return this.#units + this.#order.work + this.#replica.work;
+    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work;
   }
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
@@ -693,7 +711,7 @@ export class Server {
     if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
-    this.#load.requests--;
+    this.#load.answered(origin);
     this.#reply(cnxn, proposal, error, now);
     if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
     this.#drain(cnxn, now);
@@ -736,6 +754,7 @@ export class Server {
       this.#units += unitsPerRequest;
       cnxn.waiting.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
+      if (next.kind === 'sync') this.#load.syncDone(next);
       this.#load.unparked(frame);
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
       this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);

@@ -211,6 +211,18 @@ const inFront: Partial<Readonly<Record<keyof typeof settings, string>>> = {
   SharedValue: 'source, path, codec',
 };
 
+export { checkCount };
+
+/** What `checkCount` throws, for a method that returns the promise of an earlier call, and rejects with it; undefined when the count is right. */
+export function surplusOf(count: number, most: number, form: string): unknown {
+  try {
+    checkCount(count, most, form);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
 /** The options of a constructor; `count` is its `arguments.length`. Throws a TypeError or a RangeError that says what to write. */
 export function checkSettings(given: unknown, name: keyof typeof settings, count: number): void {
   const form = `new ${name}(${inFront[name] ?? 'source, path'}, options)`;

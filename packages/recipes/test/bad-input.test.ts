@@ -541,7 +541,6 @@ const passedOn: Readonly<Record<string, string>> = {
   'Site.acknowledge': 'Limit, as all that waits',
   'PathTemplate.path': 'Model.at',
   'PathTemplate.parentPath': 'Model.below',
-  'PathTemplate.canBeBelow': 'SchemaSet',
   'RecipeError.toString': 'Error',
 };
 
@@ -779,6 +778,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
   'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
+  'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canBeBelow(none), /^a path is a string, not undefined/],
   'Model, a mode there is not': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
     /^new Model: mode is "persistent", .* not "ephemeralish"/,
@@ -1112,7 +1112,7 @@ it('every public constructor refuses options that it does not know, and names th
   expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
 });
 
-it('every public constructor refuses an argument too many', () => {
+it('every public constructor refuses an argument too many', async () => {
   const surplus = [5] as unknown as [];
   const taken: string[] = [];
   for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
@@ -1126,7 +1126,115 @@ it('every public constructor refuses an argument too many', () => {
         taken.push(`${name}: ${String(error)}`);
     }
   }
+  const number = new recipes.AtomicNumber(t.zk, '/a');
+  expectInputError(
+    await mistake(() => new recipes.CachedNumber(number, 1, ...surplus)),
+    /^new CachedNumber\(number, size\) takes 2 arguments, not 3/,
+    5,
+  );
+  expectInputError(await mistake(() => new recipes.MultiLock([], ...surplus)), /^new MultiLock\(parts\) takes 1 argument, not 2/, 5);
+  expectInputError(
+    await mistake(() => new recipes.PathTemplate('/a', ...surplus)),
+    /^new PathTemplate\(template\) takes 1 argument, not 2/,
+    5,
+  );
   expect(taken).toEqual([]);
+});
+
+/** All methods of an object, by name. Those with symbols for names are called by the engine, as it likes. */
+function allMethodsOf(owner: object): Map<string, () => unknown> {
+  const methods = new Map<string, () => unknown>();
+  for (let at = owner; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (name !== 'constructor' && typeof value === 'function' && !methods.has(name)) methods.set(name, value as () => unknown);
+  }
+  return methods;
+}
+
+/** How many parameters a method or function has, those with a default included. */
+function parametersOf(method: () => unknown): number {
+  const [, list = ''] = /^[^(]*\(([^)]*)\)/.exec(String(method))!;
+  return list.trim() === '' ? 0 : list.split(',').length;
+}
+
+/** Methods that programs do not call. */
+const notPublic = ['putItems', 'ensembleTimeMs', 'takeAll'];
+
+/** What returns no promise, and so throws; that of a class where another class has an asynchronous method of that name. */
+const synchronous = [
+  'onStateChange',
+  'onChange',
+  'again',
+  'at',
+  'below',
+  'cache',
+  'canBeBelow',
+  'changes',
+  'children',
+  'choose',
+  'each',
+  'items',
+  'match',
+  'noteError',
+  'observe',
+  'parentPath',
+  'path',
+  'provider',
+  'reading',
+  'view',
+  'watch',
+  'writing',
+  'ChildrenCache.get',
+  'ServiceCache.get',
+  'TreeCache.get',
+  'ModelZnode.op.check',
+  'ModelZnode.op.create',
+  'ModelZnode.op.delete',
+  'ModelZnode.op.set',
+  'jsonCodec',
+  'randomly',
+  'roundRobin',
+  'sticky',
+  'uriOf',
+];
+
+it('every public method and function refuses an argument too many, and a promise rejects with it', async () => {
+  const instances = await instancesOf(t.zk);
+  const made = [...instances.values()];
+  expect(classes.map(([name]) => name).filter((_, at) => !made.some((one) => one instanceof classes[at]![1]))).toEqual(['RecipeError']);
+  const calls: (readonly [title: string, name: string, owner: object, call: () => unknown])[] = [];
+  for (const [name, object] of instances) {
+    const parts = [...partsOf(object)].filter(([part]) => !(part in partsElsewhere));
+    for (const [title, owner] of [[name, object] as const, ...parts.map(([part, value]) => [`${name}.${part}`, value] as const)])
+      for (const [method, call] of allMethodsOf(owner)) calls.push([`${title}.${method}`, method, owner, call]);
+  }
+  for (const [name, each] of classes) {
+    for (const [method, { value }] of Object.entries(Object.getOwnPropertyDescriptors(each)))
+      if (typeof value === 'function') calls.push([`${name}.${method}`, method, each, value as () => unknown]);
+  }
+  for (const [name, each] of Object.entries(recipes as Readonly<Record<string, unknown>>)) {
+    if (typeof each === 'function' && !classes.some(([other]) => other === name)) calls.push([name, name, recipes, each as () => unknown]);
+  }
+  const failures: string[] = [];
+  for (const [title, name, owner, call] of calls) {
+    if (notPublic.includes(name)) continue;
+    const most = parametersOf(call);
+    const many = most === 0 ? 'no argument' : most === 1 ? '1 argument' : `${most} arguments`;
+    const names = most === 0 ? '' : `\\w+${', \\w+'.repeat(most - 1)}`;
+    let isThrown = true;
+    const error = await mistake(() => {
+      const result = Reflect.apply(call, owner, Array.from({ length: most + 1 }));
+      isThrown = false;
+      return result;
+    });
+    const isTold = new RegExp(`^([\\w]+\\.)*${name}\\(${names}\\) takes ${many}, not ${most + 1};`).test(error.message);
+    if (!isTold || !(error instanceof TypeError)) failures.push(`${title}: ${error.message}`);
+    else if (isThrown && !synchronous.includes(name) && !synchronous.includes(title)) failures.push(`${title} throws, and does not reject`);
+  }
+  expect(calls.map(([title]) => title)).toEqual(
+    expect.arrayContaining(['Lock.acquire', 'Held.release', 'SharedLock.reading.run', 'ModelZnode.op.set', 'Sessions.start', 'uriOf']),
+  );
+  expect(failures).toEqual([]);
 });
 
 it('every loop refuses options that it does not know, at once', async () => {

@@ -82,6 +82,7 @@ export const logEvents = {
     fields: ['address', 'electionAddresses', 'voters', 'observers', 'zxid', 'count', 'durationMs'],
   },
   'server.unsafe': { level: 'warn', fields: ['reason'] },
+  'timer.refused': { level: 'warn', fields: ['reason'] },
   'server.refused': { level: 'error', fields: ['reason', 'exitCode'] },
   'server.failed': { level: 'error', fields: ['reason', 'exitCode'] },
   'server.stopping': { level: 'info', fields: ['reason'] },
@@ -112,6 +113,7 @@ export const logEvents = {
   'cnxn.memory': { level: 'warn', fields: ['address', 'reason'] },
   'cnxn.throttled': { level: 'warn', fields: ['address'] },
   'cnxn.accept-failed': { level: 'warn', fields: ['address', 'reason'] },
+  'files.limit-low': { level: 'warn', fields: ['limit', 'count'] },
   'cnxn.limit-lowered': { level: 'warn', fields: ['limit', 'count'] },
 
   // The ensemble.
@@ -147,6 +149,7 @@ export const logEvents = {
   'snapshot.install-finished': { level: 'warn', fields: ['path'] },
   'snapshot.install-dropped': { level: 'warn', fields: ['path'] },
   'snapshot.failed': { level: 'error', fields: ['path', 'reason'] },
+  'snapshot.spoiled': { level: 'warn', fields: ['path'] },
   'snapshot.damaged': { level: 'warn', fields: ['path'] },
   'txnlog.slow-sync': { level: 'warn', fields: ['path', 'durationMs'] },
   'txnlog.mark-failed': { level: 'warn', fields: ['path', 'reason'] },
@@ -163,6 +166,7 @@ export const logEvents = {
   'memory.tight': { level: 'warn', fields: ['what', 'bytes', 'limitBytes'] },
   'memory.full': { level: 'warn', fields: ['what', 'bytes', 'limitBytes'] },
   'memory.watches-full': { level: 'warn', fields: ['what', 'bytes', 'limitBytes'] },
+  'memory.unknown': { level: 'warn', fields: ['reason'] },
   'memory.watches-free': { level: 'info', fields: ['bytes'] },
 } as const satisfies Readonly<Record<string, { readonly level: Level | AnyLevel; readonly fields: readonly FieldName[] }>>;
 

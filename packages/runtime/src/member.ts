@@ -14,6 +14,7 @@ import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
 import type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import type { LogReading } from './storage/log-reading.ts';
+import { SnapshotSpoiled } from './storage/snapshot-files.ts';
 import type { RecoveredMember, Storage } from './storage/storage.ts';
 import { TruncationImpossible } from './storage/truncation.ts';
 import type { World } from './world.ts';
@@ -36,6 +37,8 @@ export interface MemberParts {
   readonly failed: (error: unknown) => void;
 }
 
+/** How often a leader's snapshot is written before the disk counts as failed. */
+const installTriesMax = 3;
 /** Between two looks at what an oracle says. */
 const oracleIntervalMs: Millis = 100;
 
@@ -93,8 +96,11 @@ export class Member {
     return { replica, recovered };
   }
 
-  /** Makes the peer, which begins to look for a leader at once, and its ports. Nothing is listened to before `listen`. */
-  begin(replica: Replica, recovered: RecoveredMember, now: Now): Peer {
+  /**
+   * Makes the peer, which begins to look for a leader at once, and its ports, each of which lets in `strangersMax` connections of one kind from
+   * strangers. Nothing is listened to before `listen`.
+   */
+  begin(replica: Replica, recovered: RecoveredMember, strangersMax: number, now: Now): Peer {
     const { world, core, options, logger, turn, observer } = this.#parts;
     const servers = serversOf(options);
     const { tickTimeMs, initLimitTicks } = options.zab;
@@ -104,6 +110,8 @@ export class Member {
         ...shared,
         options: {
           ...electionPortDefaults,
+          halfOpenMax: Math.min(electionPortDefaults.halfOpenMax, strangersMax),
+          strangersMax: Math.min(electionPortDefaults.strangersMax, strangersMax),
           sid: options.zab.sid,
           cnxTimeoutMs: options.cnxTimeoutMs,
           initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
@@ -119,6 +127,7 @@ export class Member {
         view: this.#view,
         options: {
           ...learnerPortDefaults,
+          halfOpenMax: Math.min(learnerPortDefaults.halfOpenMax, strangersMax),
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
           cnxTimeoutMs: options.cnxTimeoutMs,
@@ -347,15 +356,27 @@ export class Member {
   }
 
   #installSnapshot(zxid: Zxid): void {
+    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => this.peer.installed(zxid, now));
+  }
+
+  /** The leader's snapshot is in memory as it came, so one that the disk has spoiled is written again. */
+  async #replaceBySnapshot(zxid: Zxid, triesLeft: number): Promise<void> {
+    const { storage, logger } = this.#parts;
     const source = this.peer.snapshot();
-    const replace = async (): Promise<void> => {
-      try {
-        if (!(await this.#parts.storage.replaceBySnapshot(zxid, source))) throw new Error('the server ends');
-      } finally {
-        source.abandon();
-      }
-    };
-    void this.#then(replace(), (_, now) => this.peer.installed(zxid, now));
+    try {
+      if (!(await storage.replaceBySnapshot(zxid, source))) throw new Error('the server ends');
+      return;
+    } catch (error) {
+      if (!(error instanceof SnapshotSpoiled)) throw error;
+      logger.warn(`${error.message}; ${triesLeft > 1 ? 'it is written again' : 'this server ends'}. Check the disk.`, {
+        event: 'snapshot.spoiled',
+        path: error.path,
+      });
+      if (triesLeft <= 1) throw new DiskError('EIO', 'read back', error.path, error);
+    } finally {
+      source.abandon();
+    }
+    await this.#replaceBySnapshot(zxid, triesLeft - 1);
   }
 
   #newRecovery(): ReplicaRecovery {

@@ -33,6 +33,8 @@ export class MemoryGuard {
   readonly #logger: Logger;
   readonly #limited: LimitedLog;
   #enteredMs: Millis = -Infinity;
+  /** The last look has failed, and that has been told. */
+  #isBlind = false;
   state: MemoryState = 'ample';
   /** Whether watches may become more; they have a share of their own. */
   watchesMayGrow = true;
@@ -46,7 +48,9 @@ export class MemoryGuard {
 
   /** Looks at memory; returns whether anything has changed that matters. */
   look(nowMs: Millis): boolean {
-    const uses = this.#probe(this.#own.returnedTreeBytes).map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
+    const found = this.#ask(nowMs);
+    if (found === undefined) return false;
+    const uses = found.map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
     let worst = uses[0];
     for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
     let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
@@ -60,6 +64,26 @@ export class MemoryGuard {
     this.state = state;
     this.watchesMayGrow = watchesMayGrow;
     return true;
+  }
+
+  /** undefined when the probe fails: then everything stays as it was. */
+  #ask(nowMs: Millis): readonly MemoryUse[] | undefined {
+    try {
+      const uses = this.#probe(this.#own.returnedTreeBytes);
+      this.#isBlind = false;
+      return uses;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!this.#isBlind) {
+        this.#limited.warn(
+          nowMs,
+          `this server does not know how much memory it has left (${reason}); it goes on, and refuses what it refused before`,
+          { event: 'memory.unknown', reason },
+        );
+      }
+      this.#isBlind = true;
+      return undefined;
+    }
   }
 
   /** What is used, less what the tree can use again without taking more. */

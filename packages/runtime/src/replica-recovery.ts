@@ -1,6 +1,6 @@
 /** Builds the replicated state out of what the storage finds: a snapshot in pieces, then the txns behind it. */
 import type { CoreOptions } from '@tskeeper/core';
-import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import { fileLimits, Replica, replicaOptions, type SnapshotLimits, SnapshotLoader } from '@tskeeper/core/internal';
 import type { Txn, TxnDigest, TxnHeader, Zxid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { Random } from './random.ts';
@@ -9,16 +9,18 @@ import type { SnapshotSink } from './storage/snapshot-files.ts';
 
 export class ReplicaRecovery implements RecoveryTarget {
   readonly #options: ReturnType<typeof replicaOptions>;
+  readonly #limits: SnapshotLimits;
   readonly #logger: Logger;
   #replica: Replica | undefined;
 
   constructor(options: CoreOptions, random: Random, logger: Logger) {
     this.#options = replicaOptions(options, random);
+    this.#limits = fileLimits(options.juteMaxBuffer + options.juteMaxBufferExtra);
     this.#logger = logger;
   }
 
   beginSnapshot(zxid: Zxid): SnapshotSink {
-    const loader = new SnapshotLoader(this.#options);
+    const loader = new SnapshotLoader(this.#options, this.#limits);
     this.#replica = undefined;
     let contentZxid: Zxid | undefined;
     return {

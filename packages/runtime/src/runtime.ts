@@ -17,7 +17,7 @@ import { Bookkeeping } from './metrics/bookkeeping.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
 import type { RuntimeOptions } from './options.ts';
 import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
-import { cnxnLimit } from './ports/cnxn-limit.ts';
+import { type DescriptorPlan, descriptorPlan, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 import type { EnsembleConf, ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
@@ -85,6 +85,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #sizesTimer: TimerHandle | undefined;
   #vigilTimer: TimerHandle | undefined;
   #guard: MemoryGuard | undefined;
+  #descriptorPlan: DescriptorPlan | undefined;
   /** For how long it has been closing, in time in which it was awake. */
   #closingMs: Millis = 0;
   #timer: TimerHandle | undefined;
@@ -127,7 +128,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async start(): Promise<void> {
     const { clock, network, random } = this.#world;
     const { logger } = this.#hooks;
-    const budgets = inFlightBudgets(this.#hooks.memory?.(0) ?? []);
+    const budgets = inFlightBudgets(this.#memoryAtStart());
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
@@ -140,6 +141,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logMs: recovered.replayMs,
       txns: recovered.txnCount,
     });
+    const descriptors = this.#descriptors();
     const throttle = this.#options.connectionThrottle;
     if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
     this.#port = new ClientPort({
@@ -148,7 +150,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       options: {
         ...clientPortDefaults,
         ...this.#options,
-        ...this.#cnxnLimit(),
+        maxCnxns: descriptors.cnxns,
+        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
         inFlightBytesMax: Math.min(clientPortDefaults.inFlightBytesMax, budgets.port),
       },
@@ -230,7 +233,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       failed: (error) => this.failed(error),
     });
     const { replica, recovered } = await this.#others.recover(recovery);
-    this.#core = this.#others.begin(replica, recovered, this.#world.clock.now());
+    this.#core = this.#others.begin(replica, recovered, this.#descriptors().strangers, this.#world.clock.now());
     return recovered;
   }
 
@@ -520,6 +523,15 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#vigilTimer = this.#world.clock.after(vigilMs, look);
   }
 
+  /** Nothing where the probe fails; the guard says so when it looks. */
+  #memoryAtStart(): readonly MemoryUse[] {
+    try {
+      return this.#hooks.memory?.(0) ?? [];
+    } catch {
+      return [];
+    }
+  }
+
   #lookAtMemory(): void {
     const guard = this.#guard;
     if (guard === undefined || !guard.look(this.#world.clock.now().elapsedMs)) return;
@@ -534,19 +546,13 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#vigilTimer = undefined;
   }
 
-  /** Descriptors are kept back for log and snapshots, whatever is configured. */
-  #cnxnLimit(): { readonly maxCnxns: number; readonly maxCnxnsRemedy?: string } {
-    const { maxCnxns } = this.#options;
-    const { cnxns, byDescriptors } = cnxnLimit(maxCnxns, this.#hooks.host);
-    if (!byDescriptors) return { maxCnxns };
-    const maxCnxnsRemedy = 'the limit of open files (ulimit -n, LimitNOFILE) if there may be more';
-    if (maxCnxns > 0) {
-      this.#hooks.logger.warn(
-        `maxCnxns is ${maxCnxns}, but open files are limited so that there may be ${cnxns}. Raise ${maxCnxnsRemedy}.`,
-        { event: 'cnxn.limit-lowered', limit: maxCnxns, count: cnxns },
-      );
-    }
-    return { maxCnxns: cnxns, maxCnxnsRemedy };
+  /** Made when the files of the storage are open, which are counted then. */
+  #descriptors(): DescriptorPlan {
+    if (this.#descriptorPlan !== undefined) return this.#descriptorPlan;
+    const peers = this.#member === undefined ? 0 : this.#member.quorum.servers.size - 1;
+    this.#descriptorPlan = descriptorPlan({ ...this.#options, peers }, this.#hooks.host);
+    warnOfShortage(this.#descriptorPlan, this.#options.maxCnxns, this.#hooks.logger);
+    return this.#descriptorPlan;
   }
 
   // --- Facts for four letter words

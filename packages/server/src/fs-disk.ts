@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type Clock, type Disk, DiskError, type DiskFile, type FolderLock, type ReadableFile } from '@tskeeper/runtime';
+import { type DescriptorReserve, descriptorReserve } from './descriptor-reserve.ts';
 import { lockFolder } from './folder-lock.ts';
 import { SystemClock } from './system-clock.ts';
 
@@ -23,16 +24,18 @@ export class FsDisk implements Disk {
   /** Windows cannot open a folder for syncing. */
   readonly syncsFolders = process.platform !== 'win32';
   readonly #clock: Clock;
+  readonly #reserve: DescriptorReserve;
 
-  /** `clock` times how long `lock` waits for a process that may be ending. */
-  constructor(clock: Clock = new SystemClock()) {
+  /** `clock` times how long `lock` waits for a process that may be ending. From the first lock on, descriptors are held in `reserve`. */
+  constructor(clock: Clock = new SystemClock(), reserve: DescriptorReserve = descriptorReserve) {
     this.#clock = clock;
+    this.#reserve = reserve;
   }
 
   async list(folder: string): Promise<string[]> {
     return await attempt('list', folder, async () => {
       try {
-        return await fs.promises.readdir(folder);
+        return await this.#reserve.use(() => fs.promises.readdir(folder));
       } catch (error) {
         if (codeOf(error) === 'ENOENT') return [];
         throw error;
@@ -62,7 +65,8 @@ export class FsDisk implements Disk {
   async open(path: string, mode: 'existing' | 'create' | 'replace'): Promise<DiskFile> {
     const { O_RDWR, O_CREAT, O_TRUNC } = fs.constants;
     const flags = mode === 'existing' ? O_RDWR : mode === 'create' ? O_RDWR | O_CREAT : O_RDWR | O_CREAT | O_TRUNC;
-    return new FsFile(path, await attempt('open', path, () => openFile(path, flags, 0o666)));
+    const fd = await attempt('open', path, () => this.#reserve.use(() => openFile(path, flags, 0o666)));
+    return new FsFile(path, fd, this.#reserve);
   }
 
   async remove(path: string): Promise<void> {
@@ -76,17 +80,19 @@ export class FsDisk implements Disk {
   async syncFolder(folder: string): Promise<void> {
     if (!this.syncsFolders) return;
     await attempt('sync folder', folder, async () => {
-      const fd = await openFile(folder, 'r');
+      const fd = await this.#reserve.use(() => openFile(folder, 'r'));
       try {
         await syncFile(fd);
       } finally {
-        await closeFile(fd);
+        await close(fd, this.#reserve);
       }
     });
   }
 
   async lock(folder: string): Promise<FolderLock> {
-    return await attempt('lock', folder, () => lockFolder(folder, { clock: this.#clock }));
+    const lock = await attempt('lock', folder, () => lockFolder(folder, { clock: this.#clock }));
+    this.#reserve.fill();
+    return lock;
   }
 }
 
@@ -117,7 +123,7 @@ async function isFolder(path: string): Promise<boolean> {
 
 /** For tools that look at files they may have no right to change. */
 export async function openForReading(path: string): Promise<ReadableFile> {
-  return new FsFile(path, await attempt('open', path, () => openFile(path, fs.constants.O_RDONLY)));
+  return new FsFile(path, await attempt('open', path, () => openFile(path, fs.constants.O_RDONLY)), descriptorReserve);
 }
 
 const zero = Buffer.alloc(1);
@@ -125,12 +131,14 @@ const zero = Buffer.alloc(1);
 class FsFile implements DiskFile {
   readonly path: string;
   readonly #fd: number;
+  readonly #reserve: DescriptorReserve;
   /** The first write that failed. What the file holds is unknown from then on, so no sync may succeed any more. */
   #failed: DiskError | undefined;
 
-  constructor(path: string, fd: number) {
+  constructor(path: string, fd: number, reserve: DescriptorReserve) {
     this.path = path;
     this.#fd = fd;
+    this.#reserve = reserve;
   }
 
   async size(): Promise<number> {
@@ -192,8 +200,15 @@ class FsFile implements DiskFile {
   }
 
   async close(): Promise<void> {
-    await attempt('close', this.path, () => closeFile(this.#fd));
+    await attempt('close', this.path, () => close(this.#fd, this.#reserve));
   }
+}
+
+/** What the reserve has given away comes back to it at once, before a connection can take it. */
+async function close(fd: number, reserve: DescriptorReserve): Promise<void> {
+  if (!reserve.isShort) return await closeFile(fd);
+  fs.closeSync(fd);
+  reserve.fill();
 }
 
 /** Names the operation and the path of whatever the system refuses. Errors of other kinds pass. */

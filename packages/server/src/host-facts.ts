@@ -6,6 +6,8 @@ import type { HostFacts } from '@tskeeper/runtime';
 /** The release of Apache ZooKeeper whose behaviour this is. Tools that ask for a version compare it with such numbers. */
 export const zookeeperRelease = '3.9.5';
 const megabyte = 1024 * 1024;
+/** What Java prints for a property without a value. */
+const notKnown = '<NA>';
 
 /** `buildDate` is set with `version`, by each release: an installed package keeps no date of its own. */
 const own = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string; buildDate: string };
@@ -33,15 +35,15 @@ export function formatBuildDate(text: string): string {
 
 function* environment(): Iterable<readonly [string, string]> {
   yield ['zookeeper.version', hostFacts.version];
-  yield ['host.name', hostname()];
-  // Scripts and ZooKeeper's own tests look for the names; <NA> is what Java prints for a property without a value.
+  yield ['host.name', valueOf(hostname)];
+  // Scripts and ZooKeeper's own tests look for the names.
   yield ['java.version', `none (Node ${process.version})`];
   yield ['java.vendor', 'none (tskeeper)'];
-  yield ['java.home', '<NA>'];
-  yield ['java.class.path', '<NA>'];
-  yield ['java.library.path', '<NA>'];
+  yield ['java.home', notKnown];
+  yield ['java.class.path', notKnown];
+  yield ['java.library.path', notKnown];
   yield ['java.io.tmpdir', tmpdir()];
-  yield ['java.compiler', '<NA>'];
+  yield ['java.compiler', notKnown];
   yield ['node.version', process.version];
   yield ['node.home', process.execPath];
   yield ['node.arguments', process.execArgv.join(' ')];
@@ -49,15 +51,24 @@ function* environment(): Iterable<readonly [string, string]> {
   yield ['os.arch', arch()];
   yield ['os.version', release()];
   yield ['user.name', userName()];
-  yield ['user.home', homedir()];
-  yield ['user.dir', process.cwd()];
+  yield ['user.home', valueOf(homedir)];
+  yield ['user.dir', valueOf(() => process.cwd())];
   yield ['os.memory.free', inMegabytes(freemem())];
   yield ['os.memory.max', inMegabytes(totalmem())];
-  yield ['os.memory.total', inMegabytes(process.memoryUsage.rss())];
+  yield ['os.memory.total', valueOf(() => inMegabytes(process.memoryUsage.rss()))];
 }
 
 function inMegabytes(bytes: number): string {
   return `${Math.floor(bytes / megabyte)}MB`;
+}
+
+/** The system may refuse to say: a folder that is gone, or no descriptor left to look. */
+function valueOf(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return notKnown;
+  }
 }
 
 /** A process may run under a number that no user has. */

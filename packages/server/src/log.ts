@@ -22,7 +22,7 @@ export interface LogOptions {
  * server writes no line per request.
  */
 export function createLogger(options: LogOptions): Logger {
-  const out: DestinationStream = options.write === undefined ? destination({ fd: 1, sync: true }) : { write: options.write };
+  const out: DestinationStream = options.write === undefined ? standardOutput() : { write: options.write };
   const stream = options.format === 'json' ? out : { write: (line: string) => out.write(`${readable(line)}\n`) };
   const lines = pino(
     {
@@ -39,6 +39,33 @@ export function createLogger(options: LogOptions): Logger {
     info: (message: string, fields?: LogFields) => lines.info(fields, message),
     warn: (message: string, fields?: LogFields) => lines.warn(fields, message),
     error: (message: string, fields?: LogFields) => lines.error(fields, message),
+  };
+}
+
+/** What waits for a disk that is full, or a reader that does not read. Beyond it lines are left out. */
+const waitingBytesMax = 1024 * 1024;
+
+function standardOutput(): DestinationStream {
+  // A reader that does not read must not hold the server up: its lines wait for the next one.
+  const out = destination({ fd: 1, sync: true, maxLength: waitingBytesMax, retryEAGAIN: () => false });
+  out.on('error', () => undefined);
+  return out;
+}
+
+/** No line of a log is worth a server: what the logger cannot write is left out. */
+export function loggerThatNeverThrows(logger: Logger): Logger {
+  const attempt = (write: () => void): void => {
+    try {
+      write();
+    } catch {
+      // There is no place left to say so.
+    }
+  };
+  return {
+    debug: (message, fields) => attempt(() => logger.debug(message, fields)),
+    info: (message, fields) => attempt(() => logger.info(message, fields)),
+    warn: (message, fields) => attempt(() => logger.warn(message, fields)),
+    error: (message, fields) => attempt(() => logger.error(message, fields)),
   };
 }
 

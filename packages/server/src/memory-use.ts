@@ -39,18 +39,20 @@ export interface MemoryLimits {
   readonly processBytes: number | undefined;
 }
 
-export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
+/** `resident` asks the system for what this process holds, and throws where no file can be opened to ask it. */
+export function memoryProbe({ processBytes }: MemoryLimits, resident: () => number = () => process.memoryUsage.rss()): MemoryProbe {
   const nowMs = (): number => performance.now();
   const heapBytes = usableBytes(oldSpaceBytes());
   const heap = new LiveMemory({ limitBytes: heapBytes, usedBytes: usedOldBytes, collect, nowMs });
   const wholeBytes = processBytes ?? machineBytes();
-  const ownBytes = slackOf(process.memoryUsage());
+  const held = new ResidentBytes(resident);
+  const ownBytes = held.slackBytes();
   // Pages that the tree has given back are garbage as well, and a server that only refuses makes no other that would have it collected.
   const wholeUsableBytes = wholeBytes - processReserve(wholeBytes);
-  const whole = new LiveMemory({ limitBytes: wholeUsableBytes, usedBytes: () => process.memoryUsage.rss(), collect, nowMs });
+  const whole = new LiveMemory({ limitBytes: wholeUsableBytes, usedBytes: () => held.usedBytes(), collect, nowMs });
   return (returnedBytes) => [
     heapUse(heap.usedBytes(0), heapBytes),
-    processUse(whole.usedBytes(returnedBytes), wholeBytes, slackOf(process.memoryUsage()) - ownBytes),
+    processUse(whole.usedBytes(returnedBytes), wholeBytes, held.slackBytes() - ownBytes),
   ];
 }
 
@@ -66,9 +68,36 @@ function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
   };
 }
 
-/** What of a process is neither heap nor buffers: the program itself, and what the allocator keeps of what was freed. */
-function slackOf({ rss, heapTotal, external }: NodeJS.MemoryUsage): number {
-  return rss - heapTotal - external;
+/**
+ * What this process holds. To ask the system takes a free file descriptor; without one the figure is what was neither heap nor buffers when it
+ * last answered, and what V8 knows of heap and buffers by itself.
+ */
+class ResidentBytes {
+  readonly #resident: () => number;
+  #slackBytes = 0;
+
+  constructor(resident: () => number) {
+    this.#resident = resident;
+  }
+
+  usedBytes(): number {
+    return this.slackBytes() + heapAndBufferBytes();
+  }
+
+  /** What is neither heap nor buffers: the program itself, and what the allocator keeps of what was freed. */
+  slackBytes(): number {
+    try {
+      this.#slackBytes = this.#resident() - heapAndBufferBytes();
+    } catch {
+      // The figure of before has to do.
+    }
+    return this.#slackBytes;
+  }
+}
+
+function heapAndBufferBytes(): number {
+  const { total_heap_size: heapBytes, external_memory: bufferBytes } = getHeapStatistics();
+  return heapBytes + bufferBytes;
 }
 
 function processUse(usedBytes: number, limitBytes: number, slackBytes: number): MemoryUse {

@@ -16,11 +16,13 @@ import {
   silentLogger,
   type World,
 } from '@tskeeper/runtime';
+import { LimitedLog } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config/config-error.ts';
 import { memberOptionsOf } from './config/member-config.ts';
 import { type ConfigFile, type ConfigSources, resolveConfig, type ServerConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts, ownVersion, zookeeperRelease } from './host-facts.ts';
+import { loggerThatNeverThrows } from './log.ts';
 import { memoryProbe } from './memory-use.ts';
 import { oracleOf } from './oracle-file.ts';
 import { formatEndpoint, NetNetwork } from './net-network.ts';
@@ -95,13 +97,13 @@ export async function startServerWith(
   surroundings: Surroundings = {},
 ): Promise<Server> {
   const config = resolveConfig(sourcesOf(options, surroundings));
-  const logger = ofServer(config.ensemble?.myid, options.logger ?? silentLogger);
+  const logger = loggerThatNeverThrows(ofServer(config.ensemble?.myid, options.logger ?? silentLogger));
   const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
   logStart(config, member, surroundings.config?.name ?? options.configFile, logger);
   for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
   for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });
 
-  const clock = surroundings.clock ?? new SystemClock();
+  const clock = surroundings.clock ?? new SystemClock(warningOfRefusals(logger));
   const disk = surroundings.disk ?? new FsDisk(clock);
   if (!disk.syncsFolders) {
     const reason = 'this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it';
@@ -165,6 +167,16 @@ function logStart(config: ServerConfig, member: MemberOptions | undefined, confi
       settings: changed,
     },
   );
+}
+
+/** What the system refuses to a timer is told of, as often as a log can bear. */
+function warningOfRefusals(logger: Logger): (error: Error) => void {
+  const limited = new LimitedLog(logger);
+  return ({ message }) =>
+    limited.warn(performance.now(), `a timer was refused something by the system (${message}); the server goes on`, {
+      event: 'timer.refused',
+      reason: message,
+    });
 }
 
 /** Each line of a server of an ensemble bears its number. */

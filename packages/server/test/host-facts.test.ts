@@ -1,5 +1,5 @@
 /** What programs parse of the facts about this server: go-zookeeper's `FLWSrvr`, ZooKeeper's own tests, scripts that grep `envi`. */
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { formatBuildDate, hostFacts } from '../src/host-facts.ts';
 
 describe('the version of the server', () => {
@@ -20,6 +20,19 @@ describe('the version of the server', () => {
 });
 
 describe('envi', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('leaves open what the system does not say: a process without a free descriptor, or in a folder that is gone', () => {
+    const fail = (): never => {
+      throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' });
+    };
+    vi.spyOn(process.memoryUsage, 'rss').mockImplementation(fail);
+    vi.spyOn(process, 'cwd').mockImplementation(fail);
+    const environment = new Map(hostFacts.environment());
+    expect([environment.get('user.dir'), environment.get('os.memory.total')]).toEqual(['<NA>', '<NA>']);
+    expect(environment.get('node.version')).toBe(process.version);
+  });
+
   it('has every key that ZooKeeper prints, in its order, and those of Node', () => {
     const environment = new Map(hostFacts.environment());
     expect([...environment.keys()].filter((key) => !key.startsWith('node.'))).toEqual([

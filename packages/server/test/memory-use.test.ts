@@ -20,6 +20,29 @@ describe('F34: the memory of this process', () => {
   });
 });
 
+describe('F34: a process that has no file descriptor left, so that the system does not say what it holds', () => {
+  const outOfFiles = (): never => {
+    throw Object.assign(new Error('EMFILE, too many open files'), { code: 'EMFILE', syscall: 'uv_resident_set_memory' });
+  };
+
+  it('is judged by what it held before and what it has taken since', () => {
+    let isOut = false;
+    const resident = (): number => (isOut ? outOfFiles() : process.memoryUsage.rss());
+    const probe = memoryProbe({ processBytes: undefined }, resident);
+    const before = probe(0)[1]!.usedBytes;
+    isOut = true;
+    const kept = Buffer.alloc(64 * mebibyte, 1);
+    const after = probe(0)[1]!.usedBytes;
+    expect(after - before).toBeGreaterThan(32 * mebibyte);
+    expect(after - before).toBeLessThan(128 * mebibyte);
+    expect(kept.length).toBe(64 * mebibyte);
+  });
+
+  it('has a probe from the start', () => {
+    expect(memoryProbe({ processBytes: undefined }, outOfFiles)(0)[1]!.usedBytes).toBeGreaterThan(mebibyte);
+  });
+});
+
 /** A heap of 100 units, of which some live and some are garbage. A collection takes ten milliseconds. */
 class TestHeap {
   readonly limitBytes = 100;

@@ -643,6 +643,26 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
+    'quorumCommits',
+    'a follower whose log makes way for a snapshot of less, though its leader is the same',
+    ({ peers, ensemble }) => {
+      const leads = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
+        PeerEvent,
+        { kind: 'serves' }
+      >;
+      const isFollower = ({ server }: PeerEvent): boolean => server !== leads.server && ensemble.get(server)?.isVoter === true;
+      const last = found(peers.findLast((event) => event.kind === 'logged' && isFollower(event) && epochOf(event.zxid) === leads.epoch));
+      const { atMs, server, zxid } = last as Extract<PeerEvent, { kind: 'logged' }>;
+      const { sid } = ensemble.get(leads.server)!;
+      peers.splice(
+        peers.indexOf(last) + 1,
+        0,
+        { atMs, server, kind: 'elected', leader: sid, lookedMs: 0 },
+        { atMs, server, kind: 'replaced', by: 'snap', zxid: zxid - 1 },
+      );
+    },
+  ],
+  [
     'epochFiles',
     'an epoch that was current before it was accepted',
     ({ peers }) => {

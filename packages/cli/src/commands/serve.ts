@@ -77,9 +77,9 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   let endsAtOnceFromMs = Number.POSITIVE_INFINITY;
   const isEnding = (): boolean => endsAtOnceFromMs !== Number.POSITIVE_INFINITY;
   const end = (reason: string): void => {
-    if (terminal.elapsedMs() >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
+    if (terminal.clock.now().elapsedMs >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
     if (isEnding()) return;
-    endsAtOnceFromMs = terminal.elapsedMs() + sameSignalMs;
+    endsAtOnceFromMs = terminal.clock.now().elapsedMs + sameSignalMs;
     logger.info(`${reason}: ending`, { event: 'server.stopping', reason });
     stop();
   };

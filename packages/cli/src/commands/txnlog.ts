@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { exitCodes } from '../exit-codes.ts';
 import { filesBeside, filesIn, findFiles, findUnloggedSnapshot, type FoundFile } from '../files/find-files.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
-import { txnBytesMaxDefault } from '../files/log-files.ts';
+import { orphanMarks, txnBytesMaxDefault } from '../files/log-files.ts';
 import { dumpTxnlogs } from '../files/txnlog-dump.ts';
 import { verifyTxnlogs, verifyUnlogged } from '../files/txnlog-verify.ts';
 import { type DefineCommand, formatOf, outputOption } from '../program.ts';
@@ -80,8 +80,11 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
       const logs = await findLogs(named);
       const oldest = (await filesBeside(logs[0]!.path, 'log')).at(0);
       const newest = (await filesBeside(logs.at(-1)!.path, 'log')).at(-1);
+      const snapshots = await filesIn(options.snapshots ?? dirname(logs[0]!.path), 'snapshot');
       const verification = {
-        snapshots: options.digests ? await filesIn(options.snapshots ?? dirname(logs[0]!.path), 'snapshot') : undefined,
+        snapshots: options.digests ? snapshots : undefined,
+        snapshotZxid: snapshots.at(-1)?.zxid ?? 0,
+        orphanMarks: await orphanMarks(dirname(logs.at(-1)!.path)),
         firstIsOldest: oldest === undefined || oldest.zxid >= logs[0]!.zxid,
         lastIsNewest: newest === undefined || newest.zxid <= logs.at(-1)!.zxid,
         txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer),

@@ -154,10 +154,13 @@ function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
   };
 }
 
+/** 24 days. The clock adds a millisecond to each timer, and one of 2^31 ms is one of 1 ms to Node. */
+const timeoutMsMax = 0x7fffffff - 1;
+
 function readTimeout(text: string): number {
   const ms = Number(text);
   if (!/^\d+$/.test(text) || ms < 1 || ms > 0x7fffffff) throw new InvalidArgumentError('It must be a number of milliseconds.');
-  return ms;
+  return Math.min(ms, timeoutMsMax);
 }
 
 function collect(text: string, earlier: readonly string[] = []): readonly string[] {

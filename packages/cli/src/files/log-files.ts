@@ -1,11 +1,11 @@
 /** Reading transaction logs for the tools, by the readers the server itself uses. */
 import { ProtocolError, Reader, type LoggedTxn, readTxn, type Zxid } from '@tskeeper/protocol';
 import { type LogEnd, markName, type ReadableFile, readLog } from '@tskeeper/runtime';
-import { decodeMark, explain, isAllZero, markBytes, type SyncedMark } from '@tskeeper/runtime/internal';
+import { decodeMark, explain, isAllZero, markBytes, type OrphanMark, type SyncedMark } from '@tskeeper/runtime/internal';
 import { openForReading } from '@tskeeper/server/internal';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { FoundFile } from './find-files.ts';
+import { filesIn, type FoundFile } from './find-files.ts';
 
 /** What follows the length of an entry may be this long, unless told otherwise: jute.maxbuffer and its extra, by default. */
 export const txnBytesMaxDefault: number = 2 * 0xfffff;
@@ -89,7 +89,17 @@ function decode(reader: Reader): LoggedTxn | ProtocolError {
 /** The mark beside a log, if one of our servers has left one. */
 async function markOf(log: FoundFile): Promise<SyncedMark | undefined> {
   const path = join(dirname(log.path), markName(log.zxid));
-  if (log.zxid < 0 || !existsSync(path)) return undefined;
+  return log.zxid < 0 || !existsSync(path) ? undefined : await readMarkFile(path);
+}
+
+/** Marks in a folder whose logs are gone. */
+export async function orphanMarks(folder: string): Promise<OrphanMark[]> {
+  const logs = new Set((await filesIn(folder, 'log')).map(({ zxid }) => zxid));
+  const orphans = (await filesIn(folder, 'synced')).filter(({ zxid }) => !logs.has(zxid));
+  return await Promise.all(orphans.map(async ({ name, path, zxid }) => ({ name, logZxid: zxid, mark: await readMarkFile(path) })));
+}
+
+async function readMarkFile(path: string): Promise<SyncedMark | undefined> {
   const file = await openForReading(path);
   try {
     return decodeMark(await file.read(0, markBytes));

@@ -5,7 +5,19 @@
  * without a hole, and where there is a state to begin with, the txns are replayed and the tree must come to the digests they bear.
  */
 import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
-import { afterZxid, damageOf, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
+import {
+  afterZxid,
+  damageOf,
+  explain,
+  isTruncated,
+  isUnreadable,
+  judgeLog,
+  type LogVerdict,
+  lostLogs,
+  markMisfit,
+  type OrphanMark,
+} from '@tskeeper/runtime/internal';
+import type { LogEnd } from '@tskeeper/runtime';
 import { exitCodes } from '../exit-codes.ts';
 import type { FoundFile } from './find-files.ts';
 import { endText, type LogFile, readLogFile } from './log-files.ts';
@@ -20,6 +32,10 @@ export interface TxnlogVerifyOptions {
   readonly firstIsOldest: boolean;
   /** Whether the last log given is the newest of its folder. */
   readonly lastIsNewest: boolean;
+  /** Of logs that are gone from the folder of the last one. */
+  readonly orphanMarks: readonly OrphanMark[];
+  /** The last txn before the newest snapshot; 0 without one. */
+  readonly snapshotZxid: Zxid;
   readonly txnBytesMax: number;
 }
 
@@ -109,6 +125,7 @@ class Verification {
   #replayFrom: string | null = null;
   #compared = 0;
   #firstMismatch: Zxid | undefined;
+  #truncatedByAnother = false;
 
   constructor(options: TxnlogVerifyOptions) {
     this.#options = options;
@@ -147,6 +164,7 @@ class Verification {
     });
     const { end } = read;
     const verdict = this.#judge(read, isLast, notes);
+    if (isLast) this.#lookForLostLogs(end, damage);
     if (verdict === 'lost' || verdict === 'damaged') {
       this.#replay = undefined;
       const promised =
@@ -175,7 +193,19 @@ class Verification {
   #judge({ end, allZero, mark, markMet }: LogFile, isLast: boolean, notes: string[]): LogVerdict {
     const misfit = mark === undefined ? undefined : markMisfit(mark, end, markMet);
     if (misfit !== undefined) notes.push(`it ${misfit}; the mark counts for nothing`);
+    if (misfit !== undefined && isTruncated(mark!, end)) this.#truncatedByAnother = true;
     return judgeLog(end, misfit === undefined ? mark : undefined, isLast && this.#options.lastIsNewest, allZero);
+  }
+
+  /** As recovery does: the mark of a log that is gone may say that there were later txns. */
+  #lookForLostLogs(end: LogEnd, damage: string[]): void {
+    const { orphanMarks, snapshotZxid, lastIsNewest } = this.#options;
+    if (!lastIsNewest || this.#truncatedByAnother) return;
+    const lost = lostLogs(orphanMarks, Math.max(end.lastZxid ?? 0, this.#lastZxid ?? 0, snapshotZxid));
+    if (lost === undefined) return;
+    damage.push(
+      `txns are missing after it: ${lost.logs} ${lost.are} gone, and ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were safe on the disk`,
+    );
   }
 
   /** What stands behind the first damage: a tail that a crash has torn is followed by nothing. */

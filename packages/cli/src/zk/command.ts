@@ -2,7 +2,7 @@
  * What a command of zkCli is here: a name, its usage and options in zkCli's words, and what it does with a client. The same commands serve
  * one-shot (`tskeeper ls /`) and in the shell; who runs them decides where the client comes from and who waits for watches.
  */
-import type { CallOptions, Client, WatchListener } from '@tskeeper/client';
+import type { CallOptions, Client, Clock, WatchListener } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { OptionSpec, ParsedLine } from './option-parser.ts';
@@ -43,6 +43,8 @@ export interface Call {
   client(): Promise<Client>;
   /** Aborted when the command is broken off. */
   readonly signal: AbortSignal;
+  /** For limits that need no session. */
+  readonly clock: Clock;
   /** For each call of the client: the signal. */
   readonly options: CallOptions;
   /** For watches: prints what happened. */

@@ -1,19 +1,22 @@
 /** What TAB offers: commands at the beginning of a line, then options where a hyphen stands, and paths. */
-import type { Client } from '@tskeeper/client';
+import type { Client, Clock } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { shellCommands } from './shell-commands.ts';
 import { isHarmful } from '../visible.ts';
 import { childPath } from './subtree.ts';
 
-/** The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. */
-export async function complete(line: string, client: Client | undefined): Promise<[candidates: string[], word: string]> {
+/**
+ * The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. Rejects when a server
+ * refuses to list them, or does not within two seconds on the clock.
+ */
+export async function complete(line: string, client: Client | undefined, clock: Clock): Promise<[candidates: string[], word: string]> {
   const word = /\S*$/.exec(line)![0];
   const before = line.slice(0, line.length - word.length).trimStart();
   if (before === '') return [commandsFrom(word), word];
   if (word.startsWith('-')) return [optionsFrom(before.split(/\s/)[0]!, word), word];
   const words = wordsFor(before, word);
   if (words.length > 0) return [words, word];
-  if (word.startsWith('/') && client !== undefined) return [await pathsFrom(word, client), word];
+  if (word.startsWith('/') && client !== undefined) return [await pathsFrom(word, client, clock), word];
   return [[], word];
 }
 
@@ -42,11 +45,11 @@ function alone(candidates: string[]): string[] {
 /** How long the user is kept waiting for a TAB. */
 const patienceMs = 2000;
 
-async function pathsFrom(word: string, client: Client): Promise<string[]> {
+async function pathsFrom(word: string, client: Client, clock: Clock): Promise<string[]> {
   const slash = word.lastIndexOf('/');
   const parent = slash === 0 ? '/' : word.slice(0, slash);
   const prefix = word.slice(slash + 1);
-  const { children } = await client.getChildren(parent, { timeoutMs: patienceMs });
+  const children = await childrenOf(parent, client, clock);
   return (
     children
       // What is offered is shown as it is.
@@ -54,4 +57,14 @@ async function pathsFrom(word: string, client: Client): Promise<string[]> {
       .map((name) => childPath(parent, name))
       .toSorted()
   );
+}
+
+async function childrenOf(path: string, client: Client, clock: Clock): Promise<readonly string[]> {
+  const limit = new AbortController();
+  const timer = clock.after(patienceMs, () => limit.abort(new Error(`${path} was not listed within ${patienceMs} ms`)));
+  try {
+    return (await client.getChildren(path, { signal: limit.signal })).children;
+  } finally {
+    clock.cancel(timer);
+  }
 }

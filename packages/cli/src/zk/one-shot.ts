@@ -34,7 +34,7 @@ export async function runOneShot(
     told = resolve;
   });
   let waits = false;
-  const session = new ZkSession(settings, {
+  const session = new ZkSession(settings, terminal.clock, {
     onState: (event) => {
       if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
       // Its own end is no news; and what it means to a command that is at work, the command will say.

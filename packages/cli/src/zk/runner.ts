@@ -55,6 +55,7 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
     input: parts.input,
     client: () => parts.client(signal),
     signal,
+    clock: terminal.clock,
     options: { signal },
     // Asked for by whoever sets a watch.
     get watch() {

@@ -1,6 +1,5 @@
 /** The session commands work in: opened with the first command that needs it, and told of what happens to it. */
-import { type Client, type ClientState, createClient, type SessionEvent } from '@tskeeper/client';
-import { SystemClock } from '@tskeeper/server/internal';
+import { type Client, type ClientState, type Clock, createClient, type SessionEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
 import { Connecting } from './connecting.ts';
@@ -29,14 +28,17 @@ export interface SessionListener {
 }
 
 export class ZkSession {
+  readonly #clock: Clock;
   readonly #listener: SessionListener;
   #settings: ConnectionSettings;
   #connecting: Connecting | undefined;
   /** Ended by `close`: only `connect` opens another. */
   #closed = false;
 
-  constructor(settings: ConnectionSettings, listener: SessionListener) {
+  /** The clock limits the search. The client that connects keeps the machine's, since servers answer it in real time. */
+  constructor(settings: ConnectionSettings, clock: Clock, listener: SessionListener) {
     this.#settings = settings;
+    this.#clock = clock;
     this.#listener = listener;
   }
 
@@ -100,7 +102,7 @@ export class ZkSession {
 
   #begun(): Connecting {
     this.#connecting ??= new Connecting(this.#settings, {
-      clock: new SystemClock(),
+      clock: this.#clock,
       dial: createClient,
       say: (sentence) => this.#listener.onSearch(sentence),
       onState: (event) => this.#listener.onState(event),

@@ -38,7 +38,7 @@ export class Shell implements ShellState {
   constructor(settings: ConnectionSettings, format: OutputFormat, terminal: Terminal) {
     this.#terminal = terminal;
     this.#format = format;
-    this.session = new ZkSession(settings, {
+    this.session = new ZkSession(settings, terminal.clock, {
       onState: (event) => this.#tell(event),
       onSearch: (sentence) => this.#announce(searchText(sentence, this.#format)),
       onOpened: () => {
@@ -61,7 +61,7 @@ export class Shell implements ShellState {
       historySize: 1000,
       completer: async (line: string): Promise<[string[], string]> => {
         try {
-          return await complete(line, this.session.opened);
+          return await complete(line, this.session.opened, this.#terminal.clock);
         } catch {
           // What cannot be looked up is not offered.
           return [[], line];

@@ -1,7 +1,11 @@
 import { PassThrough } from 'node:stream';
+import { ManualClock } from '@tskeeper/runtime';
 import type { Terminal } from '../../src/index.ts';
 
-/** A terminal in memory, and the signals and errors a test sends to it. */
+/**
+ * A terminal in memory, and the signals and errors a test sends to it. Its time passes when the test says so: no command reaches a limit because
+ * the machine is slow.
+ */
 export class FakeTerminal implements Terminal {
   isTty = true;
   errIsTty = true;
@@ -14,19 +18,24 @@ export class FakeTerminal implements Terminal {
   signal: (signal: string) => void = () => undefined;
   uncaught: (error: unknown) => void = () => undefined;
   listening = 0;
+  readonly clock = new ManualClock();
+  #look: () => void = () => undefined;
 
   out(text: string): void {
     this.output += text;
+    this.changed();
   }
   /** Whether anybody reads the answers. */
   reads = true;
 
   write(bytes: Uint8Array): Promise<boolean> {
     if (this.reads) this.output += Buffer.from(bytes).toString();
+    this.changed();
     return Promise.resolve(this.reads);
   }
   err(text: string): void {
     this.errors += text;
+    this.changed();
   }
   onSignal(callback: (signal: string) => void): () => void {
     this.signal = callback;
@@ -35,7 +44,6 @@ export class FakeTerminal implements Terminal {
   }
   hangUp: (hadTerminal: boolean) => void = () => undefined;
   npmGone: (pid: number | undefined) => void = () => undefined;
-  nowMs = 0;
 
   onHangup(callback: (hadTerminal: boolean) => void): () => void {
     this.hangUp = callback;
@@ -47,13 +55,27 @@ export class FakeTerminal implements Terminal {
     this.listening++;
     return () => this.listening--;
   }
-  elapsedMs(): number {
-    return this.nowMs;
-  }
   onUncaught(callback: (error: unknown) => void): void {
     this.uncaught = callback;
   }
   exit(code: number): void {
     this.exited.push(code);
+  }
+
+  /** Resolves when a text has been written, to whichever stream. */
+  async shows(text: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#look = () => {
+        if (this.hasShown(text)) resolve();
+      };
+      this.#look();
+    });
+  }
+  protected hasShown(text: string): boolean {
+    return this.output.includes(text) || this.errors.includes(text);
+  }
+  /** Something has been written. */
+  protected changed(): void {
+    this.#look();
   }
 }

@@ -155,7 +155,11 @@ describe('how a command ends', () => {
   });
 
   it('nobody there', async () => {
-    const { code, err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '300', 'ls', '/');
+    const terminal = new FakeTerminal();
+    const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '300', 'ls', '/');
+    await terminal.shows('trying again');
+    terminal.clock.advance(300);
+    const { code, err } = await ended;
     expect([code, err]).toEqual([exitCodes.noConnection, expect.stringMatching(/^cannot connect to 127\.0\.0\.1:1: connection refused/)]);
     expect((await zkAt('a:b:c', new FakeTerminal(), 'ls', '/')).err).toContain('connect string "a:b:c"');
   });

@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import type { Client, ConnectFailure } from '@tskeeper/client';
+import { ManualClock } from '@tskeeper/runtime';
 import { afterEach, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/index.ts';
 import { Connecting, type ConnectingParts } from '../../src/zk/connecting.ts';
@@ -24,38 +25,6 @@ async function silentServer(): Promise<string> {
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
   return `127.0.0.1:${(silent.address() as { port: number }).port}`;
-}
-
-/** Time that passes when the test says so. */
-class ManualClock {
-  #now = 0;
-  #timers: { readonly at: number; readonly callback: () => void }[] = [];
-
-  now() {
-    return { elapsedMs: this.#now };
-  }
-  after(delayMs: number, callback: () => void): object {
-    const timer = { at: this.#now + delayMs, callback };
-    this.#timers.push(timer);
-    return timer;
-  }
-  cancel(timer: object): void {
-    this.#timers = this.#timers.filter((one) => one !== timer);
-  }
-  pass(ms: number): void {
-    const end = this.#now + ms;
-    for (;;) {
-      const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
-      if (next === undefined || next.at > end) break;
-      this.#now = next.at;
-      this.cancel(next);
-      next.callback();
-    }
-    this.#now = end;
-  }
-  get pending(): number {
-    return this.#timers.length;
-  }
 }
 
 const settings = { timeoutMs: 30_000, connectTimeoutMs: undefined, readOnly: false, maxPacketBytes: undefined, auth: [] };
@@ -101,14 +70,14 @@ describe('while no server opens a session', () => {
     const { clock, said, result, fails, connecting } = watchedAttempts('a:1');
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
     expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 4 s']);
-    clock.pass(3999);
+    clock.advance(3999);
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
-    clock.pass(600);
+    clock.advance(600);
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
     expect(await result).toBe('cannot connect to a:1: connection refused; gave up after 4.6 s, --timeout <ms> sets another time');
     expect(said).toHaveLength(1);
     await connecting.close();
-    expect(clock.pending).toBe(0);
+    expect(clock.timerCount).toBe(0);
   });
 
   it('says nothing of one server that fails as long as others are untried', async () => {
@@ -117,7 +86,7 @@ describe('while no server opens a session', () => {
     expect(said).toEqual([]);
     fails('b:2 at ::1', 'it could not be connected to: EHOSTUNREACH');
     expect(said).toEqual(['cannot connect to a:1: connection refused, b:2 at ::1: no route to the host; trying again for 4 s']);
-    clock.pass(5000);
+    clock.advance(5000);
     fails('a:1', 'it could not be connected to: ECONNRESET');
     expect(await result).toContain('cannot connect to a:1: the connection was reset, b:2 at ::1: no route to the host; gave up');
   });
@@ -125,15 +94,15 @@ describe('while no server opens a session', () => {
   it('waits for a server that is silent, as the time-out allows, and says that it does', async () => {
     const { clock, said, result, fails } = watchedAttempts('a:1,b:2');
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
-    clock.pass(2000);
+    clock.advance(2000);
     expect(said).toEqual(['connecting to a:1,b:2; no session so far (a:1: connection refused); trying for 28 s']);
-    clock.pass(13_000);
+    clock.advance(13_000);
     fails('b:2', 'no answer in time');
     expect(await result).toContain('cannot connect to a:1: connection refused, b:2: no answer in time; gave up after 15 s');
     const alone = watchedAttempts('a:1');
-    alone.clock.pass(29_999);
+    alone.clock.advance(29_999);
     expect(alone.said).toEqual(['connecting to a:1; no session so far; trying for 28 s']);
-    alone.clock.pass(1);
+    alone.clock.advance(1);
     expect(await alone.result).toBe('cannot connect to a:1: no answer; gave up after 30 s, --timeout <ms> sets another time');
   });
 
@@ -141,15 +110,15 @@ describe('while no server opens a session', () => {
     const { clock, said, result, fails } = watchedAttempts('a:1', 60_000);
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
     expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 60 s']);
-    clock.pass(59_000);
+    clock.advance(59_000);
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
-    clock.pass(1000);
+    clock.advance(1000);
     expect(await result).toContain('gave up after 60 s');
   });
 
   it('goes on trying after a command has given up, so that the next one finds a session or fails at once', async () => {
     const { clock, connecting, result, fails, isClosed } = watchedAttempts('a:1');
-    clock.pass(5000);
+    clock.advance(5000);
     fails('a:1', 'it could not be connected to: ECONNREFUSED');
     await result;
     expect(isClosed()).toBe(false);
@@ -162,25 +131,63 @@ describe('while no server opens a session', () => {
 });
 
 describe('a one-shot command without a server', () => {
+  const cannot = 'cannot connect to 127.0.0.1:1: connection refused';
+
   it('says so on standard error, and ends with 5', async () => {
-    const { code, out, err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '1000', 'ls', '/');
-    expect([code, out]).toEqual([exitCodes.noConnection, '']);
-    expect(err).toMatch(
-      /^cannot connect to 127\.0\.0\.1:1: connection refused; trying again for [\d.]+ s\ncannot connect to 127\.0\.0\.1:1: connection refused; gave up after [\d.]+ s, --timeout <ms> sets another time\n$/,
-    );
+    const terminal = new FakeTerminal();
+    const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', 'ls', '/');
+    await terminal.shows('trying again');
+    terminal.clock.advance(1000);
+    expect(await ended).toEqual({
+      code: exitCodes.noConnection,
+      out: '',
+      err: `${cannot}; trying again for 1 s\n${cannot}; gave up after 1 s, --timeout <ms> sets another time\n`,
+    });
   });
 
   it('says so as JSON where JSON was asked for', async () => {
-    const { err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '1000', '-o', 'json', 'ls', '/');
-    expect(jsonLines(err.replaceAll(/[\d.]+ s\b/g, 'N s'))).toEqual([
-      { note: 'cannot connect to 127.0.0.1:1: connection refused; trying again for N s' },
-      {
-        error: {
-          code: 'ConnectionLoss',
-          message: 'cannot connect to 127.0.0.1:1: connection refused; gave up after N s, --timeout <ms> sets another time',
-        },
-      },
+    const terminal = new FakeTerminal();
+    const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', '-o', 'json', 'ls', '/');
+    await terminal.shows('trying again');
+    terminal.clock.advance(1000);
+    expect(jsonLines((await ended).err)).toEqual([
+      { note: `${cannot}; trying again for 1 s` },
+      { error: { code: 'ConnectionLoss', message: `${cannot}; gave up after 1 s, --timeout <ms> sets another time` } },
     ]);
+  });
+
+  it('says after two seconds that a server is silent, and gives it up after the time-out, on the clock of its terminal', async () => {
+    const server = await silentServer();
+    const terminal = new FakeTerminal();
+    const connected = once(silent!, 'connection');
+    const ended = zkAt(server, terminal, 'ls', '/');
+    await connected;
+    terminal.clock.advance(1999);
+    expect(terminal.errors).toBe('');
+    terminal.clock.advance(1);
+    expect(terminal.errors).toBe(`connecting to ${server}; no session so far; trying for 28 s\n`);
+    terminal.clock.advance(28_000);
+    const { code, err } = await ended;
+    expect(code).toBe(exitCodes.noConnection);
+    expect(err).toContain(`\ncannot connect to ${server}: no answer; gave up after 30 s, --timeout <ms> sets another time\n`);
+  });
+
+  it('waits 24 days where --timeout is the longest there is, and never longer than a timer of Node can', async () => {
+    const server = await silentServer();
+    const terminal = new FakeTerminal();
+    const delays: number[] = [];
+    const after = terminal.clock.after.bind(terminal.clock);
+    terminal.clock.after = (delayMs, callback) => {
+      delays.push(delayMs);
+      return after(delayMs, callback);
+    };
+    const connected = once(silent!, 'connection');
+    const ended = zkAt(server, terminal, '--timeout', '2147483647', 'ls', '/');
+    await connected;
+    terminal.signal('SIGINT');
+    await ended;
+    // The system's clock waits one millisecond more.
+    expect(delays).toEqual([2000, 0x7fffffff - 1]);
   });
 
   it('ends at once by a signal while it connects', async () => {
@@ -199,7 +206,7 @@ describe('a one-shot command without a server', () => {
     await first.close();
     const terminal = new FakeTerminal();
     const ended = zkAt(first.connectString, terminal, '-waitforconnection', 'ls', '/zookeeper');
-    while (!terminal.errors.includes('trying again')) await new Promise((resolve) => setImmediate(resolve));
+    await terminal.shows('trying again');
     await using _second = await testServer(port);
     expect(await ended).toMatchObject({ code: exitCodes.done, out: '[config, quota]\n' });
     expect(terminal.errors).toMatch(/^cannot connect to .*; trying again for [\d.]+ s\n$/);

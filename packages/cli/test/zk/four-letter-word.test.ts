@@ -51,6 +51,20 @@ describe('4lw', () => {
     expect((await word('srvr', 'mntr')).err).toBe('4lw: unexpected argument "mntr". Usage: 4lw word\n');
   });
 
+  it('gives up a server that is silent for as long as --timeout says, on the clock of the terminal', async () => {
+    await using server = await TestServer.start();
+    using _silence = server.partition();
+    const terminal = new FakeTerminal();
+    const ended = zkAt(server.connectString, terminal, '--timeout', '3600000', '4lw', 'ruok');
+    while (terminal.clock.timerCount === 0) await new Promise((resolve) => setImmediate(resolve));
+    terminal.clock.advance(3_600_000);
+    expect(await ended).toEqual({
+      code: exitCodes.noConnection,
+      out: '',
+      err: `${server.connectString}: no answer from ${server.connectString} within 3600000 ms\n`,
+    });
+  });
+
   it('works in the shell, also when no session could be opened', async () => {
     await using server = await TestServer.start();
     const terminal = new FakeTerminal();

@@ -13,34 +13,9 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** A terminal on which one can wait for a text. */
-class WatchedTerminal extends FakeTerminal {
-  #waiting: { readonly text: string; readonly resolve: () => void } | undefined;
-
-  override write(bytes: Uint8Array): Promise<boolean> {
-    const taken = super.write(bytes);
-    this.#look();
-    return taken;
-  }
-  override err(text: string): void {
-    super.err(text);
-    this.#look();
-  }
-  async shows(text: string): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#waiting = { text, resolve };
-      this.#look();
-    });
-  }
-  #look(): void {
-    const { text, resolve } = this.#waiting ?? { text: '', resolve: () => undefined };
-    if (text !== '' && (this.output.includes(text) || this.errors.includes(text))) resolve();
-  }
-}
-
 describe('a one-shot command that watches', () => {
   it('prints its answer at once, and ends with the event, which is no part of it', async () => {
-    const terminal = new WatchedTerminal();
+    const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, 'get', '-w', '/a');
     await terminal.shows('one\n');
     await server.zk('set', '/a', 'two');
@@ -50,7 +25,7 @@ describe('a one-shot command that watches', () => {
   });
 
   it('tells the event as JSON where JSON was asked for', async () => {
-    const terminal = new WatchedTerminal();
+    const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, '-o', 'json', 'ls', '-w', '/a');
     await terminal.shows('children');
     await server.zk('create', '/a/b');
@@ -67,7 +42,7 @@ describe('a one-shot command that watches', () => {
       ['SIGINT', exitCodes.interrupted],
       ['SIGTERM', exitCodes.terminated],
     ] as const) {
-      const terminal = new WatchedTerminal();
+      const terminal = new FakeTerminal();
       const ended = zkAt(server.connectString, terminal, 'stat', '-w', '/a');
       await terminal.shows('numChildren');
       terminal.signal(signal);
@@ -78,7 +53,7 @@ describe('a one-shot command that watches', () => {
   it('goes on waiting when the connection is lost, and ends when the session is', async () => {
     await using first = await testServer();
     const port = Number(first.connectString.split(':')[1]);
-    const terminal = new WatchedTerminal();
+    const terminal = new FakeTerminal();
     const ended = zkAt(first.connectString, terminal, 'get', '-w', '/zookeeper');
     await terminal.shows('\n');
     await first.close();
@@ -95,7 +70,7 @@ describe('a one-shot command that watches', () => {
 
 describe('addWatch', () => {
   it('prints event after event on standard output until it is interrupted', async () => {
-    const terminal = new WatchedTerminal();
+    const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, '-o', 'json', 'addWatch', '/w');
     await terminal.shows('PERSISTENT_RECURSIVE');
     await server.zk('create', '/w');
@@ -117,7 +92,7 @@ describe('addWatch', () => {
   });
 
   it('ends when nobody reads its events any more', async () => {
-    const terminal = new WatchedTerminal();
+    const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, 'addWatch', '-m', 'PERSISTENT', '/gone');
     // It says nothing until something happens; that it watches shows in what the server knows.
     while (server.watchCount() === 0) await new Promise((resolve) => setImmediate(resolve));

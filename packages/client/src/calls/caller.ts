@@ -1,7 +1,7 @@
 /**
  * How every call of a client is made: within its limits, again where that was asked for and is safe, and with its failure put into words.
  */
-import { ErrorCode, type Millis, type Reader } from '@tskeeper/protocol';
+import { ErrorCode, type Reader } from '@tskeeper/protocol';
 import { DataFormatError, FormatRefusal } from '../data-forms.ts';
 import { KeeperError, Refusal } from '../keeper-error.ts';
 import { syncOperation } from '../operations/single.ts';
@@ -14,7 +14,6 @@ import { fullPolicy, type FullRetryPolicy } from './retry-policy.ts';
 
 /** What the calls of a client have in common, unless one says otherwise. */
 export interface CallDefaults {
-  readonly requestTimeoutMs: Millis | undefined;
   readonly retry: FullRetryPolicy | undefined;
 }
 
@@ -45,7 +44,7 @@ export class Caller {
 
   /** A call of several steps, within one time-out and one signal. */
   compound<Result>(method: string, path: string, options: CallOptions, work: (bounds: Bounds) => Promise<Result>): Promise<Result> {
-    const bounds = new Bounds(this.#session, this.#limitsOf(options));
+    const bounds = new Bounds(this.#session, limitsOf(options));
     return this.within(method, path, () => work(bounds));
   }
 
@@ -141,7 +140,7 @@ export class Caller {
   ): Promise<Result> {
     const { tracer } = this.#session;
     try {
-      const limits = this.#limitsOf(options);
+      const limits = limitsOf(options);
       const retries = this.#retriesWithin(options, limits);
       for (;;) {
         try {
@@ -183,16 +182,15 @@ export class Caller {
     return this.retries(retry ?? this.#defaults.retry ?? true, bounds)!;
   }
 
-  #limitsOf(options: CallOptions): Limits {
-    const timeoutMs = options.timeoutMs ?? this.#defaults.requestTimeoutMs;
-    return { signal: options.signal, timeoutMs };
-  }
-
   /** Costs nothing where nothing is to be repeated, as for most calls. */
   #retriesWithin({ retry }: CallOptions, limits: Limits): Retries | undefined {
     if (retry === undefined && this.#defaults.retry === undefined) return undefined;
     return this.retries(retry, new Bounds(this.#session, limits));
   }
+}
+
+function limitsOf({ signal, timeoutMs }: CallOptions): Limits {
+  return { signal, timeoutMs };
 }
 
 export function inWordsOf(method: string, path: string, error: unknown): unknown {

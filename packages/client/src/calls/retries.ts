@@ -37,11 +37,6 @@ export function isUnanswered(error: unknown): boolean {
   return failureOf(error)?.outcome === 'unknown';
 }
 
-/** Whether the cause may pass by itself. A time-out is not a cause, but what the caller has set. */
-function mayPass(errno: number): boolean {
-  return isPassing(errno) && errno !== ErrorCode.RequestTimeout;
-}
-
 /** The longest pause ahead of attempt `attempts + 1`, of which a random part is taken. */
 export function pauseMsMax({ pauseMs, pauseMsMax: most }: FullRetryPolicy, attempts: number): Millis {
   return Math.min(most, pauseMs * 2 ** Math.min(attempts - 1, 60));
@@ -72,14 +67,14 @@ export class Retries {
   }
 
   /**
-   * Waits for as long as it takes, and resolves with true when the call is to be made again. `isRepeatable`: also when it may have been
+   * Waits for as long as it takes, and resolves with true when the call is to be made again: never when its own time-out has passed. `isRepeatable`: also when it may have been
    * carried out. Rejects with the reason of the signal.
    */
   async again(error: unknown, isRepeatable: boolean): Promise<boolean> {
     const failure = failureOf(error);
     if (failure === undefined) return false;
     if (failure.outcome === 'unknown') this.#hasUnanswered = true;
-    if (this.#session.isOver || !mayPass(failure.errno) || (failure.outcome === 'unknown' && !isRepeatable)) return false;
+    if (this.#session.isOver || !isPassing(failure.errno) || (failure.outcome === 'unknown' && !isRepeatable)) return false;
     if (this.#attempts >= this.#policy.attempts) return false;
     const pauseMs = uniform(this.#session.random, pauseMsMax(this.#policy, this.#attempts));
     if (this.#bounds.elapsedMs + pauseMs > this.#policy.maxElapsedMs || pauseMs >= this.#bounds.leftMs) return false;

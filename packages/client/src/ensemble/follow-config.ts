@@ -25,8 +25,7 @@ export async function followConfig(client: Client): Promise<void> {
     isWatched = true;
     let data: Uint8Array | null;
     try {
-      // Whoever gave the client a time-out for its calls did not mean this one.
-      ({ data } = await client.getConfig({ watch: changed, timeoutMs: Infinity }));
+      ({ data } = await client.getConfig({ watch: changed }));
     } catch (error) {
       if (!KeeperError.is(error)) throw error;
       isWatched = false;

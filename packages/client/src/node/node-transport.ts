@@ -58,10 +58,7 @@ export class NodeTransport implements Transport {
     // One buffer for whatever arrives: 'data' events would each bring one of their own, and cost more than what most of them carry.
     const onread = {
       buffer,
-      callback: (count: number) => {
-        cnxn.received(buffer.subarray(0, count));
-        return true;
-      },
+      callback: (count: number) => cnxn.received(buffer.subarray(0, count)),
     };
     // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
     const socket = connect({ host, port, noDelay: true, autoSelectFamily: false, onread });

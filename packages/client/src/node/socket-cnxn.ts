@@ -2,6 +2,8 @@
 import type { Socket } from 'node:net';
 import type { TransportCnxn, TransportSink } from '../transport.ts';
 
+/** After so many bytes the rest of the program has a turn, whatever else has arrived: libuv reads up to 32 full buffers in a row, and each may hold thousands of events. */
+const turnBytes = 256 * 1024;
 /** How long a peer may take to end its side. */
 const lingerMs = 1000;
 
@@ -20,6 +22,8 @@ export class SocketCnxn implements TransportCnxn {
   readonly #sink: TransportSink;
   #ready = false;
   #over = false;
+  /** Since the last rest. */
+  #receivedBytes = 0;
 
   constructor(socket: Socket, sink: TransportSink, manner: SocketManner) {
     this.#socket = socket;
@@ -46,10 +50,23 @@ export class SocketCnxn implements TransportCnxn {
     });
   }
 
-  /** Told by whoever made the socket. The bytes are the caller's again when this returns. */
-  received(bytes: Buffer): void {
-    if (!this.#over && this.#ready) this.#sink.received(bytes);
+  /**
+   * Told by whoever made the socket. The bytes are the caller's again when this returns. Returns whether more may be read in this turn of the loop; else reading goes on in the next, by
+   * itself.
+   */
+  received(bytes: Buffer): boolean {
+    if (this.#over || !this.#ready) return true;
+    this.#sink.received(bytes);
+    this.#receivedBytes += bytes.length;
+    if (this.#receivedBytes < turnBytes) return true;
+    this.#receivedBytes = 0;
+    setImmediate(this.#readOn);
+    return false;
   }
+
+  readonly #readOn = (): void => {
+    this.#socket.resume();
+  };
 
   send(bytes: Uint8Array): void {
     this.#socket.write(bytes);

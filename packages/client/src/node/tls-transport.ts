@@ -70,7 +70,9 @@ export class TlsTransport extends NodeTransport implements Transport {
       },
       words: (error) => wordsOfTls(error, secure, hasCertificate),
     });
-    socket.on('data', (bytes) => cnxn.received(bytes));
+    socket.on('data', (bytes) => {
+      if (!cnxn.received(bytes)) socket.pause();
+    });
     return cnxn;
   }
 }

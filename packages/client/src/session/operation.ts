@@ -25,13 +25,17 @@ export interface CallOptions {
    * it out, as its answer is still awaited, and then ignored. Default: none.
    */
   readonly signal?: AbortSignal | undefined;
-  /** Rejects the call after so many milliseconds with RequestTimeout; the same holds as for `signal`. Default: `requestTimeoutMs` of the client. */
+  /**
+   * Rejects the call after so many milliseconds with RequestTimeout; the same holds as for `signal`. Default: none; then `requestTimeoutMs` of the client, if it has one, bounds each of the
+   * call's requests. `Infinity`: neither.
+   */
   readonly timeoutMs?: number | undefined;
   /**
    * Whether the call is made again when it fails for a cause that may pass (`retryable`), and how often; `true` for the defaults. Default:
    * `retry` of the client, and without that not at all. Only what is safe is repeated: any call that was certainly not carried out
    * (`outcome` is `notSent` or `refused`), and, when no answer came, a call that changes nothing. A write without an answer is not repeated, unless
-   * it is `idempotent`. `timeoutMs` and `signal` are for all attempts together; a time-out is not repeated.
+   * it is `idempotent`. `timeoutMs` and `signal` are for all attempts together, so that time-out is
+   * not repeated; one of `requestTimeoutMs` is, as a ConnectionLoss.
    */
   readonly retry?: RetryPolicy | boolean | undefined;
 }

@@ -52,7 +52,18 @@ import { Lease } from './lease.ts';
 import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import { Route, type RouteOptions, type Step } from './route.ts';
-import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
+import {
+  backoffMs,
+  connectTimeoutMs,
+  graceMs,
+  lateMs,
+  leaveMsMax,
+  paceMs,
+  pingAfterMs,
+  readTimeoutMs,
+  silenceMsMax,
+  steadyMs,
+} from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
 export interface Credentials {
@@ -87,6 +98,8 @@ export interface SessionOptions extends RouteOptions {
   readonly waitsForFirst: boolean;
   /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
   readonly sasl: boolean;
+  /** How long a server may take for what the session itself asks on a new connection: identities, watches. undefined: for ever. */
+  readonly requestTimeoutMs: Millis | undefined;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
@@ -146,10 +159,6 @@ export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 /** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
 const answerMarginBytes = 1024;
-/** A wake that comes so much too late says that the process stood still, not that the server was silent. */
-const lateMs = 250;
-/** How long input that waits then has to be seen. */
-const graceMs = 500;
 /** A server that fails may cut two connections short, or three; so many are another client that takes the session each time. */
 const takenAwayMax = 5;
 /** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
@@ -182,6 +191,8 @@ export class SessionMachine<R extends Request> {
   #password: Uint8Array;
   /** As granted; before that, as asked for. */
   #timeoutMs: Millis;
+  /** The time-out that the client's own limits follow from. */
+  #paceMs: Millis;
   /** An id that a read-only server has given out is unknown to the others, so it is shown to them only after one of them has seen it. */
   #knownToQuorum: boolean;
   /** Highest zxid of an answer. A server that is behind it must not serve us. Events do not count: others of the same txn may follow. */
@@ -191,7 +202,15 @@ export class SessionMachine<R extends Request> {
   readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
+  /** Of the identities that were proved anew when the connection was made. */
+  #authRestoring = 0;
+  /** When the server has to have answered those and the watches. */
+  #restoreUntilMs: Millis = Infinity;
   #closeXid = 0;
+  /** While closing: when an answer is due at the latest. */
+  #closeUntilMs: Millis = 0;
+  /** When the SASL exchange has to be done. */
+  #saslUntilMs: Millis = 0;
   /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
   #saslXid = 0;
 
@@ -222,7 +241,7 @@ export class SessionMachine<R extends Request> {
     this.#out = out;
     this.#sessionId = options.session?.id ?? 0n;
     this.#password = options.session?.password ?? noPassword;
-    this.#timeoutMs = options.sessionTimeoutMs;
+    this.#timeoutMs = this.#paceMs = options.sessionTimeoutMs;
     this.#knownToQuorum = this.#sessionId !== 0n;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
@@ -258,6 +277,11 @@ export class SessionMachine<R extends Request> {
 
   get isConnected(): boolean {
     return this.#phase === 'connected' || this.#phase === 'closing';
+  }
+
+  /** Since when there is the connection that there is, or was last. */
+  get connectedMs(): Millis {
+    return this.#connectedMs;
   }
 
   get isReadOnly(): boolean {
@@ -303,13 +327,15 @@ export class SessionMachine<R extends Request> {
       case 'handshaking':
         return this.#attemptMs + this.#attemptMsMax;
       case 'authenticating':
-        return this.#heardMs + readTimeoutMs(this.#timeoutMs);
+        return Math.min(this.#heardMs + readTimeoutMs(this.#paceMs), this.#saslUntilMs);
       case 'connected':
       case 'closing': {
         const alive = Math.min(
-          this.#heardMs + readTimeoutMs(this.#timeoutMs),
-          this.#sentMs + pingAfterMs(this.#timeoutMs),
+          this.#heardMs + readTimeoutMs(this.#paceMs),
+          this.#sentMs + pingAfterMs(this.#paceMs),
           this.#leaving?.untilMs ?? Infinity,
+          this.#phase === 'closing' ? this.#closeUntilMs : Infinity,
+          this.#isRestoring ? this.#restoreUntilMs : Infinity,
         );
         return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
       }
@@ -320,7 +346,11 @@ export class SessionMachine<R extends Request> {
 
   get #attemptMsMax(): Millis {
     const { servers, addresses } = this.#route.shares;
-    return connectTimeoutMs(this.#timeoutMs, servers, addresses);
+    return connectTimeoutMs(this.#paceMs, servers, addresses);
+  }
+
+  get #isRestoring(): boolean {
+    return this.#setWatchesUnanswered > 0 || this.#authRestoring > 0;
   }
 
   get #seeksQuorum(): boolean {
@@ -355,8 +385,16 @@ export class SessionMachine<R extends Request> {
     if (this.#phase === 'connected') this.#writeAuth(call);
   }
 
-  /** Ends the session. Requests made before are answered first. */
-  close(): void {
+  /** Gives the connection up, if there is one, for a reason of the caller: a server that answers pings and nothing else shows no other sign that it does not serve. */
+  leave(reason: string, nowMs: Millis): void {
+    if (this.isConnected) this.#cut(reason, nowMs);
+  }
+
+  /**
+   * Ends the session. Requests made before are answered first. A server that answers nothing for as long as the session's time-out is given up: the session then ends by itself, as
+   * it is not pinged any more.
+   */
+  close(nowMs: Millis): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') return;
     if (this.#phase !== 'connected') {
       // Without a connection the ensemble cannot be asked: it ends the session when its time-out has passed.
@@ -369,15 +407,16 @@ export class SessionMachine<R extends Request> {
       this.#outbox.sendKept();
     }
     this.#phase = 'closing';
+    this.#closeUntilMs = nowMs + this.#paceMs;
     this.#closeXid = this.#outbox.nextXid();
     this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
 
   /** Ends a session that could not be opened, and fails what waits for it with the refusal. */
-  giveUp(refusal: Refusal): void {
+  giveUp(refusal: Refusal, nowMs: Millis): void {
     if (this.#phase === 'closed') return;
     if (this.isConnected) {
-      this.close();
+      this.close(nowMs);
       return;
     }
     this.#closedFor = refusal.reason;
@@ -409,7 +448,7 @@ export class SessionMachine<R extends Request> {
         this.#hangUp(false);
         this.#forgetCnxn();
         this.#phase = 'waiting';
-        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
         return false;
     }
   }
@@ -540,15 +579,24 @@ export class SessionMachine<R extends Request> {
         if (nowMs >= this.#attemptMs + this.#attemptMsMax) this.#tooSlow(nowMs);
         break;
       case 'authenticating': {
-        const limit = readTimeoutMs(this.#timeoutMs);
+        const limit = readTimeoutMs(this.#paceMs);
         const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
         if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
+        else if (nowMs >= this.#saslUntilMs) this.#cut(`the SASL exchange was not done within ${this.#paceMs} ms`, nowMs);
         break;
       }
       case 'connected':
       case 'closing':
         if (this.#leaving !== undefined && nowMs >= this.#leaving.untilMs) {
           this.#waitedToLeave(this.#leaving, nowMs);
+          break;
+        }
+        if (this.#isRestoring && nowMs >= this.#restoreUntilMs) {
+          this.#waitedToRestore(nowMs);
+          break;
+        }
+        if (this.#phase === 'closing' && nowMs >= this.#closeUntilMs) {
+          this.#waitedToClose(nowMs);
           break;
         }
         if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
@@ -598,13 +646,26 @@ export class SessionMachine<R extends Request> {
     else this.#leaving = { reason, untilMs: nowMs + graceMs };
   }
 
+  #waitedToRestore(nowMs: Millis): void {
+    if (nowMs - this.#restoreUntilMs <= lateMs)
+      this.#cut(`identities and watches were not restored within ${this.#options.requestTimeoutMs} ms`, nowMs);
+    else this.#restoreUntilMs = nowMs + graceMs;
+  }
+
+  #waitedToClose(nowMs: Millis): void {
+    if (nowMs - this.#closeUntilMs <= lateMs)
+      this.#cut(`nothing was answered for ${this.#paceMs} ms while the session was to be closed`, nowMs);
+    // As above.
+    else this.#closeUntilMs = nowMs + graceMs;
+  }
+
   #maybeLeave(nowMs: Millis): void {
     if (this.#leaving !== undefined && this.#outbox.underWay === 0) this.#cut(this.#leaving.reason, nowMs);
   }
 
   #keepAlive(nowMs: Millis): void {
-    const readTimeout = readTimeoutMs(this.#timeoutMs);
-    const pingAfter = pingAfterMs(this.#timeoutMs);
+    const readTimeout = readTimeoutMs(this.#paceMs);
+    const pingAfter = pingAfterMs(this.#paceMs);
     const due = Math.min(this.#heardMs + readTimeout, this.#sentMs + pingAfter);
     if (nowMs - due > lateMs) {
       // Timers run ahead of input: what the server has sent while the process stood still has not been looked at yet.
@@ -650,7 +711,7 @@ export class SessionMachine<R extends Request> {
   /** Gives the connection up. */
   #cut(reason: string, nowMs: Millis, cause?: unknown): void {
     this.#hangUp(false);
-    this.#lose(reason, nowMs, cause);
+    this.#lose(reason, nowMs, { cause, isOwnDoing: true });
   }
 
   #hangUp(gently: boolean): void {
@@ -661,7 +722,11 @@ export class SessionMachine<R extends Request> {
   }
 
   /** The connection is no more. */
-  #lose(what: string, nowMs: Millis, cause?: unknown): void {
+  #lose(
+    what: string,
+    nowMs: Millis,
+    { cause, isOwnDoing = false }: { readonly cause?: unknown; readonly isOwnDoing?: boolean } = {},
+  ): void {
     const { place } = this.#route;
     const reason = `${place}: ${what}`;
     const phase = this.#phase;
@@ -676,6 +741,8 @@ export class SessionMachine<R extends Request> {
     }
     const wasConnected = phase === 'connected';
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
+    // What this client has given up, nobody has taken from it.
+    else if (wasConnected && isOwnDoing) this.#takenAway = 0;
     else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
       this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
@@ -700,7 +767,7 @@ export class SessionMachine<R extends Request> {
       this.#dialAtMs = nowMs;
       return;
     }
-    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
     if (!wasLeaving) this.#failures++;
   }
 
@@ -710,6 +777,7 @@ export class SessionMachine<R extends Request> {
     this.#pingsUnanswered = 0;
     this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
+    this.#authRestoring = 0;
     this.#saslXid = 0;
     this.#probing = undefined;
     this.#leaving = undefined;
@@ -764,6 +832,7 @@ export class SessionMachine<R extends Request> {
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
+    this.#paceMs = paceMs(timeOut, this.#options.sessionTimeoutMs);
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) {
       this.#knownToQuorum = true;
@@ -774,6 +843,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     this.#phase = 'authenticating';
+    this.#saslUntilMs = nowMs + this.#paceMs;
     this.#out.saslBegin(this.#route.server!);
   }
 
@@ -802,6 +872,8 @@ export class SessionMachine<R extends Request> {
     this.#route.arrived();
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
+    this.#authRestoring = this.#credentials.length;
+    this.#restoreUntilMs = nowMs + (this.#options.requestTimeoutMs ?? Infinity);
     this.#restoreWatches();
     this.#outbox.sendKept();
     this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
@@ -860,6 +932,7 @@ export class SessionMachine<R extends Request> {
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#outbox.answered();
+    if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#paceMs;
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
@@ -871,6 +944,7 @@ export class SessionMachine<R extends Request> {
       this.#cut('the server answered credentials that were not sent', nowMs);
       return;
     }
+    if (this.#authRestoring > 0) this.#authRestoring--;
     if (err === ErrorCode.Ok) {
       if (this.#authAwaiting.delete(call)) this.#out.authenticated(call);
       return;

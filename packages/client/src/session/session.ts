@@ -9,6 +9,8 @@ import {
   ErrorCode,
   EventType,
   type Millis,
+  operationOf,
+  ProtocolError,
   type Reader,
   type SessionId,
   type WatcherEvent,
@@ -19,7 +21,7 @@ import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import type { Limits } from '../calls/bounds.ts';
 import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
-import { Refusal } from '../keeper-error.ts';
+import { type Outcome, Refusal } from '../keeper-error.ts';
 import type { SessionNews, TracedCall, Tracer } from '../tracing.ts';
 import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import type { ConnectFailure, KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
@@ -28,6 +30,7 @@ import { type Watcher, WatchTable } from '../watches/watch-table.ts';
 import { HostList } from './host-list.ts';
 import type { CallOptions, Operation } from './operation.ts';
 import { Request } from './request.ts';
+import { ServerLimit } from './server-limit.ts';
 import {
   type AuthCall,
   type Credentials,
@@ -79,7 +82,10 @@ class Call extends Request {
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
   readonly traced: TracedCall | undefined;
+  /** Of its own time-out. */
   timer: TimerHandle | undefined;
+  /** Of the client's, where it has none of its own. */
+  limit: ServerLimit | undefined;
   signal: AbortSignal | undefined;
 
   constructor(
@@ -130,6 +136,8 @@ class Link implements TransportSink {
   }
 }
 
+/** So much is quoted of what is no path. */
+const pathShownMax = 40;
 /** As in ZooKeeper's client. */
 const probeTimeoutMs = 1000;
 /** `rw` or `ro`, and a newline. */
@@ -153,6 +161,8 @@ export class Session {
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
   readonly #packetBytesMax: number;
+  /** How long a server may take for a request that has no time-out of its own; undefined: for ever. */
+  readonly #requestTimeoutMs: Millis | undefined;
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
@@ -183,6 +193,7 @@ export class Session {
   ) {
     this.#world = world;
     this.#packetBytesMax = options.packetBytesMax;
+    this.#requestTimeoutMs = options.requestTimeoutMs;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
     });
@@ -305,7 +316,7 @@ export class Session {
       this.#world.hold?.hold();
       if (operation.watches !== undefined) this.watches.expect(operation.watches);
       if (signal !== undefined) this.#heed(call, signal);
-      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
+      this.#bound(call, timeoutMs);
       this.#touched();
     });
   }
@@ -313,7 +324,10 @@ export class Session {
   /** Rejects like `perform`. The identity stays, also when nobody waits for the verdict any more. */
   authenticate(credentials: Credentials, { signal, timeoutMs }: CallOptions): Promise<void> {
     const call: AuthCall = { credentials };
+    const { clock } = this.#world;
+    const requestTimeoutMs = this.#requestTimeoutMs;
     let timer: TimerHandle | undefined;
+    let limit: ServerLimit | undefined;
     let onAbort: (() => void) | undefined;
     const verdict = new Promise<void>((resolve, reject) => {
       if (signal?.aborted === true) {
@@ -323,15 +337,27 @@ export class Session {
       this.#machine.authenticate(call);
       this.#authWaiters.set(call, { resolve, reject });
       this.#touched();
-      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) {
-        const late = new Refusal(ErrorCode.RequestTimeout, 'unknown', `no answer within ${timeoutMs} ms`);
-        timer = this.#world.clock.after(timeoutMs, () => reject(late));
+      const overdue = (limitMs: Millis) => reject(new Refusal(ErrorCode.RequestTimeout, 'unknown', `no answer within ${limitMs} ms`));
+      if (timeoutMs !== undefined) {
+        if (timeoutMs <= timerMsMax) timer = clock.after(timeoutMs, () => overdue(timeoutMs));
+      } else if (requestTimeoutMs !== undefined && requestTimeoutMs <= timerMsMax) {
+        const madeMs = this.#nowMs;
+        limit = new ServerLimit(
+          clock,
+          requestTimeoutMs,
+          (nowMs) => (this.isConnected ? this.#leftForServer(madeMs, requestTimeoutMs, nowMs) : 0),
+          () => {
+            overdue(requestTimeoutMs);
+            this.#leaveServer('auth', requestTimeoutMs);
+          },
+        );
       }
       onAbort = () => reject(signal!.reason);
       signal?.addEventListener('abort', onAbort, { once: true });
     });
     return this.held(verdict).finally(() => {
-      if (timer !== undefined) this.#world.clock.cancel(timer);
+      if (timer !== undefined) clock.cancel(timer);
+      limit?.cancel();
       if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     });
   }
@@ -354,14 +380,14 @@ export class Session {
     const closed = new Promise<void>((resolve) => {
       this.#whenClosed.push(resolve);
     });
-    this.#machine.close();
+    this.#machine.close(this.#nowMs);
     this.#touched();
     return this.held(closed);
   }
 
   /** Ends a session that could not be opened; what waits for it fails with the refusal. */
   giveUp(refusal: Refusal): void {
-    this.#machine.giveUp(refusal);
+    this.#machine.giveUp(refusal, this.#nowMs);
     this.#touched();
   }
 
@@ -411,13 +437,44 @@ export class Session {
     signal.removeEventListener('abort', known.onAbort);
   }
 
-  #limit(call: Call, timeoutMs: Millis): void {
-    call.timer = this.#world.clock.after(timeoutMs, () => {
-      call.timer = undefined;
-      const outcome = this.#machine.withdraw(call) ? 'notSent' : 'unknown';
-      this.#settled(call);
-      call.reject(new Refusal(ErrorCode.RequestTimeout, outcome, `no answer within ${timeoutMs} ms`));
-    });
+  /** By its own time-out, or else by the one of the client. */
+  #bound(call: Call, timeoutMs: Millis | undefined): void {
+    const { clock } = this.#world;
+    const requestTimeoutMs = this.#requestTimeoutMs;
+    if (timeoutMs !== undefined) {
+      if (timeoutMs <= timerMsMax) call.timer = clock.after(timeoutMs, () => void this.#overdue(call, timeoutMs));
+    } else if (requestTimeoutMs !== undefined && requestTimeoutMs <= timerMsMax) {
+      const madeMs = this.#nowMs;
+      call.limit = new ServerLimit(
+        clock,
+        requestTimeoutMs,
+        (nowMs) => (call.xid === 0 ? 0 : this.#leftForServer(madeMs, requestTimeoutMs, nowMs)),
+        () => {
+          const what = operationOf(call.opCode)?.name ?? 'a request';
+          if (this.#overdue(call, requestTimeoutMs) === 'unknown') this.#leaveServer(what, requestTimeoutMs);
+        },
+      );
+    }
+  }
+
+  /** Of a request that was made then, and sent at once or as soon as there was a connection. */
+  #leftForServer(madeMs: Millis, limitMs: Millis, nowMs: Millis): Millis {
+    return Math.max(madeMs, this.#machine.connectedMs) + limitMs - nowMs;
+  }
+
+  /** As ZooKeeper's Java client does when a request has timed out: what goes wrong with one server may go well with another. */
+  #leaveServer(what: string, limitMs: Millis): void {
+    this.#machine.leave(`${what} was not answered within ${limitMs} ms`, this.#nowMs);
+    this.#arm();
+  }
+
+  /** Nobody waits for it any more. Returns what is known of it. */
+  #overdue(call: Call, limitMs: Millis): Outcome {
+    call.timer = call.limit = undefined;
+    const outcome = this.#machine.withdraw(call) ? 'notSent' : 'unknown';
+    this.#settled(call);
+    call.reject(new Refusal(ErrorCode.RequestTimeout, outcome, `no answer within ${limitMs} ms`));
+    return outcome;
   }
 
   /** Once for each call, whether it is answered, failed or given up. */
@@ -425,6 +482,8 @@ export class Session {
     if (call.operation.watches !== undefined) this.watches.settle(call.operation.watches);
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
     call.timer = undefined;
+    call.limit?.cancel();
+    call.limit = undefined;
     this.#world.hold?.release();
     if (call.signal !== undefined) this.#unheed(call, call.signal);
     if (call.traced !== undefined) this.#note(call, call.traced);
@@ -684,6 +743,7 @@ export class Session {
     const name = nodeEventTypes.get(type);
     // A later release may have events we know nothing of; what they are about, we do not watch.
     if (name === undefined) return;
+    if (!path.startsWith('/')) throw new ProtocolError(`a path of an event, not ${JSON.stringify(path.slice(0, pathShownMax))}`, 0);
     const when = zxid > 0 ? BigInt(zxid) : undefined;
     if (this.tracer.hearsSession) this.trace({ kind: 'watch', type: name, path, zxid: when });
     for (const observer of this.#observers) observer.event(name, path, when);

@@ -5,6 +5,16 @@
 import type { Millis } from '@tskeeper/protocol';
 import { type Random, uniform } from '../clock.ts';
 
+const paceMsMax = 600_000;
+
+/**
+ * The T that a client goes by: as granted, but no longer than it has asked for, or ten minutes if that is more. An absurd grant would else keep it for weeks with servers that have
+ * fallen silent. A shorter T does no harm to the session, as it is pinged the more often.
+ */
+export function paceMs(grantedMs: Millis, askedMs: Millis): Millis {
+  return Math.min(grantedMs, Math.max(askedMs, paceMsMax));
+}
+
 /** Nothing heard for so long: the server is given up, and a third of T is left to find another. */
 export function readTimeoutMs(sessionTimeoutMs: Millis): Millis {
   return Math.floor((sessionTimeoutMs * 2) / 3);
@@ -53,6 +63,11 @@ export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Mi
 
 /** A connection that held for so long was a good one; what ended it counts as a first failure again. */
 export const steadyMs = 1000;
+
+/** A wake that comes so much too late says that the process stood still, not that the server was silent. */
+export const lateMs = 250;
+/** How long input that waits then has to be seen: timers run ahead of it. */
+export const graceMs = 500;
 
 /**
  * A client that leaves a good connection for another server waits so long for the answers that are still to come. What a server that works has in

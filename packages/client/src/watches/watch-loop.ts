@@ -167,7 +167,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     };
     for (let isSet = false; !isSet && !this.#over;) {
       try {
-        // Without a time-out: nobody could say then whether the server has the watch.
+        // Without a time-out of its own: nobody could say then whether the server has the watch. That of the client (`requestTimeoutMs`) ends the connection as well.
         await this.#session.perform(addWatchOperation(this.#mode, this.#outer, added), {});
         isSet = true;
       } catch (error) {
@@ -181,7 +181,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   #notSet(error: unknown): void {
     if (this.#over) return;
     const errno = error instanceof Refusal ? error.errno : undefined;
-    if (errno === ErrorCode.ConnectionLoss) return;
+    if (errno === ErrorCode.ConnectionLoss || errno === ErrorCode.RequestTimeout) return;
     // Closed while the loop was waiting for its beginning. To begin one on a client that was closed is another matter.
     if (this.#session.endReason === 'closed' && !this.#wasClosed) this.#end(undefined);
     else if (errno !== ErrorCode.Unimplemented) this.#end({ reason: error });

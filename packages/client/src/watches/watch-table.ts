@@ -27,6 +27,9 @@ export interface WatchesToCome {
 
 type Paths = Map<string, Set<Watcher>>;
 
+/** Of longer ones the ancestors are not gone through: a path of a megabyte may have half a million. */
+const pathLengthUsual = 4096;
+
 export class WatchTable {
   readonly #tables: Readonly<Record<WatchKind, Paths>> = {
     data: new Map(),
@@ -98,7 +101,7 @@ export class WatchTable {
     return [watcher];
   }
 
-  /** Who is to be told of an event from the server. Those with a one-shot watch are told for the last time. */
+  /** Who is to be told of an event from the server; its path begins with a slash. Those with a one-shot watch are told for the last time. */
   take(type: number, path: string): ReadonlySet<Watcher> {
     const told = new Set<Watcher>();
     switch (type) {
@@ -137,9 +140,13 @@ export class WatchTable {
     for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
     const table = this.#tables.persistentRecursive;
     if (!recursive || table.size === 0) return;
+    if (path.length > pathLengthUsual) {
+      for (const [root, watchers] of table) if (isAtOrBelow(path, root)) for (const watcher of watchers) told.add(watcher);
+      return;
+    }
     for (let at = path; ; at = at.slice(0, Math.max(1, at.lastIndexOf('/')))) {
       for (const watcher of table.get(at) ?? []) told.add(watcher);
-      if (at === '/' || at === '') break;
+      if (at === '/') break;
     }
   }
 
@@ -164,4 +171,8 @@ export class WatchTable {
   clear(): void {
     for (const kind of watchKinds) this.#tables[kind].clear();
   }
+}
+
+function isAtOrBelow(path: string, root: string): boolean {
+  return root === '/' || (path.startsWith(root) && (path.length === root.length || path.charCodeAt(root.length) === 0x2f));
 }

@@ -439,6 +439,7 @@ function bare(
       resolves: false,
       sasl: false,
       waitsForFirst: false,
+      requestTimeoutMs: undefined,
       ...options,
     },
     new HostList(named(...hosts), random),

@@ -79,6 +79,7 @@ class Story {
         resolves: random.below(2) === 0,
         sasl: false,
         waitsForFirst: false,
+        requestTimeoutMs: undefined,
       },
       new HostList(hasService ? [] : this.#servers(), random),
       random,

@@ -495,6 +495,32 @@ describe('lost connections', () => {
     },
   );
 
+  it('a time-out of many days, which no server grants in earnest, does not keep the client waiting', () => {
+    const rig = new MachineRig();
+    rig.connect({ timeoutMs: 0x7fffffff });
+    expect(rig.machine.timeoutMs).toBe(0x7fffffff);
+    // Silent, and after it a server that accepts connections and says nothing.
+    while (!rig.pass(1000).includes('dial b')) expect(rig.nowMs).toBeLessThan(600_000);
+    rig.machine.opened(rig.nowMs);
+    const startMs = rig.nowMs;
+    while (!rig.pass(1000).includes('dial c')) expect(rig.nowMs - startMs).toBeLessThan(600_000);
+    // And one that does not answer the close.
+    rig.machine.opened(rig.nowMs);
+    rig.receive(connectResponse({ timeoutMs: 0x7fffffff }));
+    rig.close();
+    const closeMs = rig.nowMs;
+    while (rig.machine.endReason === undefined) {
+      rig.pass(1000);
+      rig.receive(notification(EventType.nodeDataChanged, '/a', 7));
+      expect(rig.nowMs - closeMs).toBeLessThan(700_000);
+    }
+    // What was asked for is what the client goes by, however long.
+    const long = new MachineRig({ sessionTimeoutMs: 3_600_000 });
+    long.connect({ timeoutMs: 3_600_000 });
+    long.pass(2_000_000);
+    expect(long.machine.isConnected).toBe(true);
+  });
+
   it('in a short session the pauses are short', () => {
     const rig = connected({ sessionTimeoutMs: 400 });
     rig.machine.received(Buffer.alloc(0), rig.nowMs);
@@ -631,6 +657,20 @@ describe('B42: an identity proved by SASL', () => {
       'send exists xid=4 {"path":"y","watch":false}',
     ]);
     expect(rig.machine.isConnected).toBe(true);
+  });
+
+  it('goes on to the next server when it is not done within the time-out of the session, whatever the server sends meanwhile', () => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    say(rig, '');
+    // A frame that never becomes whole.
+    rig.receive(Buffer.from([0, 0, 0, 100]));
+    const said: string[] = [];
+    while (!said.includes('dial b')) {
+      said.push(...rig.receive(Buffer.alloc(1)), ...rig.pass(1000));
+      expect(rig.nowMs).toBeLessThan(12_000);
+    }
+    expect(rig.nowMs).toBeGreaterThanOrEqual(9000);
   });
 
   it('is proved again on each connection', () => {

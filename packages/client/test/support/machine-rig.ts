@@ -79,6 +79,7 @@ export class MachineRig {
         resolves: false,
         sasl: false,
         waitsForFirst: false,
+        requestTimeoutMs: undefined,
         ...options,
       },
       new HostList(servers, { uint32: () => listChance }),
@@ -147,7 +148,7 @@ export class MachineRig {
   }
 
   close(): string[] {
-    this.machine.close();
+    this.machine.close(this.nowMs);
     this.machine.flush(this.nowMs);
     return this.take();
   }

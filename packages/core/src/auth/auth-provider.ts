@@ -3,6 +3,7 @@
  * an ACL, and matches ids with ACL entries when a znode is touched.
  */
 import type { CnxnContext } from '../cnxn/cnxn-context.ts';
+import type { AclKeys } from '../tree/acl-index.ts';
 import type { Identity } from './identity.ts';
 
 /** Names one authentication that is being decided elsewhere. Never used twice, so an answer that comes late cannot meet another client. */
@@ -36,6 +37,8 @@ export interface AuthProvider {
   authenticate(credentials: Buffer | null, context: CnxnContext, ticket: AuthTicket): AuthOutcome;
   /** Whether `id` may stand in an ACL. */
   isValidId(id: string): boolean;
+  /** How the entries that match an identity are found in a long ACL; it must agree with `matches`. Without it they are compared one by one. */
+  readonly keys?: AclKeys;
   /** Whether a connection's identity satisfies an ACL entry, both of this scheme. */
   matches(identity: string, aclId: string): boolean;
   /** The user as whoAmI and the audit log show it. */

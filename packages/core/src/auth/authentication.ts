@@ -7,9 +7,11 @@ import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
+import type { CloseReason } from '../out.ts';
 import type { Answers } from '../request/answer.ts';
 import type { AuthRegistry, AuthTicket, AuthVerdict } from './auth-provider.ts';
-import type { Identity } from './identity.ts';
+import type { Identities, IdentityLimits } from './identities.ts';
 
 /** An authentication that waits for its verdict. */
 interface Pending {
@@ -23,16 +25,19 @@ interface Pending {
 export class Authentication {
   readonly #registry: AuthRegistry;
   readonly #enforcedSchemes: readonly string[];
+  readonly #identityLimits: IdentityLimits;
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #observer: Observer;
   readonly #pending = new Map<AuthTicket, Pending>();
   #nextTicket: AuthTicket = 1;
 
-  /** @param enforcedSchemes see `CoreOptions.enforcedAuthSchemes`. */
-  constructor(registry: AuthRegistry, enforcedSchemes: readonly string[], cnxns: CnxnTable, answers: Answers, observer: Observer) {
+  constructor(registry: AuthRegistry, options: CoreOptions, cnxns: CnxnTable, answers: Answers, observer: Observer) {
     this.#registry = registry;
-    this.#enforcedSchemes = enforcedSchemes;
+    this.#enforcedSchemes = options.enforcedAuthSchemes;
+    // A learner passes a client's identities on with each request, and no leader takes more than that.
+    const bytes = Math.min(options.identityBytesPerCnxnMax, options.juteMaxBuffer + options.juteMaxBufferExtra);
+    this.#identityLimits = { count: options.identitiesPerCnxnMax, bytes };
     this.#cnxns = cnxns;
     this.#answers = answers;
     this.#observer = observer;
@@ -84,13 +89,13 @@ export class Authentication {
     if (cnxn.isClosed) return undefined;
     cnxn.state = 'open';
     this.#decide(pending, verdict, now);
-    return verdict.kind === 'refused' ? undefined : cnxn;
+    return cnxn.isClosed ? undefined : cnxn;
   }
 
   /** Whether clients with these identities are served at all. */
-  mayWork(identities: readonly Identity[]): boolean {
+  mayWork(identities: Identities): boolean {
     const schemes = this.#enforcedSchemes;
-    return schemes.length === 0 || identities.some(({ scheme }) => schemes.includes(scheme));
+    return schemes.length === 0 || identities.toList().some(({ scheme }) => schemes.includes(scheme));
   }
 
   /** Turns away a request of a client that has not said who it is. */
@@ -105,8 +110,12 @@ export class Authentication {
     const { cnxn, scheme } = pending;
     switch (verdict.kind) {
       case 'done': {
-        const added = verdict.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
-        if (added.length > 0) cnxn.identities = [...cnxn.identities, ...added];
+        const identities = cnxn.identities.with(verdict.identities, this.#identityLimits);
+        if (identities === undefined) {
+          this.#turnAway(pending, 'too many identities', now);
+          return;
+        }
+        cnxn.identities = identities;
         for (const { id } of verdict.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
         this.#answer(pending, ErrorCode.Ok, verdict.reply ?? null, now);
         return;
@@ -115,13 +124,22 @@ export class Authentication {
         this.#answer(pending, ErrorCode.Ok, verdict.reply, now);
         return;
       case 'refused':
-        this.#observer.authenticated(cnxn.id, scheme, '', false);
-        this.#answer(pending, ErrorCode.AuthFailed, null, now);
-        this.#cnxns.close(cnxn, 'authentication failed');
+        this.#turnAway(pending, 'authentication failed', now);
         return;
       default:
         verdict satisfies never;
     }
+  }
+
+  /**
+   * A client that hears AuthFailed gives up. If its connection were only closed, it would come back and show the same credentials again,
+   * for ever.
+   */
+  #turnAway(pending: Pending, reason: CloseReason, now: Now): void {
+    const { cnxn, scheme } = pending;
+    this.#observer.authenticated(cnxn.id, scheme, '', false);
+    this.#answer(pending, ErrorCode.AuthFailed, null, now);
+    this.#cnxns.close(cnxn, reason);
   }
 
   #answer(pending: Pending, error: number, token: Buffer | null, now: Now): void {

@@ -3,6 +3,7 @@
  * Whoever shows the super user's password is super as well.
  */
 import { digestId } from '@tskeeper/protocol';
+import { equality } from '../tree/acl-index.ts';
 import type { AuthProvider } from './auth-provider.ts';
 import { superIdentity } from './identity.ts';
 
@@ -21,6 +22,7 @@ export function digestProvider(algorithm: string, superDigest: string | undefine
       return { kind: 'done', identities: id === superDigest ? [identity, superIdentity] : [identity] };
     },
     isValidId: hasTwoParts,
+    keys: equality,
     matches: (identity, aclId) => identity === aclId,
     userName: (identity) => identity.slice(0, Math.max(0, identity.indexOf(':'))),
   };

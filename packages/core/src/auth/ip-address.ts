@@ -5,17 +5,31 @@ export function parseAddress(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
+/** Without a list of parts in between: an ACL may have tens of thousands of addresses. */
 function parseIPv4(text: string): Uint8Array | undefined {
-  const parts = text.split('.');
-  if (parts.length !== 4) return undefined;
   const bytes = new Uint8Array(4);
-  for (let i = 0; i < 4; i++) {
-    const value = parseDigits(parts[i]!, 10, 3);
-    if (value === undefined || value > 255) return undefined;
-    bytes[i] = value;
+  let part = 0;
+  let digits = 0;
+  let value = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const digit = i === text.length ? dot : text.charCodeAt(i) - zero;
+    if (digit >= 0 && digit <= 9) {
+      value = value * 10 + digit;
+      if (++digits > 3) return undefined;
+    } else if (digit === dot && digits > 0 && value <= 255 && part < 4) {
+      bytes[part++] = value;
+      digits = 0;
+      value = 0;
+    } else {
+      return undefined;
+    }
   }
-  return bytes;
+  return part === 4 ? bytes : undefined;
 }
+
+const zero = 0x30;
+/** A dot, as digits are counted. */
+const dot = 0x2e - zero;
 
 function parseIPv6(text: string): Uint8Array | undefined {
   const zone = text.indexOf('%');

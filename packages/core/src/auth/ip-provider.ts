@@ -17,8 +17,29 @@ export const ipProvider: AuthProvider = {
     const prefix = parsePrefix(aclId);
     return address !== undefined && prefix !== undefined && startsWith(address, prefix);
   },
+  keys: {
+    aclKey(aclId) {
+      const prefix = parsePrefix(aclId);
+      return prefix === undefined ? undefined : prefixKey(prefix.bytes, prefix.bits);
+    },
+    identityKeys(identity) {
+      const address = parseAddress(identity);
+      return address === undefined ? [] : Array.from({ length: address.length * 8 + 1 }, (_, bits) => prefixKey(address, bits));
+    },
+  },
   userName: (identity) => identity,
 };
+
+/** The same for all prefixes of so many bits with which an address can begin alike. */
+function prefixKey(bytes: Uint8Array, bits: number): string {
+  const wholeBytes = bits >>> 3;
+  const end = (bits + 7) >>> 3;
+  const key = new Uint8Array(end + 2);
+  key[0] = bytes.length;
+  key[1] = bits;
+  for (let i = 0; i < end; i++) key[i + 2] = i < wholeBytes ? bytes[i]! : bytes[i]! & (0xff << (8 - (bits & 7)));
+  return String.fromCharCode(...key);
+}
 
 interface Prefix {
   readonly bytes: Uint8Array;

@@ -4,7 +4,7 @@
  */
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import { sessionIdOf } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspect.ts';
@@ -28,7 +28,7 @@ export class Cnxn {
   readonly establishedWallMs: Millis;
   state: CnxnState = 'new';
   /** Replaced, never changed in place, so that a request that waits keeps the identities it came with. */
-  identities: readonly Identity[];
+  identities: Identities;
 
   sessionHigh = 0;
   sessionLow = 0;
@@ -74,7 +74,7 @@ export class Cnxn {
     this.id = id;
     this.context = context;
     this.establishedWallMs = nowWallMs;
-    this.identities = [{ scheme: 'ip', id: context.remoteAddress }];
+    this.identities = Identities.of([{ scheme: 'ip', id: context.remoteAddress }]);
   }
 
   /** Everything that can influence behaviour, for an explorer. What is counted for operators is left out. */
@@ -82,7 +82,7 @@ export class Cnxn {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
     for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.tookUpBehind]) to.number(number);
     to.text(`${this.state} ${this.speaksReadOnly} ${this.closeReason} ${this.hasDropped} ${this.hasLostCredentials} ${this.isFull}`);
-    for (const { scheme, id: name } of identities) to.text(`${scheme}:${name}`);
+    for (const { scheme, id: name } of identities.toList()) to.text(`${scheme}:${name}`);
     for (const line of [this.waiting, this.early]) {
       to.number(line.length);
       for (const one of line.values()) {

@@ -3,36 +3,27 @@
  * zxid and sends it to the log; whoever keeps the log says from when on it may be applied. It alone ends sessions and sweeps znodes.
  */
 import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
-import type { AuthRegistry } from '../auth/auth-provider.ts';
+import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { distance, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
-import type { CoreOptions } from '../options.ts';
-import type { Out } from '../out.ts';
 import { Expiry } from '../session/expiry.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
 import { type Job, unitsPerChange, unitsPerRequest } from './budget.ts';
 import type { Load } from './load.ts';
 import type { Order } from './order.ts';
-import { Prepare, type PrepareJob } from './prepare.ts';
+import { Prepare, type PrepareJob, type PrepareParts } from './prepare.ts';
 import { type Proposal, serverOrigin, type WriteOrigin, writeOrigin } from './proposal.ts';
-import type { Replica } from './replica.ts';
 import type { WaitingSync } from './session-order.ts';
 import { Sweeper } from './sweep.ts';
 
 /** What an order needs of the server that it works for. */
-export interface OrderParts {
-  readonly options: CoreOptions;
-  readonly out: Out;
-  readonly replica: Replica;
-  readonly tracker: SessionTracker;
+export interface OrderParts extends PrepareParts {
   readonly load: Load;
   /** The write that waits at the head of its session's line here, if the txn may be its own. */
   readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
-  readonly registry: AuthRegistry;
-  readonly observer: Observer;
 }
 
 /** What a leader does for its own clients' syncs: when it is sure that it leads, and all that was committed has been applied, it calls `Server.synced`. */
@@ -40,6 +31,7 @@ export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
 
 export class Authority implements Order {
   readonly role: 'standalone' | 'leader';
+  readonly passesOn = false;
   readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #observer: Observer;
@@ -57,13 +49,14 @@ export class Authority implements Order {
   readonly #confirmSync: ConfirmSync | undefined;
 
   /** @param confirmSync how a leader makes sure that it still leads; a server that stands alone has nobody to ask. */
-  constructor({ options, out, replica, tracker, load, registry, observer }: OrderParts, now: Now, confirmSync?: ConfirmSync) {
+  constructor(parts: OrderParts, now: Now, confirmSync?: ConfirmSync) {
+    const { options, replica, tracker, load, observer } = parts;
     this.role = confirmSync === undefined ? 'standalone' : 'leader';
     this.#confirmSync = confirmSync;
     this.#tracker = tracker;
     this.#load = load;
     this.#observer = observer;
-    this.#prepare = new Prepare(options, out, replica, tracker, registry, observer);
+    this.#prepare = new Prepare(parts);
     this.#expiry = new Expiry(tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#committed = replica.lastZxid;
@@ -81,9 +74,9 @@ export class Authority implements Order {
       this.#enqueue(this.#prepare.refuse(origin, fault, now));
       return undefined;
     }
-    return this.#judged(
-      origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now),
-    );
+    const outcome =
+      origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now);
+    return this.#judged(outcome);
   }
 
   /** Of a request that came through another server: there, the session may seem to live that has ended or moved meanwhile. */
@@ -220,6 +213,7 @@ export class Authority implements Order {
   }
 
   #enqueue(proposal: Proposal): void {
+    if (proposal.origin.owner !== ownerHere) proposal.origin.identities = Identities.none;
     this.#proposals.push(proposal);
     this.#load.proposed(proposal);
   }

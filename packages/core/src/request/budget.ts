@@ -10,6 +10,8 @@ export const stepBudget = 16_384;
 export const unitsPerChange = 24;
 /** A part of a multi decoded and judged, with what it makes of the znode and of its parent. */
 export const unitsPerPart = 48;
+/** An entry of an ACL made, or looked at. */
+export const unitsPerAclEntry = 2;
 /** A txn taken from the line, applied and answered, its changes beyond the first and the bytes of its reply left out. */
 export const unitsPerTxn = 24;
 /** A request decoded and judged, or a read answered, its reply left out. */

@@ -16,7 +16,7 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import { ownerHere } from '../session/session-tracker.ts';
@@ -29,7 +29,7 @@ import type { WaitingSync } from './session-order.ts';
 /** What goes from a learner to its leader on behalf of clients. */
 export interface LeaderLink {
   /** `record` is placed over the request's record; its bytes may be used again after the call. */
-  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: readonly Identity[] | undefined): void;
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
   revalidate(high: number, low: number, timeoutMs: Millis): void;
 }
 
@@ -56,6 +56,7 @@ const requestHeaderBytes = 8;
 
 export class Forwarding implements Order {
   readonly role: 'follower' | 'observer';
+  readonly passesOn = true;
   readonly #link: LeaderLink;
   readonly #headOfLine: OrderParts['headOfLine'];
   /** In zxid order. */
@@ -117,7 +118,7 @@ export class Forwarding implements Order {
   }
 
   /** Sends what stands in the record. */
-  #ask(high: number, low: number, cxid: number, opCode: number, identities?: readonly Identity[]): void {
+  #ask(high: number, low: number, cxid: number, opCode: number, identities?: Identities): void {
     const { bytes, offset } = this.#record;
     this.#link.request(high, low, cxid, opCode, this.#reader.place(bytes, 0, offset), identities);
   }
@@ -165,7 +166,18 @@ export class Forwarding implements Order {
     const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
     const head = this.#headOfLine(sessionHigh, sessionLow, zxid);
     if (head !== undefined && head.cxid === cxid) return head;
-    return { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh, sessionLow, cxid, opCode: type, identities: [], arrivedMs: 0 };
+    return {
+      kind: 'write',
+      cnxn: noCnxn,
+      owner: ownerHere,
+      sessionHigh,
+      sessionLow,
+      cxid,
+      opCode: type,
+      identities: Identities.none,
+      heldBytes: 0,
+      arrivedMs: 0,
+    };
   }
 
   applied(): boolean {

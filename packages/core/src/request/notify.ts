@@ -5,12 +5,12 @@
  * Whether a connection may READ the znode is looked at now, when the watch fires, not when it was set. A one-shot watch whose event may
  * not be told is used up in silence.
  */
-import { type Acl, EventType, Perms, type Zxid } from '@tskeeper/protocol';
-import type { AuthRegistry } from '../auth/auth-provider.ts';
-import { isPermitted } from '../auth/permission.ts';
+import { EventType, Perms, type Zxid } from '@tskeeper/protocol';
+import type { Permissions } from '../auth/permission.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Observer } from '../observer.ts';
 import type { CnxnId } from '../out.ts';
+import { type AclId, openAclId } from '../tree/acl-table.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
 import { type Job, stepBudget } from './budget.ts';
@@ -19,47 +19,55 @@ export class Notifier {
   readonly #watches: WatchTable;
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
-  readonly #registry: AuthRegistry;
-  readonly #skipAcl: boolean;
+  readonly #permissions: Permissions;
   readonly #observer: Observer;
 
   // The change being told.
   #path = '';
   #zxid: Zxid = 0;
-  #acl: readonly Acl[] = [];
-  #parentAcl: readonly Acl[] = [];
+  #acl: AclId = openAclId;
+  #parentAcl: AclId = openAclId;
   #told = 0;
   #toldOnParent = 0;
   /** Which event is encoded: that of the znode, that of its parent, or neither yet. */
   #prepared: 'none' | 'znode' | 'parent' = 'none';
 
-  constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, registry: AuthRegistry, skipAcl: boolean, observer: Observer) {
+  constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, permissions: Permissions, observer: Observer) {
     this.#watches = watches;
     this.#cnxns = cnxns;
     this.#answers = answers;
-    this.#registry = registry;
-    this.#skipAcl = skipAcl;
+    this.#permissions = permissions;
     this.#observer = observer;
   }
 
   /** See `ChangeListener.changed`. */
-  changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined {
+  changed(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined {
     this.#path = path;
     this.#zxid = zxid;
     this.#acl = acl;
-    this.#parentAcl = parentAcl ?? [];
+    this.#parentAcl = parentAcl ?? openAclId;
     this.#prepared = 'none';
     this.#told = 0;
     this.#toldOnParent = 0;
     this.#watches.begin(path, eventType);
-    if (!this.#watches.drain(this.#tell, watchersPerStep)) return this.#goOn(eventType);
+    if (!this.#tellSome()) return this.#goOn(eventType);
     this.#count(eventType);
     return undefined;
   }
 
+  /** Tells watchers for about a step; returns whether that was all of them. */
+  #tellSome(): boolean {
+    const before = this.#permissions.work;
+    for (let told = 0; told < watchersPerStep; told += watchersPerLook) {
+      if (this.#watches.drain(this.#tell, watchersPerLook)) return true;
+      if (this.#permissions.work - before + told * unitsPerWatcher >= stepBudget) return false;
+    }
+    return false;
+  }
+
   *#goOn(eventType: number): Job {
     do yield;
-    while (!this.#watches.drain(this.#tell, watchersPerStep));
+    while (!this.#tellSome());
     this.#count(eventType);
   }
 
@@ -73,7 +81,7 @@ export class Notifier {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.isClosed) return;
     const acl = onParent ? this.#parentAcl : this.#acl;
-    if (!this.#skipAcl && !isPermitted(acl, Perms.read, cnxn.identities, this.#registry)) return;
+    if (!this.#permissions.permits(acl, Perms.read, cnxn.identities)) return;
     const wanted = onParent ? 'parent' : 'znode';
     if (this.#prepared !== wanted) {
       this.#prepared = wanted;
@@ -85,8 +93,11 @@ export class Notifier {
   };
 }
 
-/** An ACL looked at and an event written: several units each. */
-const watchersPerStep = stepBudget / 8;
+/** An ACL looked at and an event written. */
+const unitsPerWatcher = 8;
+const watchersPerStep = stepBudget / unitsPerWatcher;
+/** Told between two looks at what their ACLs have cost. */
+const watchersPerLook = 4;
 
 function parentOf(path: string): string {
   const slash = path.lastIndexOf('/');

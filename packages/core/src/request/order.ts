@@ -17,6 +17,8 @@ export interface Order {
   readonly role: Role;
   /** Units of work done so far. */
   readonly work: number;
+  /** Requests go to the leader, each with its identities. */
+  readonly passesOn: boolean;
 
   /**
    * Brings a write in order; `reader` is placed over its record, and its bytes may be used again after the call. Returns a job when that

@@ -5,8 +5,9 @@
  * here the znodes it will change, under its zxid; when it has been applied they are forgotten. The tree digest is carried along, since a
  * txn is logged with the digest of the tree that will stand after it.
  */
-import type { Acl, Millis, Zxid } from '@tskeeper/protocol';
+import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type Observer, silentObserver } from '../observer.ts';
+import { type AclId, openAclId } from '../tree/acl-table.ts';
 import { type DataTree, type NodeId, nodeDigest } from '../tree/data-tree.ts';
 
 /** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy, by `toChange`. */
@@ -15,7 +16,8 @@ export class FutureZnode {
   exists = true;
   /** The znode of today it grows out of, 0 when it does not exist yet. */
   node: NodeId = 0;
-  acl: readonly Acl[] = [];
+  /** Recorded, it counts as a user of the list. */
+  acl: AclId = openAclId;
   ownerHigh = 0;
   ownerLow = 0;
   version = 0;
@@ -125,7 +127,7 @@ export class Outstanding {
     const tree = this.#tree;
     const today = new FutureZnode();
     today.node = node;
-    today.acl = tree.acls.get(tree.aclOf(node));
+    today.acl = tree.aclOf(node);
     today.ownerHigh = tree.ownerHighOf(node);
     today.ownerLow = tree.ownerLowOf(node);
     today.version = tree.versionOf(node);
@@ -150,6 +152,7 @@ export class Outstanding {
   /** Records what the txn `zxid` will make of a znode. `digestBefore` is what it added to the tree digest so far, 0 for a new one. */
   record(path: string, zxid: Zxid, future: FutureZnode, digestBefore: number): void {
     future.isRecorded = true;
+    this.#tree.acls.retain(future.acl);
     if (this.#digestEnabled) future.digest = future.exists ? this.#digestOf(path, future) : 0;
     const digestDelta = future.digest - digestBefore;
     const recorded: Recorded = { zxid, path, future, before: this.#byPath.get(path), digestDelta };
@@ -199,10 +202,11 @@ export class Outstanding {
     for (let left = max; queue.length > this.#first && queue[queue.length - 1]!.zxid === zxid; left--) {
       if (left === 0) return false;
       const recorded = queue.pop()!;
-      const { path, before, digestDelta } = recorded;
+      const { path, future, before, digestDelta } = recorded;
+      this.#tree.acls.release(future.acl);
       if (before === undefined) this.#byPath.delete(path);
       else this.#byPath.set(path, before);
-      if (isNewEphemeral(recorded.future)) this.#forgetEphemeral(recorded);
+      if (isNewEphemeral(future)) this.#forgetEphemeral(recorded);
       this.#addToDigest(-digestDelta);
     }
     return true;
@@ -228,6 +232,7 @@ export class Outstanding {
       // A later proposal may have replaced it; that one stays.
       if (this.#byPath.get(recorded.path) === recorded.future) this.#byPath.delete(recorded.path);
       if (isNewEphemeral(recorded.future)) this.#forgetEphemeral(recorded);
+      this.#tree.acls.release(recorded.future.acl);
       this.#first++;
     }
     if (this.#first === queue.length) {

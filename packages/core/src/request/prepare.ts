@@ -10,7 +10,6 @@
  */
 import {
   type Acl,
-  type AclSchemes,
   type CheckVersionRequest,
   CreateMode,
   digestVersion,
@@ -19,7 +18,6 @@ import {
   type DeleteRequest,
   ErrorCode,
   type ErrorTxn,
-  fixupAcl,
   isReservedPath,
   type Millis,
   type MultiMember,
@@ -51,14 +49,15 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
-import { isPermitted } from '../auth/permission.ts';
+import type { Permissions } from '../auth/permission.ts';
+import { RequestedAcls, type StoredAcl } from '../auth/requested-acl.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Out } from '../out.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
-import { bytesPerUnit, shortFrameBytes, stepBudget, unitsPerChange, unitsPerPart } from './budget.ts';
+import { bytesPerUnit, shortFrameBytes, stepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './budget.ts';
 import { asWrite, isTtlMode, type MultiWrite } from './multi-parts.ts';
 import { FutureZnode, Outstanding } from './outstanding.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
@@ -76,6 +75,20 @@ interface TypedTxn {
 
 /** Judging that goes on over several steps, and its outcome. */
 export type PrepareJob = Generator<void, Proposal, Now>;
+
+/** Of a log entry written in one step: of many short texts, as ACLs are. */
+const entryBytesPerStep = 512 * 1024;
+
+/** What judging needs of the server. */
+export interface PrepareParts {
+  readonly options: CoreOptions;
+  readonly out: Out;
+  readonly replica: Replica;
+  readonly tracker: SessionTracker;
+  readonly registry: AuthRegistry;
+  readonly permissions: Permissions;
+  readonly observer: Observer;
+}
 
 /** Changes taken back or forgotten in one step. */
 export const recordsPerStep = stepBudget / 8;
@@ -118,26 +131,26 @@ export class Prepare {
   readonly #out: Out;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
-  readonly #registry: AuthRegistry;
+  readonly #permissions: Permissions;
   readonly #observer: Observer;
-  readonly #aclSchemes: AclSchemes;
+  readonly #requestedAcls: RequestedAcls;
   readonly outstanding: Outstanding;
   /** The entry being written to the log. */
   readonly #entry = new Writer(1024);
   /** Highest zxid given out. Invariant: replica.lastZxid <= lastZxid. */
   lastZxid: Zxid;
+  /** What entries `auth` have become in the txn being judged, in bytes; and over all txns, in entries. */
+  #grownBytes = 0;
+  #grownEntries = 0;
 
-  constructor(options: CoreOptions, out: Out, replica: Replica, tracker: SessionTracker, registry: AuthRegistry, observer: Observer) {
+  constructor({ options, out, replica, tracker, registry, permissions, observer }: PrepareParts) {
     this.#options = options;
     this.#out = out;
     this.#replica = replica;
     this.#tracker = tracker;
-    this.#registry = registry;
+    this.#permissions = permissions;
     this.#observer = observer;
-    this.#aclSchemes = {
-      accepts: (scheme, id) => registry.get(scheme)?.isValidId(id) ?? false,
-      isAuthenticated: (scheme) => registry.get(scheme)?.provesIdentity ?? false,
-    };
+    this.#requestedAcls = new RequestedAcls(registry);
     this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled, observer);
     this.lastZxid = replica.lastZxid;
   }
@@ -148,7 +161,8 @@ export class Prepare {
    * changes are those of half a txn.
    */
   request(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
-    if (origin.opCode === OpCode.multi && reader.remaining > shortFrameBytes) {
+    this.#grownBytes = 0;
+    if (origin.opCode === OpCode.multi && isLongMulti(origin, reader)) {
       // The frame's bytes will be used again.
       return this.#multiSlowly(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
     }
@@ -156,6 +170,7 @@ export class Prepare {
     let verdict: Verdict;
     try {
       verdict = this.#judge(origin, reader, zxid, now);
+      if (this.#hasOutgrown) verdict = this.#tooLong(zxid);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // Java logs such a refusal under the zxid of the txn before it. Ours gets its own, like every other refusal.
@@ -172,7 +187,8 @@ export class Prepare {
     let verdict: number | undefined;
     let later = now;
     try {
-      while (!this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) later = yield;
+      while (!this.#hasOutgrown && !this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) later = yield;
+      if (this.#hasOutgrown) verdict = ErrorCode.MarshallingError;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       verdict = ErrorCode.MarshallingError;
@@ -187,8 +203,12 @@ export class Prepare {
     writeTxnHeader(entry, header);
     if (txn.kind === 'multi') {
       entry.int32(multi.txns.length);
+      let end = 0;
       for (let i = 0; i < multi.txns.length; i++) {
-        if (i % recordsPerStep === 0) later = yield;
+        if (i % recordsPerStep === 0 || entry.offset > end) {
+          later = yield;
+          end = entry.offset + entryBytesPerStep;
+        }
         writeMultiMember(entry, multi.txns[i]!);
       }
     } else {
@@ -298,6 +318,21 @@ export class Prepare {
     return this.#options.juteMaxBuffer + this.#options.juteMaxBufferExtra;
   }
 
+  /** Units that ACLs have cost, those that were made and those that were asked. */
+  get #aclWork(): number {
+    return this.#grownEntries * unitsPerAclEntry + this.#permissions.work;
+  }
+
+  /** The ACLs of the txn being judged are longer than a txn may be. Some of them have not been built. */
+  get #hasOutgrown(): boolean {
+    return this.#grownBytes > this.#entryBytesMax;
+  }
+
+  #tooLong(zxid: Zxid): number {
+    this.outstanding.rollback(zxid);
+    return ErrorCode.MarshallingError;
+  }
+
   #propose(origin: WriteOrigin, zxid: Zxid, now: Now, verdict: Verdict, judgedMs: Millis = 0): Proposal {
     return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now, judgedMs);
   }
@@ -365,8 +400,7 @@ export class Prepare {
   }
 
   #mayNot(perms: number, znode: FutureZnode, origin: WriteOrigin): boolean {
-    if (this.#options.skipAcl) return false;
-    return !isPermitted(znode.acl, perms, origin.identities, this.#registry);
+    return !this.#permissions.permits(znode.acl, perms, origin.identities);
   }
 
   #create(
@@ -390,8 +424,9 @@ export class Prepare {
     if (request.path === null) return ErrorCode.MarshallingError;
     const slash = lastSlash(request.path);
     if (slash === -1) return ErrorCode.BadArguments;
-    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
-    if (acl === undefined) return ErrorCode.InvalidACL;
+    const stored = this.#requestedAcls.toStore(request.acl, origin.identities, this.#entryBytesMax);
+    if (stored === undefined) return ErrorCode.InvalidACL;
+    const { acl } = stored;
     const parentPath = slash === 0 ? '/' : request.path.slice(0, slash);
     const parent = this.outstanding.find(parentPath);
     if (parent === undefined) return ErrorCode.NoNode;
@@ -403,6 +438,7 @@ export class Prepare {
     const data = keep(request.data);
     if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
 
+    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
     // The counter is a signed 32-bit int and runs over: after 2147483647 comes -2147483648.
     const parentCVersion = (parent.cversion + 1) | 0;
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
@@ -414,13 +450,14 @@ export class Prepare {
     parentAfter.pzxid = zxid;
     this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
     const znode = new FutureZnode();
-    znode.acl = acl;
+    znode.acl = this.#replica.tree.acls.intern(acl);
     znode.ownerHigh = owner.high;
     znode.ownerLow = owner.low;
     znode.czxid = znode.mzxid = znode.pzxid = zxid;
     znode.ctime = znode.mtime = now.wallMs;
     znode.data = data;
     this.outstanding.record(path, zxid, znode, 0);
+    this.#replica.tree.acls.release(znode.acl);
     return { type: opCode, txn };
   }
 
@@ -485,18 +522,29 @@ export class Prepare {
     if (fault !== undefined) return fault;
     const { path } = request;
     if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
-    if (acl === undefined) return ErrorCode.InvalidACL;
+    const stored = this.#requestedAcls.toStore(request.acl, origin.identities, this.#entryBytesMax);
+    if (stored === undefined) return ErrorCode.InvalidACL;
+    const { acl } = stored;
     const znode = this.outstanding.find(path);
     if (znode === undefined) return ErrorCode.NoNode;
     if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
     if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
+    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
     const version = (znode.aversion + 1) | 0;
     const after = znode.toChange();
-    after.acl = acl;
+    after.acl = this.#replica.tree.acls.intern(acl);
     after.aversion = version;
     this.outstanding.record(path, zxid, after, znode.digest);
+    this.#replica.tree.acls.release(after.acl);
     return { type: OpCode.setACL, txn: { kind: 'setACL', path, acl, version } };
+  }
+
+  /** Whether an ACL that becomes part of the txn makes that too long. One that is refused for something else must not be asked for. */
+  #outgrows({ grownBytes, grownEntries }: StoredAcl): boolean {
+    this.#grownBytes += grownBytes;
+    if (this.#hasOutgrown) return true;
+    this.#grownEntries += grownEntries;
+    return false;
   }
 
   #check(origin: WriteOrigin, request: CheckVersionRequest): Verdict {
@@ -526,7 +574,7 @@ export class Prepare {
   #judgeParts(origin: WriteOrigin, multi: MultiUnderWay, reader: Reader, zxid: Zxid, now: Now, budget: number): boolean {
     const { outstanding } = this;
     let left = budget;
-    while (left > 0) {
+    while (left > 0 && !this.#hasOutgrown) {
       const op = readMultiRequestOp(reader);
       if (op === undefined) return true;
       const part = asWrite(op);
@@ -536,8 +584,9 @@ export class Prepare {
         continue;
       }
       const digestedBefore = outstanding.digestedBytes;
+      const judgedBefore = this.#aclWork;
       const verdict = this.#judgePart(origin, part, zxid, now);
-      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit;
+      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit + this.#aclWork - judgedBefore;
       if (typeof verdict === 'number') multi.failed = true;
       multi.txns.push(typeof verdict === 'number' ? errorTxn(verdict) : (verdict as MultiMember));
     }
@@ -576,6 +625,13 @@ export class Prepare {
     return false;
   }
 }
+
+/** One that may take more than a step: it is long, or what it asks for grows by many identities. */
+function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader): boolean {
+  return remaining > shortFrameBytes || remaining * identities.count > shortFrameBytes * manyIdentities;
+}
+
+const manyIdentities = 16;
 
 /** Where the name begins that a create or delete is about; -1 when the path is too odd to have a parent. */
 function lastSlash(path: string): number {

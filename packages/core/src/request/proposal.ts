@@ -1,5 +1,5 @@
 import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import { Identities } from '../auth/identities.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
@@ -21,7 +21,10 @@ export interface WriteOrigin {
   /** The client's xid, 0 for the server's own requests. */
   readonly cxid: number;
   readonly opCode: number;
-  readonly identities: readonly Identity[];
+  /** Of a request that a learner has passed on, none once it has been judged: nothing else keeps them alive. */
+  identities: Identities;
+  /** Its record and its identities at a learner, from when it is passed on until it is answered. 0 elsewhere: a proposal counts by itself. */
+  readonly heldBytes: number;
   readonly arrivedMs: Millis;
 }
 
@@ -45,7 +48,7 @@ export interface ForwardedRequest {
   readonly sessionLow: number;
   readonly cxid: number;
   readonly opCode: number;
-  readonly identities: readonly Identity[];
+  readonly identities: Identities;
   /** The request's record, which is the receiver's. */
   readonly record: Buffer;
   readonly arrivedMs: Millis;
@@ -61,7 +64,8 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     sessionLow: low,
     cxid: 0,
     opCode,
-    identities: [],
+    identities: Identities.none,
+    heldBytes: 0,
     arrivedMs: now.elapsedMs,
   };
 }
@@ -97,11 +101,19 @@ export function changesOf(txn: Txn): number {
   }
 }
 
+/** Entries of the ACLs that a txn sets. */
+export function aclEntriesOf(txn: Txn): number {
+  if (txn.kind !== 'multi') return 'acl' in txn ? txn.acl.length : 0;
+  let entries = 0;
+  for (const { txn: part } of txn.txns) if ('acl' in part) entries += part.acl.length;
+  return entries;
+}
+
 /** For an explorer. When it arrived is told to operators only. */
 export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
-  for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.length]) to.number(number);
-  for (const { scheme, id } of identities) to.text(`${scheme}:${id}`);
+  for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);
+  for (const { scheme, id } of identities.toList()) to.text(`${scheme}:${id}`);
 }
 
 export function closesSession({ opCode }: WriteOrigin): boolean {

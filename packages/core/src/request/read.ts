@@ -4,7 +4,6 @@
  */
 import {
   AddWatchMode,
-  type Acl,
   ErrorCode,
   EventType,
   type MultiOp,
@@ -18,15 +17,14 @@ import {
   readMultiRequestOp,
   WatcherType,
   type Writer,
-  writeAclList,
   writeMultiEnd,
   writeMultiHeader,
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
-import type { Identity } from '../auth/identity.ts';
-import { isPermitted } from '../auth/permission.ts';
+import type { Identities } from '../auth/identities.ts';
+import type { Permissions } from '../auth/permission.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
@@ -45,7 +43,7 @@ export interface ReadRequest {
   cnxn: Cnxn;
   xid: number;
   opCode: number;
-  identities: readonly Identity[];
+  identities: Identities;
   arrivedMs: number;
   now: Now;
 }
@@ -57,7 +55,7 @@ export class Reads {
   readonly #limits: MemoryLimits;
   readonly #answers: Answers;
   readonly #registry: AuthRegistry;
-  readonly #skipAcl: boolean;
+  readonly #permissions: Permissions;
   readonly #observer: Observer;
 
   constructor(
@@ -67,7 +65,7 @@ export class Reads {
     limits: MemoryLimits,
     answers: Answers,
     registry: AuthRegistry,
-    skipAcl: boolean,
+    permissions: Permissions,
     observer: Observer,
   ) {
     this.#replica = replica;
@@ -76,7 +74,7 @@ export class Reads {
     this.#limits = limits;
     this.#answers = answers;
     this.#registry = registry;
-    this.#skipAcl = skipAcl;
+    this.#permissions = permissions;
     this.#observer = observer;
   }
 
@@ -175,13 +173,8 @@ export class Reads {
     this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, error, arrivedMs, now.elapsedMs, false);
   }
 
-  #may(perms: number, node: NodeId, identities: readonly Identity[]): boolean {
-    return this.#skipAcl || isPermitted(this.#aclOf(node), perms, identities, this.#registry);
-  }
-
-  #aclOf(node: NodeId): readonly Acl[] {
-    const { tree } = this.#replica;
-    return tree.acls.get(tree.aclOf(node));
+  #may(perms: number, node: NodeId, identities: Identities): boolean {
+    return this.#permissions.permits(this.#replica.tree.aclOf(node), perms, identities);
   }
 
   /** Finds the path that comes next in the request; where its bytes are stays in the reader's range. */
@@ -311,10 +304,13 @@ export class Reads {
     const node = this.#lookup(reader);
     if (node === 0) return this.#fail(request, ErrorCode.NoNode);
     if (!this.#may(Perms.read | Perms.admin, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
-    const acl = this.#aclOf(node);
+    const { tree } = this.#replica;
+    const acl = tree.aclOf(node);
+    const showsHashes = this.#may(Perms.admin, node, request.identities);
     const writer = this.#begin(request);
-    writeAclList(writer, this.#may(Perms.admin, node, request.identities) ? acl : acl.map(withoutHash));
-    this.#replica.tree.writeStat(node, writer);
+    if (showsHashes) tree.acls.write(acl, writer);
+    else tree.acls.writeWithoutHashes(acl, writer);
+    tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
 
@@ -484,7 +480,7 @@ export class Reads {
 
   #whoAmI(request: ReadRequest): undefined {
     const writer = this.#begin(request);
-    writer.vector(request.identities, (w, identity) => {
+    writer.vector(request.identities.toList(), (w, identity) => {
       w.ustring(identity.scheme);
       w.ustring(this.#registry.userName(identity));
     });
@@ -537,6 +533,7 @@ export class Reads {
     let spent = 0;
     for (const op of ops) {
       const before = reply.bytes;
+      const judgedBefore = this.#permissions.work;
       const node = this.#writePartHead(request, op, reply.writer, sizes);
       const from = reply.bytes;
       if (node !== 0 && tree.childCountOf(node) <= namesPerPiece) tree.writeChildren(node, reply.writer);
@@ -547,7 +544,7 @@ export class Reads {
         this.#fail(request, ErrorCode.MarshallingError);
         return;
       }
-      spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit;
+      spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit + this.#permissions.work - judgedBefore;
       if (spent < stepBudget) continue;
       spent = 0;
       request.now = yield;
@@ -632,14 +629,6 @@ function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChi
 
 function isWatcherType(type: number): boolean {
   return type >= WatcherType.children && type <= WatcherType.persistentRecursive;
-}
-
-/** What those may see of an ACL who may not change it: a digest shows its user, not the hash of the password. */
-function withoutHash(acl: Acl): Acl {
-  const { scheme, id } = acl.id;
-  if (scheme !== 'digest' || id === null) return acl;
-  const colon = id.indexOf(':');
-  return colon === -1 ? acl : { perms: acl.perms, id: { scheme, id: `${id.slice(0, colon)}:x` } };
 }
 
 /** For work that outlives the frame, whose bytes will be used again. */

@@ -6,7 +6,6 @@
  * Applying must be idempotent, because a replay may begin with a snapshot that already holds the effects of some txns.
  */
 import {
-  type Acl,
   type CreateContainerTxn,
   type CreateTTLTxn,
   type CreateTxn,
@@ -30,6 +29,7 @@ import type { Random } from '../random.ts';
 import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
 import { SnapshotSource } from '../snapshot/snapshot-source.ts';
+import type { AclId } from '../tree/acl-table.ts';
 import { DataTree, type NodeId } from '../tree/data-tree.ts';
 import type { NamespaceId } from '../tree/namespace-table.ts';
 import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
@@ -43,9 +43,9 @@ export interface ChangeListener {
   readonly work: number;
   /**
    * `acl` is that of the znode: its new one after a create, the one it had before a delete. `parentAcl` is undefined unless the list of
-   * the parent's children changed. Returns a job when there are too many watchers to tell at once.
+   * the parent's children changed. Both lists stay until that is told. Returns a job when there are too many watchers to tell at once.
    */
-  changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined;
+  changed(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined;
   /** A znode has been created, deleted or given data: so many bytes of path and data. */
   written(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
@@ -58,6 +58,7 @@ export interface ReplicaOptions {
   readonly extendedTypesEnabled: boolean;
   readonly emulate353TtlNodes: boolean;
   readonly digestEnabled: boolean;
+  readonly shortAclEntriesMax?: number;
 }
 
 /** What of an operator's options the replicated state depends on. */
@@ -67,6 +68,7 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
     extendedTypesEnabled: options.extendedTypesEnabled,
     emulate353TtlNodes: options.emulate353TtlNodes,
     digestEnabled: options.treeDigestEnabled,
+    shortAclEntriesMax: options.shortAclEntriesMax,
   };
 }
 
@@ -293,11 +295,20 @@ export class Replica {
       return undefined;
     }
     // Whoever could not read it while it was there shall not learn of its end either.
-    const acl = tree.acls.get(tree.aclOf(node));
-    const parentAcl = tree.acls.get(tree.aclOf(tree.parentOf(node)));
+    const acl = tree.aclOf(node);
+    const parentAcl = tree.aclOf(tree.parentOf(node));
+    tree.acls.retain(acl);
     tree.remove(path, zxid);
     this.#countWritten(path, null);
-    return listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+    const job = listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+    if (job !== undefined) return this.#thenRelease(job, acl);
+    tree.acls.release(acl);
+    return undefined;
+  }
+
+  *#thenRelease(job: Job, acl: AclId): Job {
+    yield* job;
+    this.tree.acls.release(acl);
   }
 
   #countWritten(path: string, data: Uint8Array | null): void {
@@ -309,8 +320,8 @@ export class Replica {
     const { tree, listener } = this;
     if (!listener.listens) return undefined;
     const node = tree.find(path);
-    const parentAcl = eventType === EventType.nodeCreated ? tree.acls.get(tree.aclOf(tree.parentOf(node))) : undefined;
-    return listener.changed(path, eventType, zxid, tree.acls.get(tree.aclOf(node)), parentAcl);
+    const parentAcl = eventType === EventType.nodeCreated ? tree.aclOf(tree.parentOf(node)) : undefined;
+    return listener.changed(path, eventType, zxid, tree.aclOf(node), parentAcl);
   }
 
   *#multi(header: TxnHeader, txns: readonly MultiMember[], results: Writer | undefined): Job {

@@ -6,7 +6,7 @@
  * writes are nobody's business, so a read that waits for nothing is answered on the spot.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import type { Identities } from '../auth/identities.ts';
 import type { CnxnId } from '../out.ts';
 import type { WriteOrigin } from './proposal.ts';
 
@@ -16,7 +16,7 @@ export interface ParkedFrame {
   readonly bytes: Buffer;
   readonly arrivedMs: Millis;
   /** Those of the moment it came: an authentication that arrives behind a request does not reach back to it. */
-  readonly identities: readonly Identity[];
+  readonly identities: Identities;
   /** It waited too long for its turn, and is to be answered ThrottledOp. */
   readonly throttled: boolean;
 }
@@ -28,6 +28,8 @@ export interface WaitingSync {
   readonly sessionHigh: number;
   readonly sessionLow: number;
   readonly frame: ParkedFrame;
+  /** Its identities at a learner, where they are sent to the leader with it; 0 elsewhere. */
+  readonly heldBytes: number;
   isDone: boolean;
 }
 
@@ -39,7 +41,7 @@ export function parkFrame(
   bytes: Buffer,
   start: number,
   end: number,
-  identities: readonly Identity[],
+  identities: Identities,
   arrivedMs: Millis,
   throttled: boolean,
 ): ParkedFrame {

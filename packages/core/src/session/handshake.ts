@@ -160,6 +160,7 @@ export class Handshakes {
       cxid: 0,
       opCode: OpCode.createSession,
       identities: cnxn.identities,
+      heldBytes: 0,
       arrivedMs: now.elapsedMs,
     };
   }

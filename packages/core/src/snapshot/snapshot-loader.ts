@@ -5,6 +5,9 @@
  * before its parent, or a length that cannot be is a `ProtocolError` that says what was expected at which byte of the (uncompressed) file.
  * Nothing of a refused snapshot can be used: the caller goes on to an older one with a new loader.
  *
+ * Counts and lengths are believed as far as they can be true: a session that comes twice, or an item larger than any request could have made it,
+ * is refused before anything is kept for it. A few megabytes of gzip can hold a gigabyte of zeros.
+ *
  * A stream has no end of its own, since packets follow: it is over behind its mark, which the loader finds by itself (snapshot-source.ts says
  * what a stream is). Nor has it a checksum; TCP's has to do, as in ZooKeeper.
  */
@@ -22,6 +25,7 @@ import {
   readSnapshotDigest,
   readSnapshotMark,
   sealBytes,
+  sessionIdOf,
   type SnapshotDigest,
   snapshotMagic,
   snapshotMarkBytes,
@@ -66,6 +70,20 @@ const ownerAt = 44;
 const tailBytesMax = 256;
 const slash = 0x2f;
 const incomplete = -1;
+/** Far above what clients can write with any usual jute.maxbuffer, and little enough to be kept for a moment. */
+const fileItemBytesMax = 64 * 1024 * 1024;
+
+export interface SnapshotLimits {
+  /** A stream, unless it says otherwise. */
+  readonly source?: 'file' | 'stream';
+  /** How large a znode or a list of ACLs may be, in bytes. */
+  readonly itemBytesMax: number;
+}
+
+/** Of a file that a server with this limit for requests has to load; what it may once have been is not known, so it is generous. */
+export function fileLimits(requestBytesMax: number): SnapshotLimits {
+  return { source: 'file', itemBytesMax: Math.max(fileItemBytesMax, 2 * requestBytesMax) };
+}
 
 export class SnapshotLoader {
   readonly #tree: DataTree;
@@ -88,6 +106,8 @@ export class SnapshotLoader {
   /** Where in the buffer at hand the bytes begin that the checksum does not cover yet. */
   #unsummed = 0;
   readonly #sessions: LoadedSession[] = [];
+  /** Low halves by high halves, of which there are few: they hold the server and the minute in which it began. */
+  readonly #sessionIds = new Map<number, Set<number>>();
   readonly #aclsByKey = new Map<number, AclId>();
   /** For each list that is missing, by its key; they hold no reference of their own. */
   readonly #missingByKey = new Map<number, AclId>();
@@ -95,15 +115,12 @@ export class SnapshotLoader {
   #missingPath = '';
   #ownersLikeTtl = 0;
 
-  /**
-   * For a stream, `stream` says how large a znode or a list of ACLs may be in it, in bytes: a file that lies about a length is at its end soon,
-   * while a stream would be gathered for as long as it goes on.
-   */
-  constructor(options: DataTreeOptions, stream?: { readonly itemBytesMax: number }) {
+  /** Without `limits` it is a file, of a server of which nothing is known. */
+  constructor(options: DataTreeOptions, limits: SnapshotLimits = fileLimits(0)) {
     this.#tree = new DataTree({ ...options, empty: true });
     this.#extendedTypesEnabled = options.extendedTypesEnabled;
-    this.#isStream = stream !== undefined;
-    this.#itemBytesMax = stream?.itemBytesMax ?? Infinity;
+    this.#isStream = limits.source !== 'file';
+    this.#itemBytesMax = limits.itemBytesMax;
   }
 
   /** Whether the end of a stream has come: what `feed` did not take belongs to others. A file is over when its caller says so. */
@@ -219,12 +236,23 @@ export class SnapshotLoader {
     if (!this.#has(bytes, at, length)) return incomplete;
     if (this.#left > 0) {
       this.#left--;
-      this.#sessions.push({ high: int32At(bytes, at), low: int32At(bytes, at + 4), timeoutMs: int32At(bytes, at + 8) });
+      const [high, low] = [int32At(bytes, at), int32At(bytes, at + 4)];
+      if (!this.#isNewSession(high, low)) this.#fail(`a session of its own, not 0x${sessionIdOf(high, low).toString(16)} again`, at);
+      this.#sessions.push({ high, low, timeoutMs: int32At(bytes, at + 8) });
     } else {
+      this.#sessionIds.clear();
       this.#left = int32At(bytes, at);
       this.#stage = 'acls';
     }
     return at + length;
+  }
+
+  #isNewSession(high: number, low: number): boolean {
+    const known = this.#sessionIds.get(high);
+    if (known === undefined) this.#sessionIds.set(high, new Set([low]));
+    else if (known.has(low)) return false;
+    else known.add(low);
+    return true;
   }
 
   #takeAcl(bytes: Buffer, at: number): number {
@@ -247,6 +275,8 @@ export class SnapshotLoader {
     if (!this.#has(bytes, start, 12)) return incomplete;
     const count = int32At(bytes, start + 8);
     if (count < -1) this.#fail(`a number of ACL entries, not ${count}`, start + 8);
+    // All at once, before any is looked at: to gather them one by one would copy what is there each time.
+    if (!this.#has(bytes, start, 12 + Math.max(0, count) * aclBytesMin)) return incomplete;
     let at = start + 12;
     for (let i = 0; i < count; i++) {
       if (!this.#has(bytes, start, at - start + aclBytesMin)) return incomplete;

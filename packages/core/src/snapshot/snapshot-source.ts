@@ -88,7 +88,7 @@ export class SnapshotSource {
     });
     this.#sessions = noted;
     // The table is frozen, so these stay what they are.
-    this.#acls = Array.from(tree.acls.entries(), ({ id }) => id);
+    this.#acls = [...tree.acls.ids()];
   }
 
   /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */

@@ -54,6 +54,8 @@ export interface DataTreeOptions {
   readonly emulate353TtlNodes: boolean;
   /** Without it no digests are computed and the sum stays 0. */
   readonly digestEnabled: boolean;
+  /** See `CoreOptions`; a small number unless given. */
+  readonly shortAclEntriesMax?: number;
   /** Without even the root, to be filled from a snapshot. */
   readonly empty?: boolean;
 }
@@ -103,7 +105,7 @@ const aheadBytes = 256 * 1024;
 const bytesPerVisit = 16;
 
 export class DataTree {
-  readonly acls = new AclTable();
+  readonly acls: AclTable;
   /** The tree digest, a wrapping 64-bit sum, as two int32. */
   digestHigh = 0;
   digestLow = 0;
@@ -149,6 +151,7 @@ export class DataTree {
     this.#emulate353TtlNodes = options.emulate353TtlNodes;
     this.#digestEnabled = options.digestEnabled;
     this.#hash = new PathHash(options.hashSeed);
+    this.acls = new AclTable(this.#arena, options.hashSeed, options.shortAclEntriesMax);
     this.#ephemerals = new EphemeralTable(this.#rows, options.hashSeed);
     if (options.empty !== true) this.#addSystemNodes();
   }

@@ -14,7 +14,6 @@ import {
   endQuorumPacket,
   epochOf,
   formatZxid,
-  type Id,
   makeZxid,
   type Millis,
   PacketType,
@@ -34,7 +33,7 @@ import {
   writeRevalidateAnswer,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import { PassedOnIdentities } from '../auth/passed-on-identities.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
 import type { LeadingInspect } from '../inspect.ts';
@@ -164,11 +163,8 @@ function entryOf(packet: Buffer): Buffer {
   return packet.subarray(packetHeadBytes, packet.length - authinfoBytes);
 }
 
-function identityOf({ scheme, id }: Id): Identity {
-  return { scheme: scheme ?? '', id: id ?? '' };
-}
-
 export class Leader {
+  readonly #passedOn = new PassedOnIdentities();
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
   readonly #out: ZabOut;
@@ -684,7 +680,7 @@ export class Leader {
       this.#confirm(learner, undefined, now);
       return;
     }
-    const identities = (packet.authinfo() ?? []).map(identityOf);
+    const identities = this.#passedOn.of(packet);
     const owner = learner.channel + 1;
     const record = Buffer.from(payload);
     this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);

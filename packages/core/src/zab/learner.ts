@@ -32,7 +32,7 @@ import {
   writeTouchedSession,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Identity } from '../auth/identity.ts';
+import type { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
@@ -327,7 +327,7 @@ export class Learner implements LeaderLink {
 
   // ---- as LeaderLink
 
-  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: readonly Identity[] | undefined): void {
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
     if (this.#stage === 'over') return;
     const writer = this.#out.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
@@ -335,7 +335,7 @@ export class Learner implements LeaderLink {
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(record.bytes, record.offset, record.limit);
-    endQuorumPacket(writer, at, identities ?? null);
+    endQuorumPacket(writer, at, identities?.toList() ?? null);
   }
 
   revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {
@@ -381,11 +381,7 @@ export class Learner implements LeaderLink {
         this.#stage = 'truncating';
         return this.#out.truncate(packet.zxid);
       case PacketType.SNAP:
-        if (!this.#expect('accepted', packet)) return;
-        this.#syncMode = 'snap';
-        this.#stage = 'loading';
-        this.#snapshotZxid = packet.zxid;
-        return this.#host.beginSnapshot(packet.zxid);
+        return this.#onSnap(packet);
       case PacketType.PROPOSAL:
         return this.#onProposal(packet);
       case PacketType.COMMIT:
@@ -413,6 +409,27 @@ export class Learner implements LeaderLink {
       default:
         this.#giveUp(`the leader has sent ${packetTypeName(packet.type)}, which this server does not understand`);
     }
+  }
+
+  /**
+   * What this server has acknowledged to the same leader in an earlier connection may be committed, and its acknowledgement may be one of those
+   * that count. A snapshot of less would take it off the disk until it is sent again, and a leader that crashes meanwhile would not be missed by
+   * a quorum that does not have it. A moment later the leader has applied that much. What was acknowledged in an earlier epoch and committed, the
+   * leader had when its epoch began.
+   */
+  #onSnap(packet: PacketView): void {
+    if (!this.#expect('accepted', packet)) return;
+    const { role, lastZxid } = this.#start;
+    if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {
+      this.#giveUp(
+        `the leader has sent a snapshot as of ${formatZxid(packet.zxid)}, and this server has acknowledged ${formatZxid(lastZxid)} in this epoch: it comes again`,
+      );
+      return;
+    }
+    this.#syncMode = 'snap';
+    this.#stage = 'loading';
+    this.#snapshotZxid = packet.zxid;
+    this.#host.beginSnapshot(packet.zxid);
   }
 
   #onLeaderInfo(packet: PacketView): void {

@@ -317,6 +317,83 @@ describe('credentials whose connection goes before their turn comes', () => {
   });
 });
 
+/** Counts how often anything is read of it. */
+class CountedIdentity {
+  static reads = 0;
+  readonly #id: string;
+  constructor(id: string) {
+    this.#id = id;
+  }
+  get scheme(): string {
+    CountedIdentity.reads++;
+    return 'told';
+  }
+  get id(): string {
+    CountedIdentity.reads++;
+    return this.#id;
+  }
+}
+
+describe('the identities of a connection', () => {
+  const known = (...ids: readonly string[]): AuthOutcome => ({ kind: 'done', identities: ids.map((id) => ({ scheme: 'told', id })) });
+  const tooMany = `-4 ${ErrorCode.AuthFailed}`;
+
+  it('are bounded in number: one too many is answered AuthFailed, and ends that connection only', () => {
+    const server = new Host('told', { identitiesPerCnxnMax: 3 });
+    server.connect(1);
+    server.connect(2);
+    for (const id of ['a', 'b', 'c']) {
+      server.provider.outcome = known(id);
+      server.auth(1, id);
+    }
+    server.whoAmI(2, 100);
+    expect(server.heard(1)).toEqual(['-4 0', '-4 0', tooMany]);
+    expect(server.heard(2)).toEqual(['100 0 ip:127.0.0.1']);
+    expect(server.closed).toEqual(['1: too many identities']);
+  });
+
+  it('are bounded in bytes, as they travel between servers', () => {
+    // The address takes 8 bytes of lengths, 2 of scheme and 9 of id; the others 8, 4, and what is left.
+    const server = new Host('told', { identityBytesPerCnxnMax: 19 + 12 + 30 });
+    server.connect(1);
+    server.provider.outcome = known('é'.repeat(15));
+    server.auth(1, 'fits');
+    server.provider.outcome = known('');
+    server.auth(1, 'does not');
+    expect(server.heard(1)).toEqual(['-4 0', tooMany]);
+    expect(server.closed).toEqual(['1: too many identities']);
+  });
+
+  it('are bounded by what servers take from each other where that is less', () => {
+    const server = new Host('told', { juteMaxBuffer: 30, juteMaxBufferExtra: 20 });
+    server.connect(1);
+    server.provider.outcome = known('x'.repeat(20));
+    server.auth(1, 'too long');
+    expect(server.heard(1)).toEqual([tooMany]);
+  });
+
+  it('may be shown again as often as a client likes', () => {
+    const server = new Host('told', { identitiesPerCnxnMax: 2 });
+    server.connect(1);
+    server.provider.outcome = known('a');
+    for (let i = 0; i < 3; i++) server.auth(1, 'a');
+    server.whoAmI(1, 100);
+    expect(server.heard(1)).toEqual(['-4 0', '-4 0', '-4 0', '100 0 ip:127.0.0.1 told:a']);
+  });
+
+  it('are looked up, not searched: a further one costs the same however many there are', () => {
+    const server = new Host('told');
+    server.connect(1);
+    for (let i = 0; i < 900; i++) {
+      server.provider.outcome = { kind: 'done', identities: [new CountedIdentity(`id${i}`)] };
+      server.auth(1, 'secret');
+    }
+    CountedIdentity.reads = 0;
+    server.auth(1, 'secret');
+    expect(CountedIdentity.reads).toBeLessThan(20);
+  });
+});
+
 describe('an exchange of tokens', () => {
   it('goes from token to token and ends with an identity', () => {
     const server = new Host('sasl');

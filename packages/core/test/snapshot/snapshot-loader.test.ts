@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
-import { adler32, ProtocolError, sessionIdOf, Writer } from '@tskeeper/protocol';
+import { adler32, ProtocolError, sessionIdOf, snapshotFileHeader, writeFileHeader, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth, sample } from '../../../../test/breadth.ts';
-import type { LoadedSnapshot } from '../../src/snapshot/snapshot-loader.ts';
+import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { DataTree } from '../../src/tree/data-tree.ts';
 import { fixtureBytes, type ListedSnapshot, listedSnapshot } from '../fixtures.ts';
 import { digestOf, open, treeOptions } from '../tree/tree-and-model.ts';
@@ -267,5 +267,45 @@ describe('SnapshotLoader', () => {
     expect(tree.dataOf(tree.find('/zookeeper/quota/app/zookeeper_stats'))!.toString()).toBe('count=17,bytes=21');
     expect(tree.quotaVerdict('/app/x', 0, 83)).toBeUndefined();
     expect(tree.quotaVerdict('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
+  });
+});
+
+describe('a file that lies about what follows, with zeros without end behind it', () => {
+  const piece = Buffer.alloc(256 * 1024);
+  const gigabyte = 4096;
+  const header = (...ints: number[]): Buffer => {
+    const writer = new Writer();
+    writeFileHeader(writer, snapshotFileHeader);
+    for (const int of ints) writer.int32(int);
+    return Buffer.from(writer.written());
+  };
+
+  it.each([
+    ['sessions', header(0x7fffffff), 1],
+    ['ACLs', header(0, 0x7fffffff), 1],
+    ['entries of an ACL', header(0, 1, 0, 1, 0x7fffffff), 1],
+    ['bytes of a scheme', header(0, 1, 0, 1, 1, 31, 0x7fffffff), 1],
+    ['bytes of a path', header(0, 0, 0x7fffffff), 1],
+    ['bytes of data', header(0, 0, 0, 0x7fffffff), 1],
+  ])('is refused before much of it is kept: too many %s', (_what, beginning, piecesMax) => {
+    const loader = new SnapshotLoader(treeOptions);
+    let pieces = 0;
+    expect(() => {
+      loader.feed(beginning);
+      for (; pieces < gigabyte; pieces++) loader.feed(piece);
+    }).toThrow(ProtocolError);
+    expect(pieces).toBeLessThanOrEqual(piecesMax);
+  });
+
+  it('says what is wrong: one session twice, or an item that no request could have made', () => {
+    const twice = new SnapshotLoader(treeOptions);
+    expect(() => twice.feed(Buffer.concat([header(2), piece]))).toThrow('a session of its own, not 0x0 again at byte 32');
+    const long = new SnapshotLoader(treeOptions);
+    expect(() => long.feed(header(0, 0, 0, 0x7fffffff))).toThrow(
+      /expected a znode or ACL of at most 67108864 bytes, not one of at least 2147483\d+/,
+    );
+    // An operator with larger znodes has a larger jute.maxbuffer.
+    const large = new SnapshotLoader(treeOptions, { source: 'file', itemBytesMax: 200 * 1024 * 1024 });
+    expect(() => large.feed(header(0, 0, 0, 100 * 1024 * 1024))).not.toThrow();
   });
 });

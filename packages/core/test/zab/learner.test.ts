@@ -130,6 +130,35 @@ describe('synchronisation', () => {
     expect(notes.take()).toEqual(['activate version=0', 'serve', '9 <- ACK 0x500000000']);
   });
 
+  describe('a snapshot of less than this server has acknowledged to the same leader', () => {
+    const again = { acceptedEpoch: 5, currentEpoch: 5, lastZxid: makeZxid(5, 7) };
+    const sent = (changed: Partial<LearnerStart>, zxid: Zxid): Learner => {
+      const learner = learning(changed);
+      learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
+      notes.take();
+      learner.packet(packet(PacketType.SNAP, zxid), now);
+      return learner;
+    };
+
+    it('is not taken: what it has acknowledged may be committed, and it comes again', () => {
+      const why =
+        'the leader has sent a snapshot as of 0x500000006, and this server has acknowledged 0x500000007 in this epoch: it comes again';
+      expect(sent(again, makeZxid(5, 6)).over).toBe(why);
+      expect(notes.take()).toEqual([`close 9: ${why}`]);
+    });
+
+    it.each<[string, Partial<LearnerStart>, Zxid]>([
+      ['of all that it has acknowledged', again, makeZxid(5, 7)],
+      // Whatever of an earlier epoch is committed, the leader had when its epoch began.
+      ['of less, in an earlier epoch', { ...again, currentEpoch: 4, lastZxid: makeZxid(4, 7) }, makeZxid(4, 6)],
+      ['of less, where its acknowledgement counts for nothing', { ...again, role: 'observer' }, makeZxid(5, 6)],
+    ])('is taken when it is one %s', (_what, changed, zxid) => {
+      const learner = sent(changed, zxid);
+      expect(notes.take()).toEqual([`load 0x${zxid.toString(16)}`]);
+      expect(learner.over).toBeUndefined();
+    });
+  });
+
   it('C4-19: a proposal is acknowledged when it is in the log, and never before NEWLEADER is', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);

@@ -1,6 +1,7 @@
 /** Packets as short texts, and what a leader or a learner has asked for: so that a test reads like a capture. */
 import {
   formatZxid,
+  type Id,
   PacketCutter,
   packetTypeName,
   PacketView,
@@ -84,9 +85,9 @@ function packetText({ type, zxid, data: reader }: PacketView): string {
 }
 
 /** A packet as it comes from the other side. */
-export function packet(type: number, zxid: Zxid, data: Uint8Array | null = null): PacketView {
+export function packet(type: number, zxid: Zxid, data: Uint8Array | null = null, authinfo: readonly Id[] | null = null): PacketView {
   const writer = new Writer(64);
-  writeQuorumPacket(writer, { type, zxid, data, authinfo: null } satisfies QuorumPacket);
+  writeQuorumPacket(writer, { type, zxid, data, authinfo } satisfies QuorumPacket);
   const bytes = Buffer.from(writer.written());
   return new PacketView().place(bytes, 0, bytes.length);
 }

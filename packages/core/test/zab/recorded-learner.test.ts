@@ -28,6 +28,7 @@ import {
 } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
 import type { Now } from '../../src/now.ts';
+import { Identities } from '../../src/auth/identities.ts';
 import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
 import { noCnxn } from '../../src/request/proposal.ts';
 import { parkFrame } from '../../src/request/session-order.ts';
@@ -146,9 +147,20 @@ class Replayed {
       return;
     }
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
-    const identities = (packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme!, id: id! }));
+    const identities = Identities.of((packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme!, id: id! })));
     const record = new Reader(Buffer.from(payload));
-    const origin = { kind: 'write', cnxn: noCnxn, owner: 0, sessionHigh, sessionLow, cxid, opCode, identities, arrivedMs: 0 } as const;
+    const origin = {
+      kind: 'write',
+      cnxn: noCnxn,
+      owner: 0,
+      sessionHigh,
+      sessionLow,
+      cxid,
+      opCode,
+      identities,
+      heldBytes: 0,
+      arrivedMs: 0,
+    } as const;
     if (opCode === OpCode.createSession) {
       this.#forwarding!.openSession(origin, record.int32());
     } else if (opCode === OpCode.sync) {
@@ -157,7 +169,7 @@ class Replayed {
       header.writeInt32BE(opCode, 4);
       const whole = Buffer.concat([header, payload]);
       const frame = parkFrame(whole, 0, whole.length, identities, 0, false);
-      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, isDone: false });
+      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, heldBytes: 0, isDone: false });
     } else {
       this.#forwarding!.write(origin, record);
     }

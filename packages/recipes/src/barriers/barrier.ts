@@ -9,7 +9,7 @@
  *     remove   delete b
  */
 import { type Acl, type Data, KeeperError } from '@tskeeper/client';
-import { checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkPlace, checkSettings } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -46,6 +46,7 @@ export class Barrier {
    * the signal's reason. In the last two cases it may be in place, as a request may have been sent.
    */
   async set(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'set(options)');
     using limit = new Limit(this.#source, options, `an answer about the barrier ${this.path}`);
     const { signal } = limit;
     const { data = null, ephemeral = false, acl } = this.#options;
@@ -61,6 +62,7 @@ export class Barrier {
 
   /** Lets all go on who wait. Resolves also if there was no barrier. Rejects as `set` does, and with NotEmpty when somebody has put a znode below it. */
   async remove(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'remove(options)');
     using limit = new Limit(this.#source, options, `an answer about the barrier ${this.path}`);
     const { signal } = limit;
     try {
@@ -75,6 +77,7 @@ export class Barrier {
    * reason; and with SessionExpired and the like.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'wait(options)');
     using limit = new Limit(this.#source, options, `the end of the barrier ${this.path}`);
     const { signal } = limit;
     await inSessions(this.#source, signal, async (zk) => {

@@ -10,7 +10,7 @@
  * In is entrance.ts, out is exit.ts.
  */
 import type { Acl, Data } from '@tskeeper/client';
-import { checkFunction, checkName, checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkFunction, checkName, checkPlace, checkSettings } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -62,6 +62,7 @@ export class DoubleBarrier {
    * when the znode cannot be made. In each case the znode is deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
+    checkCount(arguments.length, 1, 'enter(options)');
     const what = `a way into the double barrier ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
@@ -78,6 +79,7 @@ export class DoubleBarrier {
    * the others; and as `Participation.leave` does. `options` bound the way in, and then the way out.
    */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     return during(await this.enter(options), work, options);
   }

@@ -1,5 +1,6 @@
 /** To be inside a barrier: a hold, and how it ends together with that of the others. */
 import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { checkCount, surplusOf } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -41,12 +42,14 @@ export class Participation implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only as long as the others wait for this one, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return this.#held.multi(ops, options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
+    return await this.#held.multi(ops, options);
   }
 
   /**
@@ -55,6 +58,8 @@ export class Participation implements AsyncDisposable {
    * its znode is deleted, and the others do not wait for it; but if it may not be, then this rejects with NoAuth, and they wait for the end of the session. A second call waits for the first.
    */
   leave(options: WaitOptions = {}): Promise<void> {
+    const surplus = surplusOf(arguments.length, 1, 'leave(options)');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#left ??= this.#leave(options);
     return this.#left;
   }

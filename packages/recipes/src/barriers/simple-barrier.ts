@@ -15,7 +15,7 @@
  */
 import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkFunction, checkName, checkPlace, settings } from '../given.ts';
+import { checkCount, checkFunction, checkName, checkPlace, settings } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -68,6 +68,7 @@ export class SimpleBarrier {
     size: number,
     options: SimpleBarrierOptions & WaitOptions = {},
   ): Promise<SimpleBarrier> {
+    checkCount(arguments.length, 4, 'SimpleBarrier.at(source, path, size, options)');
     checkPlace(source, path);
     checkSize(size);
     using limit = new Limit(source, options, `the root of the barrier ${path}`, settings.SimpleBarrier);
@@ -82,6 +83,7 @@ export class SimpleBarrier {
    * somebody has deleted the root.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
+    checkCount(arguments.length, 1, 'enter(options)');
     const what = `a way through the barrier ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
@@ -108,6 +110,7 @@ export class SimpleBarrier {
 
   /** Enters, calls `work`, and leaves. Resolves and rejects as `DoubleBarrier.run` does. */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     return during(await this.enter(options), work, options);
   }

@@ -1,7 +1,7 @@
 /** What all caches have in common: when they are in step, what they tell, and how they end. */
 import { formatSessionId } from '@tskeeper/client';
 import { type Inspect, inspected } from '../inspection.ts';
-import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
+import { checkCount, checkFunction, checkPlace, checkWaitOptions, surplusOf } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -85,6 +85,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * when it or the client was closed, TimedOut; and with the signal's reason.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the cache of ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.isClosed) throw this.#endReason();
@@ -97,6 +98,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * changes that came before, or the signal's reason.
    */
   changes(options: ChangesOptions = {}): CacheChanges<Data> {
+    checkCount(arguments.length, 1, 'changes(options)');
     const stream: ChangeStream<Data> = new ChangeStream(options, () => this.#streams.delete(stream));
     if (this.isClosed) stream.end(this.#failure);
     else if (!stream.isOver) this.#streams.add(stream);
@@ -105,6 +107,8 @@ export abstract class Cache<Data> implements AsyncDisposable {
 
   /** Ends the cache and its loops, and takes its watch away. Never rejects. */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#mirror.close();
     return Promise.resolve();
   }

@@ -1,6 +1,6 @@
 /** The children of a znode, and their data, at hand without asking a server. */
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { checkFunction, checkSettings, checkText } from '../given.ts';
+import { checkCount, checkFunction, checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -27,6 +27,7 @@ export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> impleme
 
   /** undefined when there is no such child, or when it is not shown. */
   get(name: string): CachedZnode<Data> | undefined {
+    checkCount(arguments.length, 1, 'get(name)');
     checkText(name, 'the name of a znode');
     return this.znodes.get(childPath(this.path, name));
   }

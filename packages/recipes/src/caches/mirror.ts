@@ -295,6 +295,7 @@ export class Mirror<Data> {
         this.shown.seal(path, error);
         return 'done';
       case 'ConnectionLoss':
+      case 'RequestTimeout':
       // The loop hears of these as well, and says how it ends.
       case 'SessionExpired':
       case 'SessionMoved':

@@ -1,5 +1,5 @@
 /** A znode and everything below it, at hand without asking a server. */
-import { checkSettings, checkText } from '../given.ts';
+import { checkCount, checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -32,12 +32,14 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
 
   /** undefined when there is none, or when it is not shown. */
   get(path: string): CachedZnode<Data> | undefined {
+    checkCount(arguments.length, 1, 'get(path)');
     checkText(path, 'the path of a znode');
     return this.znodes.get(path);
   }
 
   /** Names of the children that are shown, in no defined order; undefined when the znode itself is not. */
   children(path: string): readonly string[] | undefined {
+    checkCount(arguments.length, 1, 'children(path)');
     checkText(path, 'the path of a znode');
     return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
   }

@@ -1,7 +1,7 @@
 /** From values to the data of a znode, and back. */
 import type { Data } from '@tskeeper/client';
 import { parsedJson } from '@tskeeper/client/internal';
-import { checkCheck } from '../given.ts';
+import { checkCheck, checkCount } from '../given.ts';
 import { type Check, checked, type StandardSchema } from './standard-schema.ts';
 
 /** Makes data of what is written, and values of what is read; the two may differ, as when a schema fills in what is missing. Both throw what is wrong. */
@@ -36,6 +36,7 @@ export function jsonCodec<Input, Output>(schema: StandardSchema<Input, Output>):
 /** JSON that a function judges: it returns the value, or throws what is wrong with it. */
 export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>;
 export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
+  checkCount(arguments.length, 1, 'jsonCodec(check)');
   if (check !== undefined) checkCheck(check);
   const decode = (json: string): Value => {
     const value = parsedJson(json);

@@ -1,6 +1,7 @@
 /** An instance of a service that is registered, for as long as it is to be found. */
 import { KeeperError } from '@tskeeper/client';
 import { checkValue } from '@tskeeper/client/internal';
+import { checkCount, surplusOf } from '../given.ts';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { bothSettled } from '../waiting/both.ts';
@@ -49,6 +50,7 @@ export class Registration<Payload> implements AsyncDisposable {
 
   /** As `PersistentNode.onStateChange`. */
   onStateChange(listener: (state: PersistentNodeState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#node.onStateChange(listener);
   }
 
@@ -57,6 +59,7 @@ export class Registration<Payload> implements AsyncDisposable {
    * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
    */
   async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'update(change, options)');
     checkValue(change, changeKind, 'update: the change');
     using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
     this.#checkPayload(change.payload);
@@ -87,6 +90,8 @@ export class Registration<Payload> implements AsyncDisposable {
 
   /** Is found no more: resolves and ends as `PersistentNode.close`; never rejects. */
   unregister(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'unregister()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     return this.#node.close();
   }
 

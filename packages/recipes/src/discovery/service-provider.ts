@@ -6,7 +6,7 @@
  *                        after a while, or anew ────┘<────noteError, again and again
  */
 import type { Millis } from '@tskeeper/client';
-import { checkFunction, checkOptions, checkSettings, checkWaitOptions } from '../given.ts';
+import { checkCount, checkFunction, checkOptions, checkSettings, checkWaitOptions, surplusOf } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -73,6 +73,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * they cannot be read for, as SessionExpired.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the instances of ${this.name}`);
     options.signal?.throwIfAborted();
     if (this.#end !== undefined) throw this.#end.reason;
@@ -92,17 +93,21 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
 
   /** One to use now; undefined when there is none. Ask again for each use. */
   choose(): ServiceInstance<Payload> | undefined {
+    checkCount(arguments.length, 0, 'choose()');
     return this.#strategy(this.instances);
   }
 
   /** An instance was not to be reached, or has not answered: after so many times it is passed over for a while. */
   noteError(instance: ServiceInstance<Payload>): void {
+    checkCount(arguments.length, 1, 'noteError(instance)');
     checkOptions(instance, 'choose() gives', 'an instance is');
     this.#down.note(instance);
   }
 
   /** Knows nothing new from here on. Never rejects. */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#over(new RecipeError('Closed', `the provider of ${this.name} is closed`));
     return Promise.resolve();
   }

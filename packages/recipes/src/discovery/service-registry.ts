@@ -11,7 +11,7 @@
  */
 import type { Acl } from '@tskeeper/client';
 import { checkOptions as checkNamedOptions, checkValue, childPath } from '@tskeeper/client/internal';
-import { checkName, checkPlace, checkSettings, callOptions, checkCallOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkName, checkPlace, checkSettings } from '../given.ts';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { reasonOf } from '../models/model-value.ts';
 import { type Check, checked } from '../codecs/standard-schema.ts';
@@ -83,6 +83,7 @@ export class ServiceRegistry<Payload = unknown> {
    * makes no sense.
    */
   async register(service: ServiceSettings<Payload>, options: RegisterOptions = {}): Promise<Registration<Payload>> {
+    checkCount(arguments.length, 2, 'register(service, options)');
     checkValue(service, serviceKind, 'register: the service');
     checkCallOptions(options, callOptions.register, 'register');
     options.signal?.throwIfAborted();
@@ -106,6 +107,7 @@ export class ServiceRegistry<Payload = unknown> {
    * RecipeError, TimedOut.
    */
   async names(options: WaitOptions = {}): Promise<readonly string[]> {
+    checkCount(arguments.length, 1, 'names(options)');
     using limit = this.#limit(options, `the services of ${this.path}`);
     return await this.#childrenOf(this.path, limit);
   }
@@ -115,6 +117,7 @@ export class ServiceRegistry<Payload = unknown> {
    * `Client.getChildren` and `Client.getData` do, but for NoNode, and with a RecipeError, TimedOut.
    */
   async instances(name: string, options: WaitOptions = {}): Promise<readonly ServiceInstance<Payload>[]> {
+    checkCount(arguments.length, 2, 'instances(name, options)');
     using limit = this.#limit(options, `the instances of ${name}`);
     const ids = await this.#childrenOf(this.#pathOf(name), limit);
     const found = await Promise.all(ids.map((id) => this.#read(this.#pathOf(name, id), limit)));
@@ -127,6 +130,7 @@ export class ServiceRegistry<Payload = unknown> {
    * make no sense.
    */
   async instance(name: string, id: string, options: WaitOptions = {}): Promise<ServiceInstance<Payload> | undefined> {
+    checkCount(arguments.length, 3, 'instance(name, id, options)');
     using limit = this.#limit(options, `the instance ${id} of ${name}`);
     const found = await this.#read(this.#pathOf(name, id), limit);
     if (found instanceof RecipeError) throw found;
@@ -139,6 +143,7 @@ export class ServiceRegistry<Payload = unknown> {
    * data make no sense; Refused, for a payload that is not right.
    */
   async update(name: string, id: string, change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 4, 'update(name, id, change, options)');
     checkValue(change, changeKind, 'update: the change');
     using limit = this.#limit(options, `the change of the instance ${id} of ${name}`);
     const path = this.#pathOf(name, id);
@@ -156,6 +161,7 @@ export class ServiceRegistry<Payload = unknown> {
 
   /** A cache of the instances of a service, until it is closed or the session ends; with `Sessions` through all of them. */
   cache(name: string, options: ReadingOptions = {}): ServiceCache<Payload> {
+    checkCount(arguments.length, 2, 'cache(name, options)');
     const path = this.#pathOf(name);
     checkNamedOptions(options, callOptions.read, 'cache(name, options)');
     return new ServiceCache(this.#source, path, this.#payloadCheck, options);
@@ -163,6 +169,7 @@ export class ServiceRegistry<Payload = unknown> {
 
   /** Instances of a service to use, until it is closed; with `Sessions` through all of them. Throws a RangeError for numbers that make no sense. */
   provider(name: string, options: ServiceProviderOptions<Payload> = {}): ServiceProvider<Payload> {
+    checkCount(arguments.length, 2, 'provider(name, options)');
     const path = this.#pathOf(name);
     return new ServiceProvider(this.#source, name, (source) => new ServiceCache(source, path, this.#payloadCheck), options);
   }

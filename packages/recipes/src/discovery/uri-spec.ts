@@ -1,5 +1,5 @@
 /** How an address of a service is put together: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
-import { checkValue, type Kind, kinds } from '@tskeeper/client/internal';
+import { checkCount, checkValue, type Kind, kinds } from '@tskeeper/client/internal';
 import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
 
 const instanceKind: Kind = {
@@ -40,6 +40,7 @@ export function uriSpecOf(parts: readonly UriPart[]): string {
  * `ssl-port`, `registration-time-utc`, `service-type`, `[` and `]` for braces, and those that are given, which come first. One that nobody knows is left out.
  */
 export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
+  checkCount(arguments.length, 2, 'uriOf(instance, variables)');
   checkValue(instance, instanceKind, 'uriOf: the instance');
   checkValue(variables, variablesKind, 'uriOf: variables');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;

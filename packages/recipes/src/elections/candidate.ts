@@ -9,7 +9,7 @@
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkFunction, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
@@ -18,6 +18,7 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Election, type ElectionOptions } from './election.ts';
 import type { Leadership } from './leadership.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** Stands in an election until it is closed: leads whenever it is its turn. */
 export class Candidate implements AsyncDisposable {
@@ -67,6 +68,7 @@ export class Candidate implements AsyncDisposable {
 
   /** Listens to when it leads, with the leadership, and when it does not any more, with undefined; returns a function that ends it. */
   onChange(listener: (leadership: Leadership | undefined) => void): () => void {
+    checkCount(arguments.length, 1, 'onChange(listener)');
     return this.#listeners.add(listener);
   }
 
@@ -75,6 +77,7 @@ export class Candidate implements AsyncDisposable {
    * of the signal given.
    */
   async leading(options: WaitOptions = {}): Promise<Leadership> {
+    checkCount(arguments.length, 1, 'leading(options)');
     using limit = new Limit(this.#zk, options, this.#what);
     const { signal } = limit;
     this.#over.signal.throwIfAborted();
@@ -94,6 +97,7 @@ export class Candidate implements AsyncDisposable {
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
     options: Pick<WaitOptions, 'signal'> = {},
   ): Promise<void> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     checkCallOptions(options, callOptions.loop, 'run');
     const { signal } = options;
@@ -132,7 +136,7 @@ export class Candidate implements AsyncDisposable {
       await working;
     } catch (error) {
       const isOfTerm = isOver(leadership) && (error === stop.signal.reason || isLoss(error));
-      if (!isOfTerm && !(wasCut && KeeperError.is(error, 'ConnectionLoss'))) throw error;
+      if (!isOfTerm && !(wasCut && KeeperError.is(error, ...lossCodes))) throw error;
     } finally {
       for (const end of endings) end();
     }
@@ -143,6 +147,7 @@ export class Candidate implements AsyncDisposable {
    * this without `await`, and return. (Who waits relies on it that nothing is at work any more, and whose call it is cannot be seen.)
    */
   async close(): Promise<void> {
+    checkCount(arguments.length, 0, 'close()');
     this.#isClosed ||= !this.signal.aborted;
     this.#end(new RecipeError('Closed', `the candidate for ${this.path} was closed`));
     await this.#standing;

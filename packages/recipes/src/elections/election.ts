@@ -10,7 +10,7 @@
  * That nobody stands ahead of a znode does not mean that its owner knows that it leads. Whoever has to know waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkFunction, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
@@ -19,6 +19,7 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { inSessions, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** How an election is held. All candidates have the same, but for `data`. */
 export interface ElectionOptions extends LineOptions {
@@ -63,23 +64,27 @@ export class Election {
    * more then.
    */
   async lead(options: AcquireOptions = {}): Promise<Leadership> {
+    checkCount(arguments.length, 1, 'lead(options)');
     return new Leadership(await acquire(this.#source, this.#claim, options), this.path);
   }
 
   /** Stands as a candidate, calls `work` when it leads, and resigns whatever comes of that. Resolves and rejects as `work` does, or as `lead`. */
   async run<Result>(work: (leadership: Leadership) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     await using leadership = await this.lead(options);
     return await work(leadership);
   }
 
   /** The leader, and behind it the candidates in their order. Rejects as `Lock.contenders` does. */
-  candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#claim.line.contenders(this.#source, options);
+  async candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'candidates(options)');
+    return await this.#claim.line.contenders(this.#source, options);
   }
 
   /** Who leads now; undefined when nobody stands. Rejects as `candidates` does, and with NoAuth when its znode may not be read. */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
+    checkCount(arguments.length, 1, 'leader(options)');
     using limit = new Limit(this.#source, options, `an answer about ${this.#claim.what}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#leaderIn(zk, signal));
@@ -104,6 +109,7 @@ export class Election {
    * questions with each candidate that comes or goes; candidates themselves need not look on.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
+    checkCount(arguments.length, 1, 'observe(options)');
     checkCallOptions(options, callOptions.loop, 'observe');
     return this.#observe(options.signal);
   }
@@ -125,7 +131,7 @@ export class Election {
     try {
       return await this.#leaderIn(zk, signal);
     } catch (error) {
-      if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }

@@ -1,10 +1,11 @@
 /** To lead: a hold, with a word to those who look on. */
 import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
+import { checkCount } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { isUnanswered, lossCodes } from '../waiting/unanswered.ts';
 
 /** The znode that says that the leader knows. */
 export function acknowledgedPath(election: string): string {
@@ -52,12 +53,14 @@ export class Leadership implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only as long as there is no other leader, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return this.#held.multi(ops, options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
+    return await this.#held.multi(ops, options);
   }
 
   /**
@@ -80,13 +83,16 @@ export class Leadership implements AsyncDisposable {
       await this.#held.multi([write], { ...untilTheEnd, ...options });
       return true;
     } catch (error) {
-      if (!KeeperError.is(error, refusal, 'ConnectionLoss')) throw error;
+      if (!KeeperError.is(error, refusal, ...lossCodes)) throw error;
+      // The caller's own limit.
+      if (options.timeoutMs !== undefined && KeeperError.is(error, 'RequestTimeout')) throw error;
       return false;
     }
   }
 
   /** Gives the leadership back, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
+    checkCount(arguments.length, 0, 'resign()');
     if (this.#hasAcknowledged && this.state === 'held') await this.#retract();
     await this.#held.release();
   }

@@ -21,7 +21,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkPlace, checkSettings } from '../given.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { Marks } from '../marks/marks.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -67,6 +67,7 @@ export class EventHandle {
    * signal's reason, and as `Client.create` does. With `autoReset` neither `signal` nor `timeoutMs` ends it once it has been asked for.
    */
   async set(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'set(options)');
     using limit = this.#limit(options, 'an answer about');
     const { signal } = limit;
     try {
@@ -98,6 +99,7 @@ export class EventHandle {
 
   /** Makes it one that is not set, and those who come from now on wait. Rejects as `set` does. */
   async reset(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'reset(options)');
     using limit = this.#limit(options, 'an answer about');
     const { signal } = limit;
     try {
@@ -109,6 +111,7 @@ export class EventHandle {
 
   /** Whether it is set. Rejects as `set` does. */
   async isSet(options: WaitOptions = {}): Promise<boolean> {
+    checkCount(arguments.length, 1, 'isSet(options)');
     using limit = this.#limit(options, 'an answer about');
     const { signal } = limit;
     return (await inSessions(this.#source, signal, (zk) => this.#exists(zk, signal))) !== null;
@@ -121,6 +124,7 @@ export class EventHandle {
    * it goes through, so that an event that was taken has let somebody through; when the session ends, or the znode is deleted, it may have been taken all the same.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'wait(options)');
     using limit = this.#limit(options, 'the setting of');
     const { signal } = limit;
     const pass = (zk: ClientView) => (this.autoReset ? this.#take(zk, signal) : this.#whenSet(zk, signal));
@@ -162,7 +166,7 @@ export class EventHandle {
   /** Whether it was we who took it. Once it is asked nothing but the end of the session ends that: what was taken must not be lost. */
   async #goThrough({ zk, path }: Place): Promise<boolean> {
     try {
-      await zk.multi([op.delete(this.#set), op.setData(path, through)], { timeoutMs: Infinity });
+      await zk.multi([op.delete(this.#set), op.setData(path, through)]);
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) {

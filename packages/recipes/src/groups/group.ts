@@ -8,7 +8,7 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkName, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkName, checkPlace, checkSettings } from '../given.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import { told } from '../caches/told.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
@@ -91,6 +91,7 @@ export class Group {
    * session. Rejects as `PersistentNode.ready` does; then it is no member.
    */
   async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
+    checkCount(arguments.length, 2, 'join(name, options)');
     checkName(name, 'the name of a member');
     checkCallOptions(options, callOptions.join, `a member of ${this.path}`);
     options.signal?.throwIfAborted();
@@ -115,6 +116,7 @@ export class Group {
 
   /** Who is a member now, by name; nobody when there is no such group. Rejects as `Client.getChildren` and `Client.getData` do, but for NoNode. */
   async members(options: WaitOptions = {}): Promise<readonly Member[]> {
+    checkCount(arguments.length, 1, 'members(options)');
     using limit = new Limit(this.#source, options, `the members of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#membersIn(zk, signal));
@@ -138,6 +140,7 @@ export class Group {
    * with the next client, and throws what has ended those.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
+    checkCount(arguments.length, 1, 'observe(options)');
     checkCallOptions(options, callOptions.loop, 'observe');
     return this.#observe(options.signal);
   }

@@ -19,7 +19,7 @@
  */
 import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { checkFunction, checkName, checkPlace, checkSettings, checkWaitOptions, named } from '../given.ts';
+import { checkCount, checkFunction, checkName, checkPlace, checkSettings, checkWaitOptions, named, surplusOf } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
@@ -126,11 +126,13 @@ export class SetPartitioner implements AsyncDisposable {
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */
   onStateChange(listener: (state: SetPartitionerState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
   /** Resolves when the share is acquired, at once if it is. Rejects with a RecipeError, TimedOut; with the signal's reason; and with the reason of the end. */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the share of ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
@@ -142,6 +144,8 @@ export class SetPartitioner implements AsyncDisposable {
    * it would wait for its own end.
    */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#closed ??= this.#close();
     return this.#closed;
   }

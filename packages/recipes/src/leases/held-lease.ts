@@ -18,7 +18,7 @@ import {
 } from '@tskeeper/client';
 import { CallForm, callKinds, optionKinds } from '@tskeeper/client/internal';
 import { type Inspect, inspected } from '../inspection.ts';
-import { checkMulti } from '../given.ts';
+import { checkCount, checkMulti, surplusOf } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { fenced } from '../line/fenced.ts';
@@ -81,6 +81,7 @@ export class HeldLease implements AsyncDisposable {
 
   /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
     const { source, holderPath } = this.#settings;
     const results = await callIn(
@@ -121,6 +122,8 @@ export class HeldLease implements AsyncDisposable {
    * NoAuth only.
    */
   release(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'release()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#released ??= this.#giveBack();
     return this.#released;
   }

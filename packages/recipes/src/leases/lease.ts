@@ -18,7 +18,7 @@
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkOptions, checkPlace, checkSettings, named } from '../given.ts';
+import { checkCount, checkOptions, checkPlace, checkSettings, named } from '../given.ts';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
@@ -88,6 +88,7 @@ export class Lease {
    * may have been taken, and lasts to its end.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
+    checkCount(arguments.length, 1, 'tryAcquire(options)');
     using limit = new Limit(this.#source, options, `an answer about the lease ${this.path}`);
     const { signal } = limit;
     const answer = await inSessions(this.#source, signal, (zk) => this.#try(zk, signal));
@@ -96,6 +97,7 @@ export class Lease {
 
   /** Waits until it is free or over, in the order of coming, and resolves with it. Rejects as `tryAcquire` does. */
   async acquire(options: WaitOptions = {}): Promise<HeldLease> {
+    checkCount(arguments.length, 1, 'acquire(options)');
     const what = `the lease ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
@@ -208,7 +210,6 @@ export class Lease {
     try {
       const results = await fenced(zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
-        timeoutMs: Infinity,
       });
       return (results.at(-1) as { readonly stat: Stat }).stat;
     } catch (error) {

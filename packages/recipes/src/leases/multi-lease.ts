@@ -6,7 +6,7 @@
  *       └─ 1         another
  */
 import { childPath } from '@tskeeper/client/internal';
-import { checkOptions, checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -40,6 +40,7 @@ export class MultiLease {
 
   /** The first of them that is free; undefined when others have them all. Rejects as `Lease.tryAcquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
+    checkCount(arguments.length, 1, 'tryAcquire(options)');
     using limit = new Limit(this.#source, options, `an answer about the leases ${this.path}`);
     for (const lease of this.#leases) {
       const held = await lease.tryAcquire({ signal: limit.signal });

@@ -1,6 +1,7 @@
 /** Several holds that count only together. */
 import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { checkCount, surplusOf } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import { Listeners } from '../listeners.ts';
 import { fencedBy } from './fenced.ts';
@@ -43,16 +44,20 @@ export class HeldTogether implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
   /** As `Held.multi`: writes only if none of the holds is over, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fencedBy(this.zk, ops, this.holds, options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
+    return await fencedBy(this.zk, ops, this.holds, options);
   }
 
   /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */
   release(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'release()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#released ??= this.#giveBack().catch((refusal: unknown) => {
       this.#released = undefined;
       throw refusal;

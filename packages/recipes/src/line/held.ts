@@ -19,6 +19,7 @@ import {
   type WriteOp,
   type WriteResults,
 } from '@tskeeper/client';
+import { checkCount, surplusOf } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -78,6 +79,7 @@ export class Held implements AsyncDisposable {
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
@@ -85,8 +87,9 @@ export class Held implements AsyncDisposable {
    * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the hold is over, or its znode is gone,
    * which is the case before anybody else can hold it.
    */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fencedBy(this.#place.zk, ops, [this], options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
+    return await fencedBy(this.#place.zk, ops, [this], options);
   }
 
   /**
@@ -95,6 +98,7 @@ export class Held implements AsyncDisposable {
    * InterProcessMutex knows it by its thread, which a JavaScript program has only one of).
    */
   again(): Held {
+    checkCount(arguments.length, 0, 'again()');
     if (this.#isOver) throw new RecipeError('Lost', `${this.path} is ${this.#state}, so it cannot be had once more`);
     return new Held(this.#place);
   }
@@ -105,6 +109,8 @@ export class Held implements AsyncDisposable {
    * session, unless a later call is allowed to delete it.
    */
   release(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'release()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#released ??= this.#giveBack().catch((refusal: unknown) => {
       this.#released = undefined;
       throw refusal;

@@ -7,7 +7,7 @@
  *       └─ _c_4d0c...-lock-0000000011    watches 8
  */
 import type { Data } from '@tskeeper/client';
-import { checkFunction, checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import type { Contender } from '../line/contender.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Held } from '../line/held.ts';
@@ -50,17 +50,20 @@ export class Lock {
    * NoAuth, InvalidACL, QuotaExceeded when the znode cannot be made. In each case the place is given up; it stays as long as the session if it may not be deleted, and then
    * this rejects with NoAuth.
    */
-  acquire(options: AcquireOptions = {}): Promise<Held> {
-    return acquire(this.source, this.#claim, options);
+  async acquire(options: AcquireOptions = {}): Promise<Held> {
+    checkCount(arguments.length, 1, 'acquire(options)');
+    return await acquire(this.source, this.#claim, options);
   }
 
   /** The lock, if nobody has it or waits for it; undefined otherwise. Rejects as `acquire` does. */
-  tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
-    return tryAcquire(this.source, this.#claim, options);
+  async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
+    checkCount(arguments.length, 1, 'tryAcquire(options)');
+    return await tryAcquire(this.source, this.#claim, options);
   }
 
   /** Calls `work` with the lock, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);
@@ -70,15 +73,17 @@ export class Lock {
    * Who has the lock, and behind that who waits for it, in their order; nobody when there is no such znode. Whose znode is deleted has lost the lock, or their
    * place. Rejects as `Client.getChildren` does, but for NoNode.
    */
-  contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#claim.line.contenders(this.source, options);
+  async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'contenders(options)');
+    return await this.#claim.line.contenders(this.source, options);
   }
 
   /**
    * Asks one of them, with `unlock` as the data of its znode, to give its place back, and resolves when it has. Rejects with a RecipeError, TimedOut; the
    * request stands all the same.
    */
-  revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.source, contender, options);
+  async revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'revoke(contender, options)');
+    return await revoke(this.source, contender, options);
   }
 }

@@ -9,7 +9,7 @@
  * Whoever acquires something else while it holds some, outside of a MultiLock, is on its own.
  */
 import { onAbort } from '@tskeeper/client/internal';
-import { checkArray, checkFunction, named } from '../given.ts';
+import { checkArray, checkCount, checkFunction, named } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { HeldTogether, releaseAll } from '../line/held-together.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -39,6 +39,7 @@ export class MultiLock {
    * would wait for the first.
    */
   constructor(parts: readonly Acquirable[]) {
+    checkCount(arguments.length, 1, 'new MultiLock(parts)');
     checkArray(parts, 'the parts of a MultiLock are');
     for (const part of parts) {
       if (typeof (part as Partial<Acquirable> | undefined)?.tryAcquire !== 'function')
@@ -61,16 +62,19 @@ export class MultiLock {
    * others are had; nothing is kept then.
    */
   async acquire(options: WaitOptions = {}): Promise<HeldTogether> {
+    checkCount(arguments.length, 1, 'acquire(options)');
     return (await this.#all((part, signal) => part.acquire({ signal }), options))!;
   }
 
   /** All of them, if each can be had without waiting; undefined otherwise, and nothing is kept. Rejects as `acquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldTogether | undefined> {
+    checkCount(arguments.length, 1, 'tryAcquire(options)');
     return await this.#all((part, signal) => part.tryAcquire({ signal }), options);
   }
 
   /** Calls `work` with all of them, and gives them back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: HeldTogether) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);

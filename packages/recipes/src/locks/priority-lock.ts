@@ -25,7 +25,7 @@
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -110,27 +110,32 @@ export class PriorityLock {
 
   /** How it is had with others that read. `priority` is from 0, the most urgent, to 99. Throws a RangeError for another. */
   reading(priority: number, options: PreemptOptions = {}): LockSide {
+    checkCount(arguments.length, 2, 'reading(priority, options)');
     return this.#side('read', priority, options);
   }
 
   /** How it is had alone; `priority` as for `reading`, and throws as that does. */
   writing(priority: number, options: PreemptOptions = {}): LockSide {
+    checkCount(arguments.length, 2, 'writing(priority, options)');
     return this.#side('write', priority, options);
   }
 
   /** Who holds it, in the order in which they got it; who has the next place there is about to. Rejects as `Lock.contenders` does. */
-  holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#holding.contenders(this.source, options);
+  async holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'holders(options)');
+    return await this.#holding.contenders(this.source, options);
   }
 
   /** Who waits, the first ahead. Rejects as `Lock.contenders` does. */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'contenders(options)');
     return (await this.#waiting.contenders(this.source, options)).toSorted(byPriority);
   }
 
   /** Asks one of the `holders` for the lock back, as `Lock.revoke`, and rejects as that does. */
-  revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.source, holder, options);
+  async revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'revoke(holder, options)');
+    return await revoke(this.source, holder, options);
   }
 
   #side(how: 'read' | 'write', priority: number, options: PreemptOptions): LockSide {
@@ -147,13 +152,22 @@ export class PriorityLock {
       what: `the priority lock ${this.path}`,
     };
     const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
-    const mine = (acquiring: AcquireOptions = {}) => this.#acquire(contention, acquiring);
+    const mine = (acquiring: AcquireOptions) => this.#acquire(contention, acquiring);
+    const mineAtOnce = (trying: WaitOptions) => this.#tryAcquire(contention, trying);
     return {
       source: this.source,
       path: this.path,
-      acquire: mine,
-      tryAcquire: (trying = {}) => this.#tryAcquire(contention, trying),
-      run: async (work, acquiring = {}) => {
+      // Not arrow functions, which have no `arguments` of their own.
+      async acquire(acquiring = {}) {
+        checkCount(arguments.length, 1, 'acquire(options)');
+        return await mine(acquiring);
+      },
+      async tryAcquire(trying = {}) {
+        checkCount(arguments.length, 1, 'tryAcquire(options)');
+        return await mineAtOnce(trying);
+      },
+      async run(work, acquiring = {}) {
+        checkCount(arguments.length, 2, 'run(work, options)');
         checkFunction(work, 'work');
         await using held = await mine(acquiring);
         return await work(held);

@@ -22,7 +22,7 @@
  */
 import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkFunction, checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { type Contender, lineUp } from '../line/contender.ts';
 import { Held } from '../line/held.ts';
 import { HeldTogether, releaseAll } from '../line/held-together.ts';
@@ -80,6 +80,7 @@ export class Semaphore {
    * use the semaphore with another size, or nobody has said what size it has.
    */
   async acquire(options: WaitOptions = {}): Promise<Held> {
+    checkCount(arguments.length, 1, 'acquire(options)');
     const [held] = await this.#collect(1, options);
     return held!;
   }
@@ -89,6 +90,7 @@ export class Semaphore {
    * Rejects as `acquire` does, and with a RangeError for more leases than the option `size` says; where the znode says it, there may be as many later.
    */
   async acquireMany(count: number, options: WaitOptions = {}): Promise<HeldTogether> {
+    checkCount(arguments.length, 2, 'acquireMany(count, options)');
     checkSize(count, 'the number of leases');
     const { fixed } = this.#size;
     if (fixed !== undefined && count > fixed)
@@ -98,6 +100,7 @@ export class Semaphore {
 
   /** A lease, if one is free and nobody waits for it; undefined otherwise. Rejects as `acquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
+    checkCount(arguments.length, 1, 'tryAcquire(options)');
     const taken = await this.#within(options, async (zk, limit) => {
       const size = await this.#size.agree(zk, limit.signal);
       const place = await this.#waiting.join(zk, lockKind, this.#data, limit.signal);
@@ -114,6 +117,7 @@ export class Semaphore {
 
   /** Calls `work` with a lease, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);
@@ -122,13 +126,15 @@ export class Semaphore {
   /**
    * Who has a lease, and behind them who is about to have one, in the order of coming. Whose znode is deleted has lost it. Rejects as `Lock.contenders` does.
    */
-  leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#leases.contenders(this.source, options);
+  async leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'leases(options)');
+    return await this.#leases.contenders(this.source, options);
   }
 
   /** Who waits, in the order of coming. Whose znode is deleted has lost their place. Rejects as `Lock.contenders` does. */
-  contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#waiting.contenders(this.source, options);
+  async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'contenders(options)');
+    return await this.#waiting.contenders(this.source, options);
   }
 
   /**
@@ -136,6 +142,7 @@ export class Semaphore {
    * one until enough have been given back. Rejects as `Client.setData` does; throws a RangeError, and a TypeError where the size is given by the constructor.
    */
   async resize(size: number, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'resize(size, options)');
     await this.#size.set(this.source, size, options);
   }
 

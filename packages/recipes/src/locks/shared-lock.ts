@@ -12,7 +12,7 @@
  * together: they may all go ahead.
  */
 import type { Data } from '@tskeeper/client';
-import { checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
+import { checkCount, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -75,13 +75,15 @@ export class SharedLock {
   }
 
   /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
-  contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#line.contenders(this.source, options);
+  async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkCount(arguments.length, 1, 'contenders(options)');
+    return await this.#line.contenders(this.source, options);
   }
 
   /** As `Lock.revoke`, and rejects as that does. */
-  revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.source, contender, options);
+  async revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'revoke(contender, options)');
+    return await revoke(this.source, contender, options);
   }
 }
 
@@ -89,9 +91,17 @@ function side(source: SessionSource, claim: Claim): LockSide {
   return {
     source,
     path: claim.line.path,
-    acquire: (options = {}) => acquire(source, claim, options),
-    tryAcquire: (options = {}) => tryAcquire(source, claim, options),
-    run: async (work, options = {}) => {
+    // Not arrow functions, which have no `arguments` of their own.
+    async acquire(options = {}) {
+      checkCount(arguments.length, 1, 'acquire(options)');
+      return await acquire(source, claim, options);
+    },
+    async tryAcquire(options = {}) {
+      checkCount(arguments.length, 1, 'tryAcquire(options)');
+      return await tryAcquire(source, claim, options);
+    },
+    async run(work, options = {}) {
+      checkCount(arguments.length, 2, 'run(work, options)');
       checkFunction(work, 'work');
       await using held = await acquire(source, claim, options);
       return await work(held);

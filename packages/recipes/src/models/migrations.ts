@@ -19,7 +19,7 @@
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
 import { checkOps, checkOptions as checkNamedOptions, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
-import { checkArray, checkedElsewhere, checkOptions, checkPlace, checkSettings } from '../given.ts';
+import { checkArray, checkCount, checkedElsewhere, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -93,6 +93,7 @@ export class Migrations {
 
   /** What was applied, in order. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError, Mismatch, for a record that is none. */
   async applied(options: WaitOptions = {}): Promise<readonly AppliedMigration[]> {
+    checkCount(arguments.length, 1, 'applied(options)');
     using limit = new Limit(this.#source, options, `the migrations of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#read(zk, signal));
@@ -106,6 +107,7 @@ export class Migrations {
    * signal's reason, and as `Lock.acquire` does.
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
+    checkCount(arguments.length, 1, 'migrate(options)');
     using limit = new Limit(this.#source, options, `the end of the migrations of ${this.path}`);
     const { signal } = limit;
     const applied: string[] = [];

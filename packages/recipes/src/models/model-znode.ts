@@ -20,11 +20,12 @@ import {
   type WatchLoopOptions,
 } from '@tskeeper/client';
 import { CallForm, callKinds, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkFunction, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace } from '../given.ts';
 import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** What `ModelZnode.create` can be asked for. */
 export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}
@@ -155,8 +156,8 @@ export class ModelZnode<Read, Written = Read> {
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
     options: ModelUpdateOptions = {},
   ): Promise<ModelValue<Read> | undefined> {
-    checkFunction(updater, 'updater');
     forms.update.check(arguments.length, options);
+    checkFunction(updater, 'updater');
     const { create = false, ...others } = options;
     if (create) this.#refuseSequential('update');
     return await this.#call(others, (zk, within) => this.#updateIn(zk, updater, create, within));
@@ -208,6 +209,7 @@ export class ModelZnode<Read, Written = Read> {
    * Ends and throws as `Client.watch` does, and throws as `get` does.
    */
   watch(options: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
+    checkCount(arguments.length, 1, 'watch(options)');
     checkCallOptions(options, callOptions.loop, 'watch');
     return this.#watch(options.signal);
   }
@@ -229,13 +231,14 @@ export class ModelZnode<Read, Written = Read> {
       const found = await unlessGone(zk.getData(this.path, { signal }));
       return found && decoded(this.#options.codec, this.path, found.data, found.stat);
     } catch (error) {
-      if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }
 
   /** A cache of the value: at hand without asking a server, until it is closed. Data that the codec cannot read are its `decodeError`. */
   cache(): NodeCache<Read> {
+    checkCount(arguments.length, 0, 'cache()');
     return new NodeCache(this.#source, this.path, { decode: (data) => this.#options.codec.decode(data) });
   }
 

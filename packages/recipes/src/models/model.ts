@@ -6,7 +6,7 @@
  *     /users/7/orders/33                its path for { user: 7, order: 33 }
  *     {"sum":12}                        data by the codec, of the value { sum: 12 }
  */
-import { checkSource, checkCodec, checkOptions, checkSettings } from '../given.ts';
+import { checkCodec, checkCount, checkOptions, checkSettings, checkSource } from '../given.ts';
 import { ModelChildren } from './model-children.ts';
 import type { ModelOptions } from './model-value.ts';
 import { ModelZnode } from './model-znode.ts';
@@ -31,11 +31,13 @@ export class Model<const Template extends string, Read, Written = Read> {
 
   /** One znode. Of sequential ones the last parameter is what stands in front of the number. Throws a TypeError for what is no name of a znode. */
   at(source: SessionSource, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
+    checkCount(arguments.length, 2, 'at(source, params)');
     return new ModelZnode(source, this.template.path(...params), this.#options);
   }
 
   /** All znodes below one parent. Throws as `at` does. */
   below(source: SessionSource, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
+    checkCount(arguments.length, 2, 'below(source, params)');
     checkSource(source);
     return new ModelChildren(source, this.template.parentPath(...params), this.template, this.#options.codec);
   }

@@ -4,7 +4,7 @@
  *
  * A parameter stands for one whole name, so a path fits a template in one way or not at all.
  */
-import { named } from '../given.ts';
+import { checkCount, checkText } from '../given.ts';
 
 /** The names in braces of a template: `user` and `order` of `/users/{user}/orders/{order}`. */
 export type ParamNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
@@ -45,6 +45,7 @@ export class PathTemplate<const Template extends string = string> {
 
   /** Throws a TypeError for what is no template. */
   constructor(template: Template) {
+    checkCount(arguments.length, 1, 'new PathTemplate(template)');
     this.template = template;
     this.#segments = segmentsOf(template);
   }
@@ -56,17 +57,20 @@ export class PathTemplate<const Template extends string = string> {
 
   /** The path with these in the place of the parameters. Throws a TypeError for what is no name of a znode. */
   path(...[params]: PathArguments<Template>): string {
+    checkCount(arguments.length, 1, 'path(params)');
     return `/${this.#resolved(params, this.#segments).join('/')}`;
   }
 
   /** The path of the znode above. Throws as `path` does. */
   parentPath(...[params]: PathArguments<ParentTemplate<Template>>): string {
+    checkCount(arguments.length, 1, 'parentPath(params)');
     return `/${this.#resolved(params, this.#segments.slice(0, -1)).join('/')}`;
   }
 
   /** What stands in a path for the parameters; undefined when the path does not fit. */
   match(path: string): PathParams<Template> | undefined {
-    if (typeof path !== 'string') throw new TypeError(`a path is a string, not ${named(path)}`);
+    checkCount(arguments.length, 1, 'match(path)');
+    checkText(path, 'a path');
     const names = namesOf(path);
     if (names.length !== this.#segments.length || !this.#fits(names)) return undefined;
     const params: Record<string, string> = {};
@@ -78,6 +82,8 @@ export class PathTemplate<const Template extends string = string> {
 
   /** Whether paths that fit can stand below this one. */
   canBeBelow(path: string): boolean {
+    checkCount(arguments.length, 1, 'canBeBelow(path)');
+    checkText(path, 'a path');
     const names = namesOf(path);
     return names.length < this.#segments.length && this.#fits(names);
   }

@@ -3,7 +3,7 @@
  * not make sense of. Servers know nothing of it; what must not be possible at all is for ACLs.
  */
 import type { ClientView } from '@tskeeper/client';
-import { checkClient, checkSettings } from '../given.ts';
+import { checkClient, checkCount, checkSettings } from '../given.ts';
 import { type PathSchema, SchemaRules, type SchemaSetOptions } from './schema-rules.ts';
 import { schemaView } from './schema-view.ts';
 
@@ -22,6 +22,7 @@ export class SchemaSet {
    * server. Of a `multi`, one operation against them refuses all. Recipes work on it as well. Reads and watches go through as they are.
    */
   view(zk: ClientView): ClientView {
+    checkCount(arguments.length, 1, 'view(zk)');
     checkClient(zk);
     return schemaView(zk, this.#rules, '');
   }

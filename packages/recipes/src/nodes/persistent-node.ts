@@ -12,7 +12,7 @@
  *     closed: delete it, if it is still the one that was made
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
-import { checkData, checkPlace, checkSettings, checkWaitOptions, named } from '../given.ts';
+import { checkCount, checkData, checkPlace, checkSettings, checkWaitOptions, named, surplusOf } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
@@ -146,6 +146,7 @@ export class PersistentNode implements AsyncDisposable {
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */
   onStateChange(listener: (state: PersistentNodeState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
@@ -154,6 +155,7 @@ export class PersistentNode implements AsyncDisposable {
    * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
+    checkCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the znode ${this.#path}`);
     await this.#present(options);
     return this.path;
@@ -164,6 +166,7 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'setData(data, options)');
     using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
     if (this.#isOver) throw this.#closing.signal.reason;
     checkData(data);
@@ -181,6 +184,8 @@ export class PersistentNode implements AsyncDisposable {
    * `Sessions` in the next, should it outlive this one. Never rejects; one that may not be deleted stays.
    */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#closed ??= this.#close();
     return this.#closed;
   }

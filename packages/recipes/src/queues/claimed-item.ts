@@ -8,7 +8,7 @@
  */
 import { type CallOptions, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { type Inspect, inspected } from '../inspection.ts';
-import { checkArray, checkMulti } from '../given.ts';
+import { checkArray, checkCount, checkMulti, surplusOf } from '../given.ts';
 import { Held, type HoldState } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -137,11 +137,13 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
+    checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
     this.signal.throwIfAborted();
     this.#place.assertNotLeft();
@@ -156,6 +158,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * claim stands as before; with a RecipeError, Closed, the second time; and with the end of the session, the outcome being `unknown` when no answer had come by then.
    */
   async done(ops: readonly WriteOp[] = []): Promise<void> {
+    checkCount(arguments.length, 1, 'done(ops)');
     checkArray(ops, 'the operations of done are');
     this.signal.throwIfAborted();
     try {
@@ -169,6 +172,8 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
 
   /** Gives the item back, to be had by others at once, in its old place in the queue. Nothing happens behind `done`. Rejects as `Held.release` does. */
   release(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'release()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     return this.#held.release();
   }
 

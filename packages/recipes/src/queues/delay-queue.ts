@@ -6,7 +6,7 @@
  * had is a matter of the wire, and of clocks of leaders that differ or are set ahead.
  */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { delayNames } from './item-names.ts';
@@ -37,12 +37,14 @@ export class DelayQueue extends ItemQueue<number> {
   }
 
   /** Puts an item that may be had when its time has come. Rejects as `Queue.put` does, and with a RangeError. */
-  put(data: Data, options: DelayPutOptions): Promise<void> {
-    return this.putAll([data], options);
+  async put(data: Data, options: DelayPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'put(data, options)');
+    return await this.putAll([data], options);
   }
 
   /** Puts several of one time, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, '{ delayMs: 5000 }');
     checkCallOptions(options, callOptions.putDelay, 'put');
     const { signal, timeoutMs } = options;

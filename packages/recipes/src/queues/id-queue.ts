@@ -1,6 +1,6 @@
 /** Items that can be taken out again by an id (Curator's DistributedIdQueue). */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { idNames } from './item-names.ts';
@@ -22,11 +22,13 @@ export class IdQueue extends ItemQueue<string> {
 
   /** Puts an item behind all others. Rejects as `Queue.put` does, and with a TypeError for what cannot be an id. */
   async put(data: Data, options: IdPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'put(data, options)');
     await this.putAll([data], options);
   }
 
   /** Puts several of one id, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, "{ id: 'a' }");
     checkCallOptions(options, callOptions.putId, 'put');
     const { signal, timeoutMs } = options;
@@ -35,6 +37,7 @@ export class IdQueue extends ItemQueue<string> {
 
   /** Takes all items with this id out, but for those that somebody works on; resolves with how many they were. Rejects as `take` does. */
   async remove(id: string, options: WaitOptions = {}): Promise<number> {
+    checkCount(arguments.length, 2, 'remove(id, options)');
     // As it is refused by `put`.
     idNames.prefixOf(id);
     return await this.takeAll((item) => item.id === id, options);

@@ -12,7 +12,7 @@
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { callOptions, checkArray, checkCallOptions, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
+import { callOptions, checkArray, checkCallOptions, checkCount, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, inSessions, PerSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
@@ -132,6 +132,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * have been taken, if the outcome is `unknown`; and with NoAuth.
    */
   async take(options: WaitOptions = {}): Promise<QueueItem> {
+    checkCount(arguments.length, 1, 'take(options)');
     const item = await this.#within(options, this.#what, (signal) =>
       this.#inSessions(signal, ({ consumers }) => consumers.wait(takeOf, signal)),
     );
@@ -140,6 +141,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
+    checkCount(arguments.length, 1, 'tryTake(options)');
     const item = await this.#within(options, this.#what, (signal) =>
       this.#inSessions(signal, ({ consumers }) => consumers.first(takeOf, signal)),
     );
@@ -151,6 +153,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * session ends during a take, and the item that may have been taken then is lost.
    */
   items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
+    checkCount(arguments.length, 1, 'items(options)');
     checkCallOptions(options, callOptions.loop, 'items');
     return this.#items(options);
   }
@@ -172,6 +175,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * the claim ends: at least once. Waits and rejects as `take` does.
    */
   async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
+    checkCount(arguments.length, 1, 'claim(options)');
     return await this.#within(options, this.#what, (signal) =>
       this.#inSessions(signal, ({ consumers }) => consumers.wait(this.#claimOf, signal), mayClaimAgain),
     );
@@ -179,6 +183,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
   async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
+    checkCount(arguments.length, 1, 'tryClaim(options)');
     return await this.#within(options, this.#what, (signal) =>
       this.#inSessions(signal, ({ consumers }) => consumers.first(this.#claimOf, signal), mayClaimAgain),
     );
@@ -189,6 +194,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * does, and rejects as that, as `claim` or as `ClaimedItem.done`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkCount(arguments.length, 2, 'process(work, options)');
     checkFunction(work, 'work');
     await using item = await this.claim(options);
     const result = await work(item);
@@ -201,6 +207,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * NoNode.
    */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
+    checkCount(arguments.length, 1, 'peek(options)');
     return await this.#within(options, this.#what, (signal) =>
       this.#inSessions(signal, async ({ znodes }) => {
         for (const znode of znodes) {
@@ -214,6 +221,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** Who is in the queue, in their order, and who of them is in process. Rejects as `Client.getChildren` does, but for NoNode. */
   async contents(options: WaitOptions = {}): Promise<readonly QueuedItem[]> {
+    checkCount(arguments.length, 1, 'contents(options)');
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       const of = async (znode: QueueZnode<Label>): Promise<QueuedItem[]> => {
         const [items, claimed] = await Promise.all([znode.contents(signal), znode.claimed(signal, false)]);
@@ -231,6 +239,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** How many items there are, those in process included; one cheap request, however many there are. Rejects as `Client.exists` does. */
   async size(options: WaitOptions = {}): Promise<number> {
+    checkCount(arguments.length, 1, 'size(options)');
     return await this.#within(options, `the size of ${this.path}`, async (signal) => {
       const sizes = await this.#inSessions(signal, ({ znodes }) => Promise.all(znodes.map((znode) => znode.size(signal))));
       return sizes.reduce((sum, each) => sum + each, 0);
@@ -242,6 +251,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * stay, and so do claims. Never rejects.
    */
   async close(): Promise<void> {
+    checkCount(arguments.length, 0, 'close()');
     this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
     await this.#sessions.latest?.marks.close();
   }

@@ -1,6 +1,6 @@
 /** The most urgent first: ZooKeeper's recipes page, "Priority Queues". */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { priorityNames, type PriorityNaming } from './item-names.ts';
@@ -31,11 +31,13 @@ export class PriorityQueue extends ItemQueue<number> {
 
   /** Puts an item behind all those whose priority is not greater. Rejects as `Queue.put` does, and with a RangeError. */
   async put(data: Data, options: PriorityPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'put(data, options)');
     await this.putAll([data], options);
   }
 
   /** Puts several of one priority, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
+    checkCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, '{ priority: 5 }');
     checkCallOptions(options, callOptions.putPriority, 'put');
     const { signal, timeoutMs } = options;

@@ -1,5 +1,5 @@
 /** First come, first served: the queue of ZooKeeper's recipes page. */
-import { checkSettings } from '../given.ts';
+import { checkCount, checkSettings } from '../given.ts';
 import type { Data } from '@tskeeper/client';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -31,12 +31,14 @@ export class Queue extends ItemQueue<undefined> {
    * like, and then it may be in the queue, if the outcome is `unknown`; and with NoAuth, InvalidACL, QuotaExceeded. With `maxItems` it is in the queue if it was its
    * place among the producers that may not be deleted (NoAuth, `op` is `delete`).
    */
-  put(data: Data, options: WaitOptions = {}): Promise<void> {
-    return this.putItems([data], () => undefined, options);
+  async put(data: Data, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'put(data, options)');
+    return await this.putItems([data], () => undefined, options);
   }
 
   /** Puts several, one behind the other with nothing between them: all or none. Rejects as `put` does. */
-  putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    return this.putItems(items, () => undefined, options);
+  async putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'putAll(items, options)');
+    return await this.putItems(items, () => undefined, options);
   }
 }

@@ -9,7 +9,7 @@
  *            └─ queue-0000000003
  */
 import type { Data } from '@tskeeper/client';
-import { checkOptions, checkSettings } from '../given.ts';
+import { checkCount, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
@@ -34,12 +34,14 @@ export class ShardedQueue extends ItemQueue<undefined> {
   }
 
   /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */
-  put(data: Data, options: WaitOptions = {}): Promise<void> {
-    return this.putItems([data], () => undefined, options);
+  async put(data: Data, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'put(data, options)');
+    return await this.putItems([data], () => undefined, options);
   }
 
   /** Puts several into one znode, one behind the other: all or none. Rejects as `put` does. */
-  putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    return this.putItems(items, () => undefined, options);
+  async putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'putAll(items, options)');
+    return await this.putItems(items, () => undefined, options);
   }
 }

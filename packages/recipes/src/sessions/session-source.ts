@@ -13,7 +13,7 @@ import { onAbort, Refusal } from '@tskeeper/client/internal';
 import { isRecipeError, RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnsettled } from '../waiting/unanswered.ts';
+import { isUnsettled, lossCodes } from '../waiting/unanswered.ts';
 import type { Sessions } from './sessions.ts';
 import { hasSessionsBrand } from './sessions-brand.ts';
 
@@ -175,7 +175,7 @@ export function mayBeDone(error: unknown): boolean {
 async function hasEnded(zk: ClientView, error: unknown, signal: AbortSignal): Promise<boolean> {
   if (KeeperError.is(error, 'SessionExpired')) return true;
   const isLost = error instanceof RecipeError && error.code === 'Lost';
-  if (!isLost && !KeeperError.is(error, 'ConnectionLoss')) return false;
+  if (!isLost && !KeeperError.is(error, ...lossCodes)) return false;
   if (zk.closedBecause !== undefined) return zk.closedBecause === 'expired' || zk.closedBecause === 'closed';
   // The ensemble deletes ephemerals as it ends a session, and a client that is still connected may learn of the deletion first. Any answer tells the two apart.
   return isLost && (await isExpired(zk, signal));

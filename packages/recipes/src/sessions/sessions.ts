@@ -8,7 +8,7 @@
 import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type Servers } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { type Inspect, inspected } from '../inspection.ts';
-import { callOptions, checkCallOptions, checkClient, checkFunction, checkOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkClient, checkCount, checkFunction, checkOptions, surplusOf } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
 import { sessionsBrand } from './sessions-brand.ts';
@@ -52,6 +52,7 @@ export class Sessions implements AsyncDisposable {
    */
   static start(open: OpenClient, options?: { readonly signal?: AbortSignal | undefined }): Promise<Sessions>;
   static async start(how: Servers | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
+    checkCount(arguments.length, 2, 'Sessions.start(servers, options)');
     // An array is a list of now, whatever the program does with it later.
     const servers = typeof how === 'string' ? how : Array.isArray(how) ? [...(how as Exclude<Servers, string>)] : undefined;
     if (servers === undefined) checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181", or an array of servers)');
@@ -83,6 +84,7 @@ export class Sessions implements AsyncDisposable {
    * reason of `signal` when there will be no other client; and with the reason of the signal given.
    */
   async ready(options: WaitOptions = {}): Promise<Client> {
+    checkCount(arguments.length, 1, 'ready(options)');
     using limit = new Limit(this, options, 'a client with a session');
     return await new Promise<Client>((resolve, reject) => {
       this.signal.throwIfAborted();
@@ -109,6 +111,7 @@ export class Sessions implements AsyncDisposable {
 
   /** Calls `begin` with the client that lives, now, and with each one that follows; returns a function that ends it. */
   each(begin: (zk: Client) => void): () => void {
+    checkCount(arguments.length, 1, 'each(begin)');
     const end = this.#listeners.add(begin);
     if (this.#client.closedBecause === undefined) begin(this.#client);
     return end;
@@ -116,6 +119,8 @@ export class Sessions implements AsyncDisposable {
 
   /** Closes the client, and opens no other. Never rejects. */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     this.#closed ??= this.#close();
     return this.#closed;
   }

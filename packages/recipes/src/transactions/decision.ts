@@ -13,6 +13,7 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { ChangeWatch } from './change-watch.ts';
 import { takeBack } from './own-ephemeral.ts';
 import { type Vote, voteOf, wordIn } from './votes.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** What everybody has to know who has to do with a transaction. */
 export interface Transaction {
@@ -141,7 +142,7 @@ async function record(transaction: Transaction, decision: Vote, signal: AbortSig
       await zk.multi(ops, { ...untilTheEnd, signal });
       return;
     } catch (error) {
-      if (KeeperError.is(error, 'ConnectionLoss')) continue;
+      if (KeeperError.is(error, ...lossCodes)) continue;
       if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
       // It has been said already, by an answer that was lost or by another coordinator; or it is over; or somebody has taken the part away.
       void takeBack(zk, coordinatorPath(transaction));

@@ -9,6 +9,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { decisionPath, ephemerals, reserved, type Transaction } from './decision.ts';
 import type { Vote } from './votes.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** Takes a site out of the transaction. Resolves also if it is out. Rejects as `Client.multi` does, and with the signal's reason. */
 export async function leave(transaction: Transaction, site: string, decision: Vote, signal: AbortSignal): Promise<void> {
@@ -25,7 +26,7 @@ export async function leave(transaction: Transaction, site: string, decision: Vo
     } catch (error) {
       if (KeeperError.is(error, 'NoNode') && error.path === site) return;
       // An answer was lost, or another site was quicker with the decision, or this one's ephemeral has come or gone.
-      if (!KeeperError.is(error, 'ConnectionLoss', 'NodeExists', 'NoNode', 'NotEmpty')) throw error;
+      if (!KeeperError.is(error, ...lossCodes, 'NodeExists', 'NoNode', 'NotEmpty')) throw error;
     }
   }
 }
@@ -51,7 +52,7 @@ export async function clear(transaction: Transaction, signal: AbortSignal): Prom
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return;
       // An answer was lost, or somebody has come to count, and finds the decision.
-      if (!KeeperError.is(error, 'ConnectionLoss', 'NotEmpty')) throw error;
+      if (!KeeperError.is(error, ...lossCodes, 'NotEmpty')) throw error;
     }
   }
 }

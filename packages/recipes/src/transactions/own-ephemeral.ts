@@ -1,6 +1,7 @@
 /** Ephemerals that say that somebody is there: each has one name, whoever makes it, so they are told apart by their session. */
 import { type Acl, type CallOptions, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** Makes it, in place of one that a session of the past has left. Rejects as `create` does, and with the signal's reason. */
 export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | undefined, signal: AbortSignal): Promise<void> {
@@ -15,7 +16,7 @@ export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | 
         await zk.multi([...(stat === null ? [] : [op.delete(path)]), op.create(path, null, settings)], options);
         return;
       } catch (error) {
-        const isStill = KeeperError.is(error, 'ConnectionLoss', 'NodeExists') || (KeeperError.is(error, 'NoNode') && stat !== null);
+        const isStill = KeeperError.is(error, ...lossCodes, 'NodeExists') || (KeeperError.is(error, 'NoNode') && stat !== null);
         if (!isStill) throw error;
       }
     }

@@ -1,4 +1,5 @@
 /** One of those who have to agree, from the time it hears of the transaction until it has done what was decided. */
+import { checkCount } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
@@ -41,6 +42,7 @@ export class Site implements AsyncDisposable {
    * When it rejects it may have voted.
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
+    checkCount(arguments.length, 2, 'vote(vote, options)');
     if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
     using limit = new Limit(this.#source, options, `the vote ${this.path}`);
     const { signal } = limit;
@@ -53,6 +55,7 @@ export class Site implements AsyncDisposable {
    * these says anything of the outcome: a site that has voted `commit` joins again and asks.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
+    checkCount(arguments.length, 1, 'outcome(options)');
     using limit = new Limit(this.#source, options, `the outcome of ${this.#settings.path}`);
     this.#outcome = await unlessAborted(this.#decision, limit.signal);
     return this.#outcome;
@@ -64,6 +67,7 @@ export class Site implements AsyncDisposable {
    * SessionExpired and the like; then it may have been said, and saying it again does no harm.
    */
   async acknowledge(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'acknowledge(options)');
     if (this.#outcome === undefined)
       throw new TypeError('what was decided is not known here yet; await outcome(), do what it says, and acknowledge it then');
     const outcome = this.#outcome;
@@ -81,6 +85,7 @@ export class Site implements AsyncDisposable {
    * rejects: an ephemeral that cannot be deleted now is deleted in the background, or goes with the session.
    */
   async close(): Promise<void> {
+    checkCount(arguments.length, 0, 'close()');
     const isFirst = !this.#end.signal.aborted;
     this.#end.abort(new RecipeError('Closed', `${this.path} was closed`));
     if (isFirst && this.#settings.presence) await takeBack(clientOf(this.#source), presencePath(this.path));

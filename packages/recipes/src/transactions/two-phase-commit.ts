@@ -27,11 +27,11 @@
  */
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkArray, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkArray, checkCount, checkPlace, checkSettings } from '../given.ts';
 import { inSessions, isEndOfSession, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
-import { unsettled, isUnsettled } from '../waiting/unanswered.ts';
+import { isUnsettled, lossCodes, unsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { beginningPath, decide, recorded, reserved, sitesOf, type Transaction } from './decision.ts';
 import { clear } from './ending.ts';
@@ -88,6 +88,7 @@ export class TwoPhaseCommit {
    * QuotaExceeded.
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'begin(sites, options)');
     checkSites(sites);
     using limit = new Limit(this.#source, options, `the beginning of ${this.path}`, callOptions.begin);
     const { data = null } = options;
@@ -125,7 +126,7 @@ export class TwoPhaseCommit {
         return;
       } catch (error) {
         if (isEndOfSession(error)) throw mayHaveBegun || mayBeDone(error) ? unsettled(error) : error;
-        if (KeeperError.is(error, 'ConnectionLoss')) mayHaveBegun = true;
+        if (KeeperError.is(error, ...lossCodes)) mayHaveBegun = true;
         else if (KeeperError.is(error, 'NoNode')) await zk.ensurePath(parentOf(path), { mode: 'container', acl, ...options });
         else if (!mayHaveBegun || !KeeperError.is(error, 'NodeExists')) throw error;
         else if ((await this.#ownerOf(zk, beginning, signal)) === zk.sessionId) return;
@@ -148,6 +149,7 @@ export class TwoPhaseCommit {
    * reason; with SessionExpired and the like.
    */
   async join(site: string, options: WaitOptions = {}): Promise<Site> {
+    checkCount(arguments.length, 2, 'join(site, options)');
     checkSites([site]);
     using limit = new Limit(this.#source, options, `the transaction ${this.path}`);
     const { signal } = limit;
@@ -189,6 +191,7 @@ export class TwoPhaseCommit {
    * does.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
+    checkCount(arguments.length, 1, 'outcome(options)');
     using limit = new Limit(this.#source, options, `the outcome of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => decide({ zk, ...this.#settings }, signal));
@@ -199,6 +202,7 @@ export class TwoPhaseCommit {
    * all of them have voted so. Anybody may do that at any time. Rejects as `Site.outcome` does.
    */
   async abort(options: WaitOptions = {}): Promise<Vote> {
+    checkCount(arguments.length, 1, 'abort(options)');
     using limit = new Limit(this.#source, options, `the end of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#abortIn({ zk, ...this.#settings }, signal));

@@ -9,6 +9,7 @@ import { type ClientView, type GetDataResult, KeeperError } from '@tskeeper/clie
 import { childPath } from '@tskeeper/client/internal';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { ChangeWatch } from './change-watch.ts';
+import { lossCodes } from '../waiting/unanswered.ts';
 
 /** What a site says, having found out whether it can do its part: ZooKeeper's recipe has these two words. */
 export type Vote = 'commit' | 'abort';
@@ -47,7 +48,7 @@ export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballo
       await zk.setData(path, vote, { ...untilTheEnd, version: ballot.version, signal });
       return vote;
     } catch (error) {
-      if (!KeeperError.is(error, 'BadVersion', 'ConnectionLoss')) throw error;
+      if (!KeeperError.is(error, 'BadVersion', ...lossCodes)) throw error;
     }
   }
 }

@@ -12,7 +12,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCodec, checkPath, checkPlace, checkSettings, named } from '../given.ts';
+import { checkCodec, checkCount, checkPath, checkPlace, checkSettings, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { Marks } from '../marks/marks.ts';
 import { inSessions, mayBeDone, PerSession, type SessionSource } from '../sessions/session-source.ts';
@@ -85,6 +85,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * number.
    */
   async get(options: WaitOptions = {}): Promise<Value> {
+    checkCount(arguments.length, 1, 'get(options)');
     using limit = new Limit(this.source, options, `the number ${this.path}`);
     const { signal } = limit;
     const found = await inSessions(this.source, signal, (zk) => this.#read(zk, signal));
@@ -97,34 +98,40 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * rejects by time, signal or the end of the session, or as its place at the lock may not be deleted (NoAuth), the sum may have been written.
    */
   async add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    checkCount(arguments.length, 2, 'add(delta, options)');
     this.#check(delta);
     return await this.#change((before) => this.format.add(before, delta), options);
   }
 
   /** Adds the opposite. Rejects as `add` does. */
   async subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    checkCount(arguments.length, 2, 'subtract(delta, options)');
     this.#check(delta);
     return await this.add(-delta as Value, options);
   }
 
   /** Adds 1. Rejects as `add` does. */
-  increment(options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    return this.add(this.format.of(1), options);
+  async increment(options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    checkCount(arguments.length, 1, 'increment(options)');
+    return await this.add(this.format.of(1), options);
   }
 
   /** Subtracts 1. Rejects as `add` does. */
-  decrement(options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    return this.subtract(this.format.of(1), options);
+  async decrement(options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    checkCount(arguments.length, 1, 'decrement(options)');
+    return await this.subtract(this.format.of(1), options);
   }
 
   /** Makes it this number, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
   async set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    checkCount(arguments.length, 2, 'set(value, options)');
     this.#check(value);
     return await this.#change(() => value, options);
   }
 
   /** Makes it `value` if it is `expected`, and tells whether it was. Rejects as `add` does. */
   async compareAndSet(expected: Value, value: Value, options: WaitOptions = {}): Promise<boolean> {
+    checkCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
     this.#check(expected);
     this.#check(value);
     return (await this.#maybeChange((before) => (before === expected ? value : undefined), options)) !== undefined;
@@ -132,6 +139,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   /** Makes the znode with this number, if there is none, and tells whether there was none. Rejects as `Client.create` does, but for NodeExists. */
   async initialize(value: Value, options: WaitOptions = {}): Promise<boolean> {
+    checkCount(arguments.length, 2, 'initialize(value, options)');
     this.#check(value);
     using limit = new Limit(this.source, options, `the number ${this.path}`);
     const { signal } = limit;
@@ -156,6 +164,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   /** Takes away what it has of its own below the number, which stays; else that goes with the session. Never rejects. */
   async close(): Promise<void> {
+    checkCount(arguments.length, 0, 'close()');
     this.#isClosed = true;
     await this.#marks.latest?.close();
   }

@@ -3,7 +3,7 @@
  *
  *     number 200 ──add 100──> number 300        200 .. 299 are ours, and given out one by one
  */
-import { named } from '../given.ts';
+import { checkCount, named, surplusOf } from '../given.ts';
 import { bothSettled } from '../waiting/both.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -24,6 +24,7 @@ export class CachedNumber<Value extends number | bigint = bigint> {
 
   /** `size`: how many numbers are taken at a time. */
   constructor(number: AtomicNumber<Value>, size: number) {
+    checkCount(arguments.length, 2, 'new CachedNumber(number, size)');
     if (!(number instanceof AtomicNumber)) throw new TypeError(`ranges are taken of an AtomicNumber, not of ${named(number)}`);
     if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`a range has a whole number of numbers, from 1, not ${size}`);
     this.#number = number;
@@ -32,6 +33,8 @@ export class CachedNumber<Value extends number | bigint = bigint> {
 
   /** The next number. Rejects as `AtomicNumber.add` does, which is asked at the end of each range; a range whose taking was not answered is left out. */
   next(options: WaitOptions = {}): Promise<Value> {
+    const surplus = surplusOf(arguments.length, 1, 'next(options)');
+    if (surplus !== undefined) return Promise.reject(surplus);
     const turn = this.#next(this.#last, options);
     this.#last = bothSettled(this.#last, turn);
     return turn;

@@ -1,7 +1,7 @@
 /** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
 import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkCodec, checkFunction, checkPlace, checkSettings } from '../given.ts';
+import { callOptions, checkCallOptions, checkCodec, checkCount, checkFunction, checkPlace, checkSettings, surplusOf } from '../given.ts';
 import { told } from '../caches/told.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
@@ -78,8 +78,9 @@ export class SharedValue<Value> implements AsyncDisposable {
   }
 
   /** Resolves when the value was read. Rejects as `Cache.ready` does. */
-  ready(options: WaitOptions = {}): Promise<void> {
-    return this.#cache.ready(options);
+  async ready(options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 1, 'ready(options)');
+    return await this.#cache.ready(options);
   }
 
   /**
@@ -87,6 +88,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    * `Cache.changes` does.
    */
   changes(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<SharedValueView<Value>, void, undefined> {
+    checkCount(arguments.length, 1, 'changes(options)');
     checkCallOptions(options, callOptions.loop, 'changes');
     const { signal } = options;
     const show = () => ({
@@ -103,6 +105,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    * between. Rejects as `Client.setData` and `Client.create` do, and with a RecipeError, TimedOut, or the signal's reason.
    */
   async set(value: Value, options: WaitOptions = {}): Promise<void> {
+    checkCount(arguments.length, 2, 'set(value, options)');
     const data = this.#codec.encode(value);
     using limit = new Limit(this.#source, options, `a change of ${this.path}`);
     const { signal } = limit;
@@ -137,6 +140,7 @@ export class SharedValue<Value> implements AsyncDisposable {
     value: Value,
     options: WaitOptions = {},
   ): Promise<VersionedValue<Value> | undefined> {
+    checkCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
     const data = this.#codec.encode(value);
     let isAsExpected = false;
     const stat = await this.#update((_data, now) => {
@@ -151,6 +155,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    * `compareAndSet` does, and with what `change`, `encode` or `decode` throws.
    */
   async update(change: (value: Value | undefined) => Value | Promise<Value>, options: WaitOptions = {}): Promise<VersionedValue<Value>> {
+    checkCount(arguments.length, 2, 'update(change, options)');
     checkFunction(change, 'change');
     let value: Value | undefined;
     const stat = await this.#update(async (data, now) => {
@@ -162,6 +167,8 @@ export class SharedValue<Value> implements AsyncDisposable {
 
   /** Tells nothing any more; the znode stays. Never rejects. */
   close(): Promise<void> {
+    const surplus = surplusOf(arguments.length, 0, 'close()');
+    if (surplus !== undefined) return Promise.reject(surplus);
     return this.#cache.close();
   }
 

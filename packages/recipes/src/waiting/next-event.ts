@@ -2,8 +2,8 @@
 import type { ClientView, ReadOptions } from '@tskeeper/client';
 import { Look } from './look.ts';
 
-/** For what has to be found out, for as long as the session lives and the signal lets it, however long the client lets a request take otherwise. */
-export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity }, timeoutMs: Infinity } as const;
+/** For what has to be found out, for as long as the session lives and the signal lets it; from one server or another, where the client leaves those that do not answer. */
+export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity } } as const;
 
 /**
  * Resolves with true when anything has happened to the znode, or the session has ended, which the next request tells; with false at once if it is not

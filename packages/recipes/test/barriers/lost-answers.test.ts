@@ -13,7 +13,8 @@ let t: RecipeWorld;
 let others: readonly [Client, Client];
 
 beforeEach(async () => {
-  t = await RecipeWorld.start();
+  // Containers stay, however long a story takes.
+  t = await RecipeWorld.start({ containerCheckIntervalMs: 0 });
   others = [await t.client(), await t.client()];
 });
 

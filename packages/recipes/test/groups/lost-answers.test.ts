@@ -9,7 +9,8 @@ let t: RecipeWorld;
 let other: Client;
 
 beforeEach(async () => {
-  t = await RecipeWorld.start();
+  // Containers stay, however long a story takes.
+  t = await RecipeWorld.start({ containerCheckIntervalMs: 0 });
   other = await t.client();
 });
 
@@ -18,7 +19,7 @@ afterEach(async () => {
 });
 
 const utf8 = new TextDecoder();
-const moment = () => new Promise<void>((resolve) => t.world.clock.after(300, resolve));
+const moment = () => new Promise<void>((resolve) => t.world.clock.after(900, resolve));
 
 /** Made, written to, deleted by somebody, made again, and given up. */
 async function keeping(node: PersistentNode, path: string): Promise<unknown> {

@@ -10,6 +10,8 @@ import { recording } from './requests.ts';
 /** What a client does below `path`, and what comes of it, the same in each run. Other clients may take part, which lose nothing. */
 export type Play = (zk: Client, path: string) => Promise<unknown>;
 
+/** For clients that meet silence. Longer than the way to the next connection takes, so that what waits for that has not timed out by then. */
+const requestTimeoutMs = 400;
 /** Far beyond what any of them takes. */
 const stepsMax = 150;
 
@@ -27,7 +29,11 @@ export async function shapeOf(t: RecipeWorld, path: string): Promise<readonly st
 /**
  * Loses each request, or in `npm test` every sixth, and expects that the client has no watch left in the end. Resolves with how many requests it went through.
  */
-export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly Loss[] = ['answer', 'request']): Promise<number> {
+export async function withEachLoss(
+  t: RecipeWorld,
+  play: Play,
+  losses: readonly Loss[] = ['answer', 'request', 'silence'],
+): Promise<number> {
   const run = async (path: string, lossAt: (at: number) => Loss | undefined, options?: ConnectOptions) => {
     let isOver = false;
     let hasWatches = false;
@@ -38,7 +44,7 @@ export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly 
     };
     const zk = await fated(t, fateOf, options);
     const result = await t.until(play(zk, path));
-    await t.pass(600, 300);
+    await t.pass(1500, 300);
     const left = await t.until(shapeOf(t, path));
     // What it still watches it sets anew with the next connection.
     isOver = true;
@@ -54,7 +60,7 @@ export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly 
   let requests = 0;
   for (const loss of losses) {
     let isLost = true;
-    for (let step = breadth(loss === 'answer' ? 1 : 4, 0); isLost; step += stride) {
+    for (let step = breadth({ answer: 1, request: 4, silence: 2 }[loss], 0); isLost; step += stride) {
       if (step >= stepsMax) throw new Error(`no end after ${step} requests`);
       isLost = false;
       const lossAt = (at: number) => {
@@ -63,7 +69,7 @@ export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly 
         return loss;
       };
       const name = `step ${step}, the ${loss} of about: ${lines[step] ?? 'the end'}`;
-      const found = await run(`/${loss}-${step}`, lossAt).catch((error: unknown) => {
+      const found = await run(`/${loss}-${step}`, lossAt, loss === 'silence' ? { requestTimeoutMs } : {}).catch((error: unknown) => {
         throw new Error(`${name}: ${String(error)}`, { cause: error });
       });
       expect(found, name).toEqual(wanted);

@@ -1,11 +1,14 @@
 /** What becomes of the requests of one client, one by one, at the test's choice. */
 import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
-import { OpCode } from '@tskeeper/protocol';
+import { FrameCutter, OpCode, readReplyHeader, Xid } from '@tskeeper/protocol';
 import { reply } from '../../../client/test/support/server-frames.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
-/** The connection breaks, before the request has reached the server, or before its answer has come back. */
-export type Loss = 'request' | 'answer';
+/**
+ * The connection breaks, before the request has reached the server, or before its answer has come back. `silence`: it stays, the request is carried out, and from here on nothing is answered
+ * on it but pings; for a client with `requestTimeoutMs`.
+ */
+export type Loss = 'request' | 'answer' | 'silence';
 
 /**
  * undefined: it is carried out and answered. `ahead`: something else happens before it reaches the server; `behind`: before its answer is read. `refused`: it is not carried
@@ -34,6 +37,8 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
     connect: (address, sink) => {
       let isHandshake = true;
       let isDeaf = false;
+      /** Finds the answers to pings, once nothing else is answered. */
+      let pings: FrameCutter | undefined;
       let isCut = false;
       let isHeld = false;
       const departing: Buffer[] = [];
@@ -42,6 +47,13 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
         connected: () => sink.connected(),
         received: (bytes) => {
           if (isDeaf) return;
+          if (pings !== undefined) {
+            pings.feed(bytes, 0, bytes.length, (reader) => {
+              if (readReplyHeader(reader).xid === Xid.ping) sink.received(reply(Xid.ping, 0));
+              return true;
+            });
+            return;
+          }
           if (arrived === undefined) sink.received(bytes);
           else arrived.push(Buffer.from(bytes));
         },
@@ -86,10 +98,11 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
             t.world.clock.after(1, () => sink.received(reply(frame.readInt32BE(4), 0, fate.refused)));
             continue;
           }
+          if (fate === 'silence') pings ??= new FrameCutter(1 << 20);
           isCut = fate === 'request';
           if (!isCut) cnxn.send(frame);
           if (typeof fate === 'object') void arriveBehind(fate.behind());
-          else if (fate !== undefined) lose();
+          else if (fate !== undefined && fate !== 'silence') lose();
         }
       };
       return {

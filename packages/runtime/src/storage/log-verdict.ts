@@ -92,6 +92,14 @@ export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): str
   return undefined;
 }
 
+/**
+ * Of a mark that does not fit: whether its log ends before it, behind a whole entry. A server that knows no marks has truncated it then, and
+ * has removed the later logs.
+ */
+export function isTruncated(mark: SyncedMark, end: LogEnd): boolean {
+  return end.offset < mark.offset && end.firstChecksum === mark.firstChecksum;
+}
+
 /** `after 0x1a`, or where the damage is when there is nothing before it. */
 export function afterZxid(end: { readonly lastZxid: Zxid | undefined }): string {
   return end.lastZxid === undefined ? 'before its first txn' : `after ${formatZxid(end.lastZxid)}`;

@@ -26,10 +26,11 @@ import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
-import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
+import { logPrefix, markName, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
 import { mayFollow } from './log-order.ts';
-import { afterZxid, damageOf, explain, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
+import { lostLogs, marksWithoutLogs } from './lost-logs.ts';
+import { afterZxid, damageOf, explain, isTruncated, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { remedyFor } from './remedy.ts';
@@ -103,6 +104,10 @@ export class Recovery {
   #recent: RecentTxns | undefined;
   /** What `truncateTo` says, or no limit. */
   readonly #limit: Zxid;
+  /** A log ends before its mark, behind a whole entry: a server that knows no marks has cut it. */
+  #truncatedByAnother = false;
+  /** The newest snapshot that cannot be loaded. */
+  #damaged: { readonly path: string; readonly zxid: Zxid } | undefined;
   /** Snapshots that hold txns beyond the limit. */
   readonly #beyond = new Set<string>();
 
@@ -144,6 +149,7 @@ export class Recovery {
         }`,
       );
     }
+    this.#checkDamagedSnapshot();
     await this.#lookForLostLogs(logNames, logs);
     for (const repair of this.#repairs) await repair();
     if (truncateTo !== undefined) {
@@ -191,6 +197,7 @@ export class Recovery {
       try {
         if (!(await looksComplete(this.#disk, path))) {
           this.#warn(`${path} is not a complete snapshot; trying an older one`);
+          this.#damaged ??= { path, zxid };
           continue;
         }
         tried++;
@@ -207,6 +214,7 @@ export class Recovery {
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         this.#warn(`${path} cannot be loaded (${error.message}); trying an older snapshot`);
+        this.#damaged ??= { path, zxid };
       }
     }
     if (snapshots.length > 0 && this.#options.truncateTo === undefined) {
@@ -227,6 +235,17 @@ export class Recovery {
     const begins = logs[0]?.zxid;
     const sound = this.#beyond.size === 0 ? begins === undefined || snapshotTrustEmpty : begins === 1 && snapshotTrustEmpty;
     if (!sound) throw new TruncationImpossible(truncateTo, undefined, logFolder);
+  }
+
+  /** A snapshot gets its name when all that it stands for is durable, so an older one with the logs behind it has to lead as far. */
+  #checkDamagedSnapshot(): void {
+    const { path, zxid } = this.#damaged ?? {};
+    if (path === undefined || zxid === undefined || zxid <= this.#lastZxid || this.#options.truncateTo !== undefined) return;
+    throw new StorageRefused(
+      `txns are missing: ${path} stands for those up to ${formatZxid(zxid)}, and is damaged, but what is left ends with ${formatZxid(this.#lastZxid)}; ${this.#remedy(
+        `restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
+      )}`,
+    );
   }
 
   async #replay(log: NumberedFile, isLast: boolean, names: ReadonlySet<string>, target: RecoveryTarget): Promise<void> {
@@ -277,8 +296,10 @@ export class Recovery {
 
   #fits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
     const misfit = markMisfit(mark, end, markMet);
-    if (misfit !== undefined) this.#warn(`${path} ${misfit}; the mark is ignored`);
-    return misfit === undefined;
+    if (misfit === undefined) return true;
+    this.#warn(`${path} ${misfit}; the mark is ignored`);
+    if (isTruncated(mark, end)) this.#truncatedByAnother = true;
+    return false;
   }
 
   #judge(
@@ -311,13 +332,13 @@ export class Recovery {
       case 'lost':
         throw new StorageRefused(
           `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
-            `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${damage.offset} ${path}`,
+            `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs with their synced files, and cut the file with: truncate -s ${damage.offset} ${path}`,
           )}`,
         );
       case 'damaged':
         throw new StorageRefused(
           `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}); ${this.#remedy(
-            `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
+            `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs with their synced files, and ${
               end.count === 0 ? `the file itself` : `cut it with: truncate -s ${damage.offset} ${path}`
             }`,
           )}`,
@@ -397,21 +418,28 @@ export class Recovery {
     this.#txnCount++;
   }
 
-  /** A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. */
+  /**
+   * There are two exceptions: another server has truncated the logs, which removes later ones and knows no marks; and a truncation of our own
+   * is about to remove them.
+   */
   async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
-    const folder = this.#options.logFolder;
-    const present = new Set(logs.map(({ zxid }) => zxid));
-    for (const { name, zxid } of numberedFiles(names, markPrefix)) {
-      if (present.has(zxid)) continue;
-      const mark = await readMark(this.#disk, `${folder}/${name}`);
-      // A mark of sequence 1 is made before its log has a name: a crash between the two leaves it behind.
-      if (mark !== undefined && mark.sequence > 1 && mark.lastZxid > this.#lastZxid) {
-        this.#warn(
-          `the log that ${folder}/${name} was made for is gone; it held txns up to ${formatZxid(mark.lastZxid)}, and this server starts at ${formatZxid(this.#lastZxid)}`,
-        );
-      }
-      this.#repairs.push(() => this.#disk.remove(`${folder}/${name}`));
+    const { logFolder, truncateTo } = this.#options;
+    const marks = await marksWithoutLogs(this.#disk, logFolder, names, logs);
+    for (const { name } of marks) this.#repairs.push(() => this.#disk.remove(`${logFolder}/${name}`));
+    const lost = lostLogs(marks, this.#lastZxid);
+    if (lost === undefined || truncateTo !== undefined) return;
+    const what = `${lost.logs} in ${logFolder} ${lost.are} gone`;
+    const left = formatZxid(this.#lastZxid);
+    if (!this.#truncatedByAnother) {
+      throw new StorageRefused(
+        `${what}: ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were safe on the disk, and they may have been acknowledged, but what is left ends with ${left}; ${this.#remedy(
+          `bring ${lost.logs} back, or start from a backup that has ${lost.them}, or, if those txns may be lost, delete ${lost.marks} and start this server again`,
+        )}`,
+      );
     }
+    this.#warn(
+      `${what}, with txns up to ${formatZxid(lost.lastZxid)}: the server that truncated the logs has removed ${lost.them}, and this server starts at ${left}`,
+    );
   }
 
   /** Removes what a crash left unfinished, and makes everything found and done durable: a name may be known to the system alone. */

@@ -58,6 +58,17 @@ export interface SnapshotJob {
   readonly abandoned: () => boolean;
 }
 
+/** What was read back of a snapshot is not what was written, so it gets no name. Nothing has changed, and it can be written again. */
+export class SnapshotSpoiled extends Error {
+  override readonly name = 'SnapshotSpoiled';
+  readonly path: string;
+
+  constructor(path: string) {
+    super(`${path} was written, and is not a whole snapshot when it is read back`);
+    this.path = path;
+  }
+}
+
 /** A snapshot that is complete and durable, and has no name yet under which a start would find it. */
 export interface UnnamedSnapshot {
   readonly folder: string;

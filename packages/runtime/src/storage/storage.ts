@@ -37,6 +37,7 @@ import {
   nameSnapshot,
   removeIfThere,
   type SnapshotJob,
+  SnapshotSpoiled,
   type SnapshotSource,
   type UnnamedSnapshot,
   verifySnapshot,
@@ -300,8 +301,8 @@ export class Storage {
    *
    * `source` has to reject when its content does not come any more: `close` waits for it.
    *
-   * Resolves to false when storage is closing; nothing has changed then. Rejects with what `source` rejects with, with `StorageRefused` when
-   * what it gave is not a whole snapshot, or with `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError`
+   * Resolves to false when storage is closing; nothing has changed then. Rejects with what `source` rejects with, with `SnapshotSpoiled` when
+   * what was read back is not a whole snapshot, or with `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError`
    * after `failed` has been called when the disk failed later.
    */
   async replaceBySnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
@@ -314,9 +315,7 @@ export class Storage {
       if (unnamed === undefined) return false;
       if (!(await verifySnapshot(this.#disk, unnamed.unfinishedPath, this.#hooks.snappy))) {
         await removeIfThere(this.#disk, unnamed.unfinishedPath);
-        throw new StorageRefused(
-          `what was written as snapshot ${zxid.toString(16)} into ${this.snapshotFolder} is not a whole snapshot; everything stays as it was, so fetch it anew, and check the disk if this comes again`,
-        );
+        throw new SnapshotSpoiled(unnamed.unfinishedPath);
       }
       await this.#aside(() => this.#install(zxid, unnamed));
       return true;

@@ -37,7 +37,7 @@ const fieldBytes = 52;
 export const markDelayMs: Millis = 200;
 
 export interface SyncedMark {
-  /** 1 when the log was begun, and one more each time the mark has moved. */
+  /** 1 when the log was begun, and one more each time the mark has moved: from 2 on the log is known to have its name, durably. */
   readonly sequence: number;
   /** The zxid in the log's name. */
   readonly logZxid: Zxid;
@@ -135,6 +135,7 @@ export class MarkWriter {
   #timer: TimerHandle | undefined;
   /** At most one slot is on its way at any time; else a crash could tear both. */
   #writing: Promise<void> | undefined;
+  #isFinishing = false;
   #broken = false;
 
   constructor(file: DiskFile, mark: SyncedMark, clock: Clock, logger: Logger) {
@@ -150,15 +151,12 @@ export class MarkWriter {
   advance(offset: number, lastZxid: Zxid): void {
     this.#offset = offset;
     this.#lastZxid = lastZxid;
-    if (this.#timer !== undefined || this.#broken) return;
-    this.#timer = this.#clock.after(markDelayMs, () => {
-      this.#timer = undefined;
-      void this.#write();
-    });
+    this.#planWrite();
   }
 
   /** Writes where the log ended, and lets go of the file. Never rejects. */
   async finish(): Promise<void> {
+    this.#isFinishing = true;
     if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
     this.#timer = undefined;
     await this.#write();
@@ -172,15 +170,33 @@ export class MarkWriter {
     }
   }
 
+  /**
+   * One slot at a time, and one per delay. Called again when a slot has been written: the log may have grown meanwhile, and if nothing
+   * follows, this was the last time that anyone asked.
+   */
+  #planWrite(): void {
+    if (this.#timer !== undefined || this.#writing !== undefined || this.#isFinishing || this.#broken || !this.#lags) return;
+    this.#timer = this.#clock.after(markDelayMs, () => {
+      this.#timer = undefined;
+      void this.#write();
+    });
+  }
+
+  /** A mark that has never moved does not say that its log has a name, so it moves once, also if nothing more comes. */
+  get #lags(): boolean {
+    return this.#offset !== this.#written.offset || this.#written.sequence === 1;
+  }
+
   #write(): Promise<void> {
     this.#writing ??= this.#writeSlot().finally(() => {
       this.#writing = undefined;
+      this.#planWrite();
     });
     return this.#writing;
   }
 
   async #writeSlot(): Promise<void> {
-    if (this.#broken || this.#offset === this.#written.offset) return;
+    if (this.#broken || !this.#lags) return;
     const mark = { ...this.#written, sequence: this.#written.sequence + 1, offset: this.#offset, lastZxid: this.#lastZxid };
     try {
       this.#file.write(positionOf(mark), encodeSlot(mark));

@@ -37,9 +37,15 @@ export class TruncationImpossible extends Error {
   }
 }
 
-/** Removes a log and its mark. The mark first: without one, a log is judged by its content alone. */
+/**
+ * Removes a log and its mark. The mark goes first, durably: without one, a log is judged by its content alone, while a mark without its log
+ * says that acknowledged txns are gone.
+ */
 async function removeLog(disk: Disk, folder: string, names: ReadonlySet<string>, { name, zxid }: NumberedFile): Promise<void> {
-  if (names.has(markName(zxid))) await disk.remove(`${folder}/${markName(zxid)}`);
+  if (names.has(markName(zxid))) {
+    await disk.remove(`${folder}/${markName(zxid)}`);
+    await disk.syncFolder(folder);
+  }
   await disk.remove(`${folder}/${name}`);
 }
 

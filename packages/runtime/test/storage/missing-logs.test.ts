@@ -1,8 +1,9 @@
 /** Txns that are gone, with later ones there: between two epochs the zxids do not show it, and the mark of the later log does. */
 import { makeZxid } from '@tskeeper/protocol';
-import { MemoryDisk } from '@tskeeper/runtime';
+import { MemoryDisk, readLog } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
+import { dataOf, quiesce, Server, txnBytesMax } from './support.ts';
 
 /** Logs 1, 5 and 9 of epoch 1 with four txns each, and then one of epoch 2; a snapshot at 0 only. */
 async function fourLogs(disk = new MemoryDisk()): Promise<MemoryDisk> {
@@ -77,6 +78,118 @@ describe('a log that is gone', () => {
     await withMember(disk, (member) => member.write(zxids(4, 1, 2)));
     const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(4, 2));
+  });
+});
+
+describe('the newest log, when it is gone and its mark is left,', () => {
+  const newest = `${folder}/log.200000001`;
+
+  test('keeps a member from starting with less than it has acknowledged, and nothing is changed', async () => {
+    const disk = await fourLogs();
+    disk.lose(newest);
+    const before = filesOf(disk);
+    await expect(new Member(disk).open()).rejects.toThrow(
+      `log.200000001 in ${folder} is gone: synced.200000001 says that txns up to 0x200000002 were safe on the disk, and they may have been acknowledged, but what is left ends with 0x10000000c; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
+    );
+    expect(filesOf(disk)).toEqual(before);
+  });
+
+  test.each([
+    ['once its mark has moved', 3],
+    ['with a single batch in it, some time after it was written', 1],
+  ])('keeps a server that stands alone from starting %s, and it says what to do', async (_when, count) => {
+    const disk = new MemoryDisk();
+    const first = new Server(disk);
+    await first.open();
+    await first.write(dataOf(1, 40), dataOf(2, 40));
+    await first.storage.close();
+    const second = new Server(disk);
+    await second.open();
+    for (let n = 0; n < count; n++) await second.write(dataOf(n, 40));
+    second.clock.advance(200);
+    await quiesce();
+    disk.kill();
+    disk.lose(`${folder}/log.3`);
+    const before = filesOf(disk);
+    await expect(new Server(disk).open()).rejects.toThrow(
+      `but what is left ends with 0x2; bring log.3 back, or start from a backup that has it, or, if those txns may be lost, delete synced.3 and start this server again`,
+    );
+    expect(filesOf(disk)).toEqual(before);
+
+    disk.lose(`${folder}/synced.3`);
+    expect(await new Server(disk).open()).toMatchObject({ lastZxid: 2 });
+  });
+
+  test('is named with the others that are gone', async () => {
+    const disk = await fourLogs();
+    for (const path of [last, newest]) disk.lose(path);
+    await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
+      'bring log.100000009 and log.200000001 back, or start from a backup that has them, or, if those txns may be lost, delete synced.100000009 and synced.200000001',
+    );
+  });
+
+  test('keeps a server from starting with nothing at all', async () => {
+    const disk = new MemoryDisk();
+    const server = new Server(disk);
+    await server.open();
+    for (let n = 0; n < 3; n++) await server.write(dataOf(n, 40));
+    await server.storage.close();
+    for (const path of [`${folder}/log.1`, `${folder}/snapshot.0`]) disk.lose(path);
+    await expect(new Server(disk).open()).rejects.toThrow('log.1 in /data/version-2 is gone');
+  });
+
+  test('is not missed when a snapshot has its txns; the mark goes', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, (member) => member.snapshot());
+    disk.lose(newest);
+    const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
+    expect(lastZxid).toBe(makeZxid(2, 2));
+    expect(namesIn(disk)).not.toContain('synced.200000001');
+  });
+
+  test('is not missed where another server has cut the log before it, as TRUNC does: that removes the later ones and knows no marks', async () => {
+    const disk = await fourLogs();
+    disk.lose(newest);
+    const whole = disk.contents(last);
+    const { offset } = await readLog(await disk.open(last, 'existing'), txnBytesMax, () => undefined, undefined, {
+      zxidMax: makeZxid(1, 10),
+    });
+    disk.plant(last, whole.subarray(0, offset));
+    const member = new Member(disk);
+    const { lastZxid } = await member.open();
+    expect(lastZxid).toBe(makeZxid(1, 10));
+    expect(member.warnings).toEqual([
+      expect.stringContaining('it has been truncated by another server'),
+      'warn log.200000001 in /data/version-2 is gone, with txns up to 0x200000002: the server that truncated the logs has removed it, and this server starts at 0x10000000a',
+    ]);
+    await member.storage.close();
+    expect(namesIn(disk).filter((name) => name.startsWith('synced.'))).not.toContain('synced.200000001');
+  });
+});
+
+describe('the newest snapshot, when it has gone bad and the log with its txns is gone,', () => {
+  test.each([
+    ['cannot be loaded', (disk: MemoryDisk, path: string) => disk.flipBit(path, 8 * 40)],
+    ['is not complete', (disk: MemoryDisk, path: string) => disk.plant(path, disk.contents(path).subarray(0, 60))],
+  ])('keeps a server from starting with an older one where it %s, and nothing is changed', async (_how, spoil) => {
+    const disk = await fourLogs();
+    await withMember(disk, (member) => member.snapshot());
+    disk.lose(`${folder}/log.200000001`);
+    // The snapshot has its txns, so this start is right, and the mark goes.
+    await withMember(disk, () => Promise.resolve());
+    const path = `${folder}/snapshot.200000002`;
+    const whole = disk.contents(path);
+    spoil(disk, path);
+    const before = filesOf(disk);
+    await expect(new Member(disk).open()).rejects.toThrow(
+      `txns are missing: ${path} stands for those up to 0x200000002, and is damaged, but what is left ends with 0x10000000c; move ${folder} aside`,
+    );
+    await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
+      `; restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
+    );
+    expect(filesOf(disk)).toEqual(before);
+    disk.plant(path, whole);
+    expect((await new Member(disk).open()).lastZxid).toBe(makeZxid(2, 2));
   });
 });
 

@@ -1,7 +1,7 @@
 import { makeZxid, writeLogEntry, Writer } from '@tskeeper/protocol';
 import { type DiskCall, loseAll, MemoryDisk, readLog, type StorageOptions, StorageRefused, type Unsynced } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { decodeMark } from '../../src/storage/synced-mark.ts';
+import { createMark, decodeMark } from '../../src/storage/synced-mark.ts';
 import { dataOf, ListLogger, quiesce, Server, txnBytes } from './support.ts';
 
 const folder = '/data/version-2';
@@ -236,7 +236,7 @@ describe('a tail', () => {
     const { disk, goodEnd } = await torn();
     disk.lose(`${folder}/synced.1`);
     expect(await refusal(disk)).toBe(
-      `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
+      `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs with their synced files, and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
     );
   });
 
@@ -247,7 +247,7 @@ describe('a tail', () => {
     disk.flipBit(`${folder}/log.1`, bit);
     expect(await refusal(disk)).toMatch(
       new RegExp(
-        `^/data/version-2/log.1 is damaged at offset \\d+, after 0x2 \\(a checksum that is not that of its txn\\), though its txns up to 0x3 at offset ${offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
+        `^/data/version-2/log.1 is damaged at offset \\d+, after 0x2 \\(a checksum that is not that of its txn\\), though its txns up to 0x3 at offset ${offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs with their synced files, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
       ),
     );
   });
@@ -308,7 +308,7 @@ describe('a tail', () => {
     disk.zero(`${folder}/log.1`, 0, 16);
     disk.lose(`${folder}/synced.1`);
     expect(await refusal(disk)).toMatch(
-      /log.1 is damaged at offset 0, before its first txn \(zeros where the header should be\).*delete all later logs and the file itself$/,
+      /log.1 is damaged at offset 0, before its first txn \(zeros where the header should be\).*delete all later logs with their synced files, and the file itself$/,
     );
   });
 });
@@ -368,15 +368,13 @@ describe('a mark that does not fit', () => {
     expect([lastZxid, warnings(logger)]).toEqual([4, []]);
   });
 
-  test('whose log is gone is removed, with a warning if txns went with it', async () => {
+  test('since its log has never had a name is removed: a crash has left it', async () => {
     const disk = await folderWith(2, 3);
-    disk.lose(`${folder}/log.4`);
+    const never = decodeMark(disk.contents(`${folder}/synced.4`))!;
+    await createMark(disk, `${folder}/synced.7`, { ...never, sequence: 1, logZxid: 7, after: 6, lastZxid: 8 });
     const { lastZxid, logger } = await start(disk);
-    expect(lastZxid).toBe(3);
-    expect(warnings(logger)).toEqual([
-      'warn the log that /data/version-2/synced.4 was made for is gone; it held txns up to 0x6, and this server starts at 0x3',
-    ]);
-    expect(disk.files()).not.toContain(`${folder}/synced.4`);
+    expect([lastZxid, warnings(logger)]).toEqual([6, []]);
+    expect(disk.files()).not.toContain(`${folder}/synced.7`);
   });
 
   test('and lags is moved to where the log ends, once that is durable', async () => {

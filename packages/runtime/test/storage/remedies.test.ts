@@ -1,5 +1,5 @@
 /** What an operator is asked to do about a damaged folder: that depends on the role of the server. */
-import { MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { MemberRig } from '../member-rig.ts';
 import { folder, Member, withMember, zxids } from './member.ts';
@@ -24,9 +24,14 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
       for (const path of disk.files().filter((name) => name.includes('/synced.'))) disk.lose(path);
       disk.flipBit(logs(disk)[0]!, 60 * 8);
     },
-    /; restore the file from a backup, or, if .* delete all later logs and the file itself$/,
+    /; restore the file from a backup, or, if .* delete all later logs with their synced files, and the file itself$/,
   ],
   ['a log that is missing between others', (disk) => disk.lose(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
+  [
+    'the newest log gone, and its mark left',
+    (disk) => disk.lose(logs(disk).at(-1)!),
+    /; bring log\.[0-9a-f]+ back, .* delete synced\.[0-9a-f]+ /,
+  ],
   [
     'snapshots that cannot be loaded',
     (disk) => {
@@ -142,6 +147,47 @@ describe('the only voter of an ensemble', () => {
     await rig.until(() => rig.isWhole, 5000);
     expect(voter!.runtime!.inspect.lastZxid()).toBeGreaterThan(zxid);
     expect([...voter!.runtime!.inspect.sessions()]).toHaveLength(1);
+  });
+});
+
+describe("a leader's snapshot that the disk has spoiled while it was written", () => {
+  /** A follower without data, whose disk spoils the first `count` snapshots before they are read back. */
+  async function joining(count: number): Promise<{ rig: MemberRig; follower: MemberRig['nodes'][number]; spoiled: () => number }> {
+    const rig = await MemberRig.start();
+    const [follower] = rig.learners;
+    await rig.openSession(rig.leader);
+    await rig.close(follower!);
+    const { disk } = follower!;
+    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.lose(path);
+    let spoiled = 0;
+    const { deliver } = disk;
+    disk.deliver = (call, complete) => {
+      const isReadBack = call.operation === 'open' && /\/new\.snapshot\.[0-9a-f]*[1-9a-f]/.test(call.path);
+      // Opened twice: to be written, and to be read back.
+      if (isReadBack && spoiled < count && disk.files().includes(call.path) && disk.contents(call.path).length > 0) {
+        spoiled++;
+        disk.flipBit(call.path, 8 * 30);
+      }
+      deliver(call, complete);
+    };
+    await Promise.all([rig.boot(follower!), rig.rig.run(50)]);
+    return { rig, follower: follower!, spoiled: () => spoiled };
+  }
+
+  it('is written again, and the follower is in', async () => {
+    const { rig, follower, spoiled } = await joining(2);
+    await rig.until(() => rig.isWhole, 20_000);
+    expect(spoiled()).toBe(2);
+    expect(follower.failure).toBeUndefined();
+    expect(follower.logged.filter(({ event }) => event === 'snapshot.spoiled')).toHaveLength(2);
+    expect(follower.runtime!.inspect.lastZxid()).toBe(rig.leader.runtime!.inspect.lastZxid());
+  });
+
+  it('ends the server as a disk that fails when it is so each time: a new start may help, another disk will', async () => {
+    const { rig, follower } = await joining(Infinity);
+    await rig.until(() => follower.failure !== undefined, 20_000);
+    expect(follower.failure).toBeInstanceOf(DiskError);
+    expect((follower.failure as Error).message).toMatch(/^read back \/data\/version-2\/new\.snapshot\.[0-9a-f]+: EIO$/);
   });
 });
 

@@ -1,6 +1,7 @@
 import { makeZxid, type Writer, type Zxid } from '@tskeeper/protocol';
-import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { DiskError, MemoryDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
+import { SnapshotSpoiled } from '../../src/storage/snapshot-files.ts';
 import { dataOfTxn, filesOf, historyOf, Member, namesIn, stateWith, withMember, zxids } from './member.ts';
 import { quiesce, txnBytes } from './support.ts';
 
@@ -153,7 +154,7 @@ describe('what comes from another server', () => {
           return true;
         },
       };
-      await expect(member.storage.replaceBySnapshot(zxid, short)).rejects.toBeInstanceOf(StorageRefused);
+      await expect(member.storage.replaceBySnapshot(zxid, short)).rejects.toBeInstanceOf(SnapshotSpoiled);
       expect(filesOf(disk)).toEqual(before);
       await member.write(zxids(1, 11, 11));
     });
@@ -205,7 +206,7 @@ test('a disk that fails before the snapshot is written changes nothing; later it
     const isReached = disk.calls > firstCall + call;
     disk.fault = undefined;
     if (error !== undefined) {
-      expect(error instanceof DiskError || error instanceof StorageRefused).toBe(true);
+      expect(error instanceof DiskError || error instanceof SnapshotSpoiled).toBe(true);
       if (member.failures.length === 0) {
         unchanged++;
         await member.write(zxids(1, 11, 11));

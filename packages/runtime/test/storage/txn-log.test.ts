@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { adler32, type Zxid } from '@tskeeper/protocol';
 import { type DiskCall, type FlushedBatch, loseAll, ManualClock, MemoryDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { paddedSize } from '../../src/storage/txn-log.ts';
-import { decodeMark } from '../../src/storage/synced-mark.ts';
+import { createMark, decodeMark } from '../../src/storage/synced-mark.ts';
 import { dataOf, ListLogger, quiesce, txnBytes } from './support.ts';
 
 const folder = '/d';
@@ -330,6 +331,42 @@ describe('the mark', () => {
     expect(fixture.clock.timerCount).toBe(0);
   });
 
+  test('follows also what became durable while a slot was being written for longer than it may lag', async () => {
+    const fixture = new Fixture();
+    const mark = () => decodeMark(fixture.disk.contents('/d/synced.1'))!;
+    fixture.append(1);
+    fixture.log.flush();
+    await quiesce();
+    const slow: (() => void)[] = [];
+    fixture.disk.deliver = ({ path, operation }, complete) => {
+      if (operation === 'sync' && path.includes('synced')) slow.push(complete);
+      else void Promise.resolve().then(complete);
+    };
+    fixture.append(2);
+    fixture.log.flush();
+    await quiesce();
+    fixture.clock.advance(200);
+    await quiesce();
+    fixture.append(3);
+    fixture.log.flush();
+    await quiesce();
+    fixture.clock.advance(500);
+    await quiesce();
+    expect(mark().lastZxid).toBe(2);
+    // From here on no txn comes any more.
+    for (let round = 0; round < 2; round++) {
+      slow.shift()?.();
+      await quiesce();
+      fixture.clock.advance(200);
+      await quiesce();
+    }
+    expect(mark()).toMatchObject({ sequence: 3, lastZxid: 3, offset: fixture.disk.contents('/d/log.1').length });
+    slow.shift()?.();
+    await quiesce();
+    fixture.clock.advance(1000);
+    expect([slow.length, fixture.clock.timerCount]).toEqual([0, 0]);
+  });
+
   test('an idle log writes no mark', async () => {
     const fixture = new Fixture();
     fixture.append(1);
@@ -431,4 +468,47 @@ test('the bytes handed over are copied', async () => {
     after = crc32(read.subarray(start, end));
   });
   expect(after).toBe(before);
+});
+
+/** What docs/internals/storage.md says of a mark, against a mark. */
+test('the layout of a mark is as its page says', async () => {
+  const page = readFileSync(new URL('../../../../docs/internals/storage.md', import.meta.url), 'utf8');
+  const table = /\| at \| bytes \| \|\n[^\n]*\n((?:\|.*\n)+)/.exec(page)![1]!;
+  const rows = table
+    .trim()
+    .split('\n')
+    .map((line) => line.split('|').slice(1, -1))
+    .map(([at, bytes, text]) => ({ at: Number(at), bytes: Number(bytes), text: text!.trim() }));
+  const disk = new MemoryDisk();
+  await disk.ensureFolder(folder);
+  const mark = {
+    sequence: 5,
+    logZxid: 0x1_0000_0007,
+    firstChecksum: 0x89abcdef,
+    offset: 4711,
+    lastZxid: 0x1_0000_0009,
+    after: 0x1_0000_0006,
+  };
+  await createMark(disk, `${folder}/synced.1`, mark);
+  const slot = disk.contents(`${folder}/synced.1`).subarray((mark.sequence % 2) * 512);
+  const summed = rows.at(-1)!.at;
+  const values: [RegExp, bigint][] = [
+    [/^`TKSM`$/, BigInt(Buffer.from('TKSM').readUInt32BE(0))],
+    [/^version, 2$/, 2n],
+    [/^sequence:/, 5n],
+    [/^the zxid in the log's name$/, 0x1_0000_0007n],
+    [/^checksum of the log's first entry$/, 0x89abcdefn],
+    [/^offset:/, 4711n],
+    [/^the zxid of that entry$/, 0x1_0000_0009n],
+    [/^the zxid after which the log was begun$/, 0x1_0000_0006n],
+    [new RegExp(`^CRC-32 of the ${summed} bytes before$`), BigInt(crc32(slot.subarray(0, summed)))],
+  ];
+  expect(rows.map(({ text }) => values.findIndex(([pattern]) => pattern.test(text)))).toEqual(values.map((_, index) => index));
+  let end = 0;
+  for (const [index, { at, bytes }] of rows.entries()) {
+    expect(at).toBe(end);
+    end += bytes;
+    expect(bytes === 4 ? BigInt(slot.readUInt32BE(at)) : slot.readBigInt64BE(at)).toBe(values[index]![1]);
+  }
+  expect(slot.subarray(end, 512).every((byte) => byte === 0)).toBe(true);
 });

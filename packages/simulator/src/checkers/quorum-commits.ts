@@ -3,7 +3,9 @@ import type { Checker } from './checker.ts';
 
 export const quorumCommits: Checker = {
   property: 'P32, P36',
-  promise: 'A txn is applied when a majority of the voters has it on disk. Observers do not count, nor does anyone whose disk is behind.',
+  promise:
+    'A txn is applied when a majority of the voters has it on disk. Observers do not count, nor does anyone whose disk is behind. What a voter has of its ' +
+    "leader's epoch stays there.",
   check({ peers, ensemble }) {
     const faults: string[] = [];
     const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
@@ -13,10 +15,22 @@ export const quorumCommits: Checker = {
     const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
     /** Where each server serves. */
     const epochs = new Map<string, number>();
+    const names = new Map(Array.from(ensemble, ([name, { sid }]) => [sid, name]));
+    /** Whom each server follows, or wants to. */
+    const leaders = new Map<string, string>();
     for (const event of peers) {
       const { server } = event;
       if (event.kind === 'serves') epochs.set(server, event.epoch);
       if (event.kind === 'ended' || event.kind === 'gone') epochs.delete(server);
+      if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
+      if (event.kind === 'replaced' && event.by === 'snap' && ensemble.get(server)?.isVoter === true) {
+        const had = durable.get(keyOf(server, epochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
+        if (had > event.zxid) {
+          faults.push(
+            `${server} has had ${formatZxid(had)} on disk in its leader's epoch, and a snapshot as of ${formatZxid(event.zxid)} takes its place`,
+          );
+        }
+      }
       if (event.kind === 'logged') durable.set(keyOf(server, epochOf(event.zxid)), event.zxid);
       // What an epoch began with was a quorum's before.
       if (event.kind !== 'applied' || epochs.get(server) !== epochOf(event.zxid)) continue;

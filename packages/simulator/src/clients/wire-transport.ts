@@ -1,10 +1,12 @@
 /** A transport over a virtual network: how the client that people use gets onto the virtual wire. */
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '@tskeeper/client';
 import type { Network, StreamId } from '@tskeeper/runtime';
+import { type Silence, SilentWire } from './silence.ts';
 
 export class WireTransport implements Transport {
   readonly #network: Network;
   readonly #sinks = new Map<StreamId, TransportSink>();
+  readonly #wires = new Map<StreamId, SilentWire>();
   /** The connection dialled last, as long as its client holds on to it. */
   stream: StreamId | undefined;
 
@@ -15,7 +17,9 @@ export class WireTransport implements Transport {
       connected: (stream) => this.#sinks.get(stream)?.connected(),
       received: (batch) => {
         for (let at = 0; at < batch.count; at++) {
-          this.#sinks.get(batch.streams[at]!)?.received(batch.buffers[at]!.subarray(batch.starts[at], batch.ends[at]));
+          const stream = batch.streams[at]!;
+          const bytes = this.#wires.get(stream)?.toClient(batch.buffers[at]!.subarray(batch.starts[at], batch.ends[at]));
+          if (bytes !== undefined && bytes.length > 0) this.#sinks.get(stream)?.received(bytes);
         }
       },
       drained() {},
@@ -27,6 +31,11 @@ export class WireTransport implements Transport {
     });
   }
 
+  /** From now on the server at the other end of the last connection answers nothing but pings. */
+  fallSilent(silence: Silence): void {
+    if (this.stream !== undefined) this.#wires.get(this.stream)?.begin(silence);
+  }
+
   resolve(host: string): Promise<readonly string[]> {
     return this.#network.resolve(host);
   }
@@ -35,10 +44,13 @@ export class WireTransport implements Transport {
     const stream = this.#network.connect({ address: host, port });
     this.stream = stream;
     this.#sinks.set(stream, sink);
+    const wire = new SilentWire();
+    this.#wires.set(stream, wire);
     return {
       send: (bytes) => {
         // A copy: a full window keeps what it was given, and the client may use its buffer again.
-        const buffer = Buffer.from(bytes);
+        const buffer = wire.toServer(Buffer.from(bytes));
+        if (buffer.length === 0) return;
         this.#network.send({ count: 1, streams: [stream], buffers: [buffer], starts: [0], ends: [buffer.length], kept: [false] });
       },
       end: () => {
@@ -52,6 +64,7 @@ export class WireTransport implements Transport {
 
   #forget(stream: StreamId): boolean {
     if (this.stream === stream) this.stream = undefined;
+    this.#wires.delete(stream);
     return this.#sinks.delete(stream);
   }
 

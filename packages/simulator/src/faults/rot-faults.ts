@@ -54,7 +54,7 @@ interface MarkedLog {
   readonly lastZxid: Zxid;
   /** Up to here it is known to have been durable. */
   readonly safeBytes: number;
-  /** Its mark has moved since it was begun: so it is known to have been there. */
+  /** Its mark has moved since it was begun, and nothing comes after it: so it is known to have been there with all that it has. */
   readonly isKnown: boolean;
 }
 
@@ -64,7 +64,12 @@ function markedLogs({ disk, logFolder }: ServerHost): MarkedLog[] {
   return numberedFiles([...inFolder], 'log').flatMap(({ name, zxid }) => {
     const mark = inFolder.has(markName(zxid)) ? decodeMark(disk.contents(`${logFolder}/${markName(zxid)}`)) : undefined;
     if (mark === undefined) return [];
-    return [{ path: `${logFolder}/${name}`, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 }];
+    const path = `${logFolder}/${name}`;
+    const hasMore = disk
+      .contents(path)
+      .subarray(mark.offset)
+      .some((byte) => byte !== 0);
+    return [{ path, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 && !hasMore }];
   });
 }
 
@@ -149,11 +154,11 @@ export const epochRot: Fault = {
 
 export const lostLog: Fault = {
   id: 'F8',
-  what: 'a log that is not the newest is gone',
+  what: 'a log is gone, the newest or another',
   strike(stage, random) {
     goBad(stage, random, (server) => {
-      const logs = markedLogs(server).slice(0, -1);
-      const log = logs[random.below(Math.max(1, logs.length))];
+      const logs = markedLogs(server);
+      const log = logs[random.below(2) === 0 ? logs.length - 1 : random.below(Math.max(1, logs.length))];
       if (log?.isKnown !== true || server.isDamagedAt(log.path)) return false;
       server.damage(log.path, undefined);
       return true;

@@ -104,6 +104,13 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     replace: 'if (silentMs > this.#silentMaxMs)',
     by: 'if (silentMs > this.#silentMaxMs + 1_000_000)',
   },
+  'snapshot-of-less': {
+    what: "a follower takes a snapshot of less than it has acknowledged in its leader's epoch",
+    from: 'P32, A52',
+    file: learner,
+    replace: "if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {",
+    by: "if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) > this.#epoch) {",
+  },
   'counter-runs-over': {
     hunter: 'scenarios',
     what: 'a leader goes on when the counter of its epoch is used up',

@@ -33,6 +33,20 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     replace: 'this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));',
     by: '',
   },
+  'newest-log-not-missed': {
+    what: 'a server whose newest log is gone starts with what is left, though the mark of that log says that there was more',
+    from: 'F8, P1',
+    file: 'packages/runtime/src/storage/recovery.ts',
+    replace: 'if (lost === undefined || truncateTo !== undefined) return;',
+    by: 'if (lost === undefined || truncateTo !== undefined || !this.#truncatedByAnother) return;',
+  },
+  'mark-left-behind': {
+    what: 'a mark whose move takes long does not move again until the next txn comes',
+    from: 'F4, F5',
+    file: 'packages/runtime/src/storage/synced-mark.ts',
+    replace: 'this.#writing = undefined;\n      this.#planWrite();',
+    by: 'this.#writing = undefined;',
+  },
   'snapshot-named-ahead': {
     what: 'a snapshot is named after the txn behind the last that it holds',
     from: 'ZOOKEEPER-3127, P28',
@@ -114,7 +128,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     what: 'an event is told to those who may not read the znode',
     from: 'CVE-2024-23944, P19',
     file: 'packages/core/src/request/notify.ts',
-    replace: 'if (!this.#skipAcl && !isPermitted(acl, Perms.read, cnxn.identities, this.#registry)) return;',
+    replace: 'if (!this.#permissions.permits(acl, Perms.read, cnxn.identities)) return;',
     by: '',
   },
   'watch-not-caught-up': {

@@ -58,6 +58,21 @@ const offline: Fault = {
   strike: (stage, random) => anySeat(stage, random).sleep(howLong(random)),
 };
 
+const silence: Fault = {
+  id: 'F29',
+  what: 'a server answers the pings of a process and nothing else, until that leaves it, or for a while if it never does',
+  strike(stage, random) {
+    const { process } = anySeat(stage, random);
+    const { wire } = process;
+    const [kind, ms] = [random.below(2) === 0 ? 'no answers' : 'no requests', random.below(800)] as const;
+    process.silence(kind);
+    if (process.requestTimeoutMs !== undefined) return;
+    stage.after(ms, 'silence', undefined, () => {
+      if (process.wire === wire) wire?.forward.resetAfter(0);
+    });
+  },
+};
+
 function without<All extends object, Name extends keyof All>(all: All, names: readonly Name[]): Omit<All, Name> {
   return Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as Name))) as Omit<All, Name>;
 }
@@ -77,6 +92,7 @@ export const recipeFaults = {
   stutter,
   crash,
   offline,
+  silence,
   ...without(faults, leftOut),
 } as const satisfies Record<string, Fault>;
 

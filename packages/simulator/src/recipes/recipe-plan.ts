@@ -18,6 +18,8 @@ export interface RecipePlan {
   /** Of the sessions, in turn. */
   readonly timeoutsMs: readonly Millis[];
   readonly safetyMs: Millis;
+  /** How long a server may take for a request; undefined: for ever, as long as it answers pings. */
+  readonly requestTimeoutMs: Millis | undefined;
 }
 
 export function newPlan(random: SeededRandom): RecipePlan {
@@ -41,5 +43,6 @@ export function newPlan(random: SeededRandom): RecipePlan {
     timeoutsMs: [600 + random.below(1200), 800 + random.below(1600), 1000 + random.below(2000)],
     // Long enough, now and then, for a session to end while nobody tells its holder.
     safetyMs: random.below(5) === 0 ? 8000 + random.below(5000) : 2000 + random.below(3000),
+    requestTimeoutMs: random.below(2) === 0 ? undefined : 150 + random.below(700),
   };
 }

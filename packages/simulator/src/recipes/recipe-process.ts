@@ -8,6 +8,7 @@ import { RecipeError, Sessions, type SessionSource } from '@tskeeper/recipes';
 import type { Clock, SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import { serverPort } from '../clients/client-world.ts';
+import type { Silence } from '../clients/silence.ts';
 import { WireTransport } from '../clients/wire-transport.ts';
 import type { Stage } from '../story/stage.ts';
 import type { Owner } from '../world/virtual-clock.ts';
@@ -22,6 +23,7 @@ export interface ProcessOptions {
   /** Which of the story's processes it is, from 0 on. The one that takes its place when it has ended has the same. */
   readonly number: number;
   readonly timeoutMs: Millis;
+  readonly requestTimeoutMs: Millis | undefined;
 }
 
 /** When somebody says stop: the reason of `RecipeProcess.stopping`. */
@@ -33,6 +35,7 @@ export class RecipeProcess implements Owner {
   readonly name: string;
   readonly number: number;
   readonly timeoutMs: Millis;
+  readonly requestTimeoutMs: Millis | undefined;
   readonly random: SeededRandom;
   /** Of this process: nothing comes of it while it stands still, or when it has ended. */
   readonly clock: Clock;
@@ -53,10 +56,11 @@ export class RecipeProcess implements Owner {
   #connecting: Promise<Client> | undefined;
   #sessions: Promise<Sessions> | undefined;
 
-  constructor(stage: Stage, random: SeededRandom, { name, address, number, timeoutMs }: ProcessOptions) {
+  constructor(stage: Stage, random: SeededRandom, { name, address, number, timeoutMs, requestTimeoutMs }: ProcessOptions) {
     this.name = name;
     this.number = number;
     this.timeoutMs = timeoutMs;
+    this.requestTimeoutMs = requestTimeoutMs;
     this.random = random;
     this.#stage = stage;
     this.clock = stage.world.clock.of(this);
@@ -134,6 +138,7 @@ export class RecipeProcess implements Owner {
     this.#client = await connect(servers, {
       sessionTimeoutMs: this.timeoutMs,
       connectTimeoutMs: Infinity,
+      requestTimeoutMs: this.requestTimeoutMs,
       transport: this.#transport,
       clock: this.clock,
       random: this.random,
@@ -192,6 +197,11 @@ export class RecipeProcess implements Owner {
     if (this.pausedUntilMs > nowMs) return;
     this.pausedUntilMs = nowMs + ms;
     this.standstills.push({ fromMs: nowMs, toMs: nowMs + ms });
+  }
+
+  /** Its server answers nothing but pings from now on, as long as this connection lasts. */
+  silence(silence: Silence): void {
+    this.#transport.fallSilent(silence);
   }
 
   /** At once, and its machine with it perhaps. */

@@ -75,7 +75,7 @@ class RecipeRun {
     const { servers, ensemble, core, options } = plan;
     this.world = new VirtualWorld(seed, { servers, ...(ensemble !== undefined && { ensemble }), core, options });
     this.stage = new Stage(this.world, random);
-    const operator = { name: 'operator', address: '10.8.0.1', number: -1, timeoutMs: operatorTimeoutMs };
+    const operator = { name: 'operator', address: '10.8.0.1', number: -1, timeoutMs: operatorTimeoutMs, requestTimeoutMs: undefined };
     this.#operator = new RecipeProcess(this.stage, new SeededRandom(random.uint32()), operator);
   }
 
@@ -103,7 +103,8 @@ class RecipeRun {
     for (let number = 0; number < processes; number++) {
       const timeoutMs = this.#plan.timeoutsMs[number % this.#plan.timeoutsMs.length]!;
       const turn = (process: RecipeProcess, zk: Client) => story.turn(process, zk);
-      const seat = new Seat(stage, new SeededRandom(this.#random.uint32()), { number, timeoutMs, restMsMax, turn });
+      const { requestTimeoutMs } = this.#plan;
+      const seat = new Seat(stage, new SeededRandom(this.#random.uint32()), { number, timeoutMs, requestTimeoutMs, restMsMax, turn });
       this.#seats.push(seat);
       stage.actors.push(seat);
     }

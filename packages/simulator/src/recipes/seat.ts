@@ -10,6 +10,7 @@ import { RecipeProcess, type Turn } from './recipe-process.ts';
 export interface SeatOptions {
   readonly number: number;
   readonly timeoutMs: Millis;
+  readonly requestTimeoutMs: Millis | undefined;
   /** Between two turns at most. */
   readonly restMsMax: Millis;
   readonly turn: Turn;
@@ -32,13 +33,14 @@ export class Seat implements Actor {
   }
 
   #start(): void {
-    const { number, timeoutMs, turn, restMsMax } = this.#options;
+    const { number, timeoutMs, requestTimeoutMs, turn, restMsMax } = this.#options;
     const life = this.processes.length + 1;
     const process = new RecipeProcess(this.#stage, new SeededRandom(this.#random.uint32()), {
       name: `process-${number + 1}.${life}`,
       address: `10.8.${number + 1}.${life}`,
       number,
       timeoutMs,
+      requestTimeoutMs,
     });
     this.processes.push(process);
     void this.#watchOver(process, process.run(turn, restMsMax));

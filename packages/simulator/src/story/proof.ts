@@ -3,7 +3,8 @@
  * order and with their newest snapshots lost, and the tree is read each time; and every snapshot that was ever written is started from.
  */
 import type { Millis } from '@tskeeper/protocol';
-import { numberedFiles, SeededRandom } from '@tskeeper/runtime';
+import { logName, markName, MemoryDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
+import { decodeMark } from '@tskeeper/runtime/internal';
 import { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
@@ -19,6 +20,11 @@ const lostMax = 10;
 const wholeMaxMs = 10_000;
 /** Longer than anything that has been proposed takes. */
 const quietMs = 350;
+const slowMs = 1000;
+/** Longer than two marks take, each with its delay and a slow disk. */
+const marksMs = 1200;
+/** How often something may happen within that time before the marks are left alone. */
+const silencesMax = 5;
 
 export class Proof {
   readonly #stage: Stage;
@@ -36,9 +42,16 @@ export class Proof {
   async run(rests: boolean): Promise<void> {
     const world = this.#world;
     if (rests) {
-      for (const server of world.servers) await this.#audit(server);
+      for (const server of world.servers) {
+        // The last txns before the silence meet slow disks: a mark may be on its way for longer than the next one may wait.
+        for (const each of world.servers) this.#stage.slowDiskUntil(each, this.#stage.nowMs + slowMs);
+        await this.#audit(server);
+      }
+      // Nothing is quiet while disks are slow, though nothing may happen for a while.
+      await world.run(marksMs);
       await this.#quiet();
       this.#lookAtStates();
+      await this.#lookAtMarks();
       for (const actor of this.#stage.actors) actor.retire();
       await world.run(this.#sessionMaxMs());
       await this.#everySessionEnds();
@@ -152,6 +165,31 @@ export class Proof {
     for (let seen = -1; seen !== peers.length;) {
       seen = peers.length;
       await world.run(quietMs);
+    }
+  }
+
+  /** In the silence every mark comes up to the end of its log, else damage there would pass for a torn tail for as long as it lasts. */
+  async #lookAtMarks(): Promise<void> {
+    // Sessions expire and znodes are swept in a silence too.
+    const lastZxids = (): string => this.#world.servers.map(({ process }) => process?.runtime?.inspect.lastZxid()).join();
+    for (let tries = 0, before = ''; before !== lastZxids(); tries++) {
+      if (tries === silencesMax) return;
+      before = lastZxids();
+      await this.#world.run(marksMs);
+    }
+    for (const server of this.#world.servers) {
+      const { disk, logFolder, name } = server;
+      const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
+      const newest = numberedFiles(names, 'log').at(-1);
+      if (newest === undefined || !names.includes(markName(newest.zxid))) continue;
+      const mark = decodeMark(disk.contents(`${logFolder}/${markName(newest.zxid)}`));
+      const copy = new MemoryDisk();
+      copy.plant('/log', disk.contents(`${logFolder}/${newest.name}`));
+      const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
+      if (mark === undefined || mark.offset === end.offset) continue;
+      this.#stage.complain(
+        `${name} has been silent for ${marksMs} ms, and the mark of ${logName(newest.zxid)} is at ${mark.offset} of ${end.offset} bytes`,
+      );
     }
   }
 

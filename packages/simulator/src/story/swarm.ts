@@ -70,6 +70,7 @@ export function drawPlan(random: SeededRandom): Plan {
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
       globalOutstandingLimit: pick(1000, 1000, 4),
+      shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
@@ -122,7 +123,7 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
     },
     zab: {
-      forceSnapshotSync: random.below(12) === 0,
+      forceSnapshotSync: random.below(4) === 0,
       counterMax: pick(0xffff_0000, 0xffff_0000, 40, 150),
     },
   };

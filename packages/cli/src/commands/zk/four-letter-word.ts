@@ -47,8 +47,8 @@ export const fourLetterWordCommand: ZkCommand = {
       throw new CommandFailed(sentence, exitCodes.refused);
     }
     const servers = await serversOf(call.settings.server);
-    const { signal, settings } = call;
-    const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs }));
+    const { signal, clock, settings } = call;
+    const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs, clock }));
     // Each answer is awaited in its turn; a rejection before that must not end the process.
     for (const answer of answers) answer.catch(() => undefined);
     const failures: CommandFailed[] = [];

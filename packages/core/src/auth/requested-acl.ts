@@ -1,0 +1,58 @@
+/**
+ * The ACL that a create or setACL asks for, as it will be stored.
+ *
+ * An entry `auth` becomes one entry for each identity of the client, so a short request can ask for gigabytes. How long a list will be is
+ * found out before it is built; one that no txn can hold is not built at all.
+ */
+import { type Acl, type AclSchemes, fixupAcl } from '@tskeeper/protocol';
+import type { AuthRegistry } from './auth-provider.ts';
+import type { Identities } from './identities.ts';
+import type { Identity } from './identity.ts';
+
+/** Of an entry on the wire: permissions and the lengths of scheme and id. */
+const entryBytes = 12;
+
+export interface StoredAcl {
+  /** Stands for the list if that is too long. */
+  readonly acl: readonly Acl[];
+  /** What entries `auth` have become, in bytes on the wire, and their number. */
+  readonly grownBytes: number;
+  readonly grownEntries: number;
+}
+
+export class RequestedAcls {
+  readonly #schemes: AclSchemes;
+
+  constructor(registry: AuthRegistry) {
+    this.#schemes = {
+      accepts: (scheme, id) => registry.get(scheme)?.isValidId(id) ?? false,
+      isAuthenticated: (scheme) => registry.get(scheme)?.provesIdentity ?? false,
+    };
+  }
+
+  /** The list to be stored; undefined when the answer is InvalidACL. It is not to be used if it grows by more than `grownBytesMax`. */
+  toStore(requested: readonly Acl[] | null, identities: Identities, grownBytesMax: number): StoredAcl | undefined {
+    const asksForAuth = requested?.some(({ id }) => id.scheme === 'auth') === true;
+    if (!asksForAuth) {
+      const acl = fixupAcl(requested, [], this.#schemes);
+      return acl === undefined ? undefined : { acl, grownBytes: 0, grownEntries: 0 };
+    }
+    const proven = identities.toList().filter(({ scheme }) => this.#schemes.isAuthenticated(scheme));
+    // With one identity in the place of all, an entry `auth` becomes one entry, and repetitions are dropped as they will be.
+    const standIn = proven.slice(0, 1);
+    const short = fixupAcl(requested, standIn, this.#schemes);
+    if (short === undefined) return undefined;
+    const authEntries = short.filter(({ id }) => id === standIn[0]).length;
+    const grownEntries = authEntries * proven.length;
+    const grownBytes = authEntries * bytesOf(proven);
+    if (proven.length === 1 || grownBytes > grownBytesMax) return { acl: short, grownBytes, grownEntries };
+    const acl = fixupAcl(requested, proven, this.#schemes);
+    return acl === undefined ? undefined : { acl, grownBytes, grownEntries };
+  }
+}
+
+function bytesOf(identities: readonly Identity[]): number {
+  let bytes = 0;
+  for (const { scheme, id } of identities) bytes += entryBytes + Buffer.byteLength(scheme) + Buffer.byteLength(id);
+  return bytes;
+}

@@ -1,0 +1,187 @@
+/** What a request of a learner's client weighs, with its identities: at the learner until it is answered, at the leader until it is judged. */
+import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { Identities } from '../../src/auth/identities.ts';
+import { PassedOnIdentities } from '../../src/auth/passed-on-identities.ts';
+import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
+import { Authority, type OrderParts } from '../../src/request/authority.ts';
+import { Forwarding } from '../../src/request/forwarding.ts';
+import { noCnxn, type WriteOrigin } from '../../src/request/proposal.ts';
+import { packet } from '../zab/packets.ts';
+import { testOptions } from '../support/script.ts';
+
+const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+const client = 1;
+const other = 2;
+
+class Host implements Out {
+  readonly core: Server;
+  order!: Authority | Forwarding;
+  readonly #output = new Writer();
+
+  constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
+    const link = { request: () => undefined, revalidate: () => undefined };
+    const orderOf = (parts: OrderParts) =>
+      (this.order = role === 'leader' ? new Authority(parts, now, () => undefined) : new Forwarding(role, link, parts));
+    const options = { ...testOptions, ...changed };
+    this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+  }
+  reply(): Writer {
+    return this.#output;
+  }
+  isFull(): boolean {
+    return false;
+  }
+  close(): void {}
+  append(): void {}
+
+  connect(cnxn: number): void {
+    this.core.connect(cnxn, context, now);
+    const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
+    this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
+  }
+  ask(cnxn: number, xid: number, opCode: number, body: (writer: Writer) => void): void {
+    this.#frame(cnxn, (writer) => {
+      writer.int32(xid);
+      writer.int32(opCode);
+      body(writer);
+    });
+  }
+  write(cnxn: number, xid: number): void {
+    this.ask(cnxn, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, setRoot));
+  }
+  /** The leader's txns have come, `count` of them. */
+  commit(first: number, type: number, cxids: readonly number[], session: { high: number; low: number }): void {
+    const forwarding = this.order as Forwarding;
+    for (const [at, cxid] of cxids.entries()) {
+      const zxid = first + at;
+      const header = { clientHigh: session.high, clientLow: session.low, cxid, zxid, time: 1, type };
+      const txn =
+        type === OpCode.createSession ? ({ kind: 'createSession', timeOut: 10_000 } as const) : ({ kind: 'error', err: -101 } as const);
+      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40 });
+      this.core.appended(zxid, now);
+    }
+  }
+  get session(): { high: number; low: number } {
+    const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === client)!;
+    return { high: Number(BigInt.asIntN(32, session >> 32n)), low: Number(BigInt.asIntN(32, session)) };
+  }
+  #frame(cnxn: number, write: (writer: Writer) => void): void {
+    const writer = new Writer();
+    write(writer);
+    this.core.frame(cnxn, new Reader(Buffer.from(writer.written())), now);
+  }
+}
+
+const setRoot = { path: '/', data: Buffer.alloc(1), version: -1 };
+
+describe('at a learner', () => {
+  /** A follower with a client that has shown an identity of 10,000 bytes, where 25,000 bytes may be under way. */
+  function follower(): Host {
+    const host = new Host('follower', { inFlightBytesMax: 25_000 });
+    host.connect(client);
+    host.commit(1, OpCode.createSession, [0], host.session);
+    const auth = Buffer.from(`${'x'.repeat(10_000)}:secret`);
+    host.ask(client, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme: 'digest', auth }));
+    return host;
+  }
+
+  it('writes that have been passed on count with their identities until they are answered', () => {
+    const host = follower();
+    host.write(client, 1);
+    host.write(client, 2);
+    expect(host.core.wantsInput(client)).toBe(true);
+    host.write(client, 3);
+    expect(host.core.wantsInput(client)).toBe(false);
+    host.commit(2, OpCode.error, [1], host.session);
+    expect(host.core.wantsInput(client)).toBe(true);
+    host.commit(3, OpCode.error, [2, 3], host.session);
+    host.write(client, 4);
+    host.write(client, 5);
+    expect(host.core.wantsInput(client)).toBe(true);
+  });
+
+  it('syncs count likewise, and nothing is left over when a connection goes', () => {
+    const host = follower();
+    for (const xid of [1, 2]) host.ask(client, xid, OpCode.sync, (writer) => writer.ustring('/'));
+    expect(host.core.wantsInput(client)).toBe(true);
+    host.ask(client, 3, OpCode.sync, (writer) => writer.ustring('/'));
+    expect(host.core.wantsInput(client)).toBe(false);
+    host.write(client, 4);
+    host.core.disconnected(client, now);
+    host.connect(other);
+    // The new session waits, and counts as a request under way.
+    expect(host.core.inspect.outstandingRequests()).toBe(1);
+    host.core.disconnected(other, now);
+    const again = follower();
+    again.write(client, 1);
+    again.write(client, 2);
+    again.core.disconnected(client, now);
+    again.connect(client);
+    again.commit(9, OpCode.createSession, [0], again.session);
+    again.write(client, 1);
+    expect(again.core.wantsInput(client)).toBe(true);
+  });
+});
+
+describe('at a leader', () => {
+  const origin = (): WriteOrigin => ({
+    kind: 'write',
+    cnxn: noCnxn,
+    owner: 12,
+    sessionHigh: 0,
+    sessionLow: 7,
+    cxid: 1,
+    opCode: OpCode.setData,
+    identities: Identities.of([{ scheme: 'digest', id: 'x'.repeat(60_000) }]),
+    heldBytes: 0,
+    arrivedMs: 0,
+  });
+  const record = (): Reader => {
+    const writer = new Writer();
+    operations.setData.request.write(writer, setRoot);
+    return new Reader(Buffer.from(writer.written()));
+  };
+
+  it('a request that was passed on has no identities any more once it has been judged', () => {
+    const host = new Host('leader', {});
+    const forwarded = origin();
+    host.order.write(forwarded, record(), now);
+    expect(forwarded.identities.count).toBe(0);
+  });
+
+  it('requests that are held count with their identities', () => {
+    const host = new Host('leader', { inFlightBytesMax: 100_000, requestThrottleLimit: 1 });
+    host.connect(client);
+    host.core.appended(1, now);
+    host.write(client, 1);
+    expect(host.core.wantsInput(client)).toBe(true);
+    for (const cxid of [1, 2]) {
+      host.core.forwarded({ ...origin(), cxid, record: Buffer.from(record().bytes) }, now);
+    }
+    expect(host.core.wantsInput(client)).toBe(false);
+    // There is room again, and they are judged.
+    host.core.appended(2, now);
+    host.core.wake({ ...now, elapsedMs: now.elapsedMs + 1000 });
+    host.write(client, 2);
+    expect(host.core.wantsInput(client)).toBe(true);
+  });
+
+  it('the identities of one request after the other are one list as long as they are the same', () => {
+    const passedOn = new PassedOnIdentities();
+    const request = (...ids: readonly string[]) =>
+      packet(
+        PacketType.REQUEST,
+        -1,
+        Buffer.from('record'),
+        ids.map((id) => ({ scheme: 'digest', id })),
+      );
+    const first = passedOn.of(request('a', 'b'));
+    expect(first.toList()).toEqual(['a', 'b'].map((id) => ({ scheme: 'digest', id })));
+    expect(passedOn.of(request('a', 'b'))).toBe(first);
+    expect(passedOn.of(request('a', 'c')).toList()).toEqual(['a', 'c'].map((id) => ({ scheme: 'digest', id })));
+    expect(passedOn.of(request('a')).toList()).toEqual([{ scheme: 'digest', id: 'a' }]);
+    expect(passedOn.of(packet(PacketType.REQUEST, -1, Buffer.from('record'))).count).toBe(0);
+  });
+});

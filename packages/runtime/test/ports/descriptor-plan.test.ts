@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest';
+import type { HostFacts } from '../../src/index.ts';
+import { descriptorPlan, warnOfShortage } from '../../src/internal.ts';
+import { ListLogger } from '../storage/support.ts';
+
+function host(max: number | undefined, open: number | undefined = 25): HostFacts {
+  return { version: '', environment: () => [], openFileDescriptors: () => open, maxFileDescriptors: () => max };
+}
+
+const alone = { maxCnxns: 0, maxClientCnxns: 60, peers: 0 };
+
+it.each([
+  ['200 are kept back where there are many', 0, host(65_536), 65_336, true],
+  ['200 are kept back of 1,024', 0, host(1024), 824, true],
+  ['of few, what is open and what storage may open at once', 0, host(64), 23, true],
+  ['what the process has open besides is taken off too', 0, host(1024, 500), 508, true],
+  ['at least one client is let in', 0, host(30), 1, true],
+  ['maxCnxns counts where there are descriptors for it', 500, host(1024), 500, false],
+  ['descriptors count where maxCnxns asks for more', 5000, host(1024), 824, true],
+  ['without a known limit there is none but maxCnxns', 0, host(undefined), 0, false],
+])('F34: %s', (_title, maxCnxns, facts, cnxns, byDescriptors) => {
+  expect(descriptorPlan({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxns, byDescriptors });
+});
+
+it('F34: other servers and strangers at their ports have descriptors of their own, which clients cannot take', () => {
+  for (const limit of [128, 256, 1024, 65_536]) {
+    const { cnxns, strangers } = descriptorPlan({ ...alone, peers: 4 }, host(limit));
+    expect(strangers).toBeGreaterThanOrEqual(1);
+    expect(strangers).toBeLessThanOrEqual(256);
+    // All at once: what is open, what storage opens, four servers, both ports, three lists of strangers, and all clients.
+    expect(25 + 16 + 4 * 4 + 4 + 3 * strangers + cnxns).toBeLessThanOrEqual(limit);
+  }
+});
+
+it.each([
+  ['one address may have more than there are', alone, host(64), 'open files are limited to 64, and what is configured takes 101: 41 for'],
+  [
+    'other servers need some',
+    { ...alone, peers: 2 },
+    host(100),
+    "what is configured takes 131: 41 for this server's own files, 30 for connections with other servers and",
+  ],
+  ['maxCnxns asks for more', { ...alone, maxCnxns: 5000 }, host(1024), 'takes 5041: '],
+  [
+    'maxCnxns is just within what there is, but not within what is left',
+    { ...alone, maxCnxns: 900 },
+    host(1024),
+    'maxCnxns is 900, but open files are limited so that there may be 824',
+  ],
+])('F34: an operator is told at start when %s', (_title, needs, facts, told) => {
+  const logger = new ListLogger();
+  warnOfShortage(descriptorPlan(needs, facts), needs.maxCnxns, logger);
+  expect(logger.lines).toEqual([expect.stringContaining(told)]);
+  expect(logger.lines[0]).toContain('(ulimit -n, LimitNOFILE)');
+});
+
+it('F34: nobody is told anything where there are enough', () => {
+  const logger = new ListLogger();
+  for (const needs of [alone, { ...alone, maxCnxns: 500 }, { ...alone, peers: 4 }]) {
+    warnOfShortage(descriptorPlan(needs, host(1024)), needs.maxCnxns, logger);
+  }
+  expect(logger.lines).toEqual([]);
+});
