@@ -104,6 +104,8 @@ class Learner {
   hears = false;
   /** Txns and what belongs behind them wait here while it is sent what was before them; undefined when nothing has to wait. */
   backlog: Writer | undefined;
+  /** Since it is sent UPTODATE. What it was proposed before may have waited for its history to be sent, which is not its fault. */
+  activeMs: Millis = 0;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
   /** Numbers of the PINGs that it has not answered. */
@@ -123,7 +125,7 @@ class Learner {
     to.number(this.unacked.length);
     for (const { zxid, sentMs } of this.unacked.values()) {
       to.number(zxid);
-      to.number(age(sentMs, nowMs, limitMs));
+      to.number(age(Math.max(sentMs, this.activeMs), nowMs, limitMs));
     }
     to.number(this.backlog?.offset ?? -1);
     if (this.backlog !== undefined) writeBytes(to, this.backlog.bytes, 0, this.backlog.offset);
@@ -572,7 +574,7 @@ export class Leader {
   #activate(learner: Learner): void {
     learner.stage = 'active';
     // It may have had to wait for the others, with nothing to say.
-    learner.heardMs = this.#nowMs;
+    learner.heardMs = learner.activeMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
 
@@ -741,9 +743,9 @@ export class Leader {
       if (now.elapsedMs - learner.heardMs > silentMaxMs)
         this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
       const oldest = learner.unacked.peek();
-      if (isIn && oldest !== undefined && now.elapsedMs - oldest.sentMs > syncLimitTicks * tickTimeMs) {
-        this.#drop(learner, `it has not acknowledged 0x${oldest.zxid.toString(16)} for ${now.elapsedMs - oldest.sentMs} ms`);
-      }
+      if (!isIn || oldest === undefined) continue;
+      const unackedMs = now.elapsedMs - Math.max(oldest.sentMs, learner.activeMs);
+      if (unackedMs > syncLimitTicks * tickTimeMs) this.#drop(learner, `it has not acknowledged ${formatZxid(oldest.zxid)} for ${unackedMs} ms`);
     }
   }
 

@@ -412,6 +412,24 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
   });
 
+  it('what a learner was proposed while its history was being sent is late from UPTODATE on, and not before', () => {
+    const leader = serving([2]);
+    introduce(leader, 3, 3);
+    propose(leader, makeZxid(4, 1));
+    acknowledge(leader, 2, makeZxid(4, 1));
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    for (let ms = 400; ms <= 4000; ms += 400) {
+      for (const sid of [2, 3]) leader.packet(sid, packet(PacketType.PING, 0), at(ms));
+      leader.wake(at(ms));
+    }
+    leader.packet(3, packet(PacketType.ACK, makeZxid(4, 0)), at(4000));
+    for (const sid of [2, 3]) leader.packet(sid, packet(PacketType.PING, 0), at(4400));
+    leader.wake(at(4500));
+    expect(notes.take().filter((line) => line.startsWith('close 3'))).toEqual([]);
+    leader.wake(at(4501));
+    expect(notes.take()).toContain('close 3: it has not acknowledged 0x400000001 for 501 ms');
+  });
+
   it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
     const leader = serving();
     leader.moves(2, at(500));
