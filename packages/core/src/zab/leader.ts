@@ -745,7 +745,8 @@ export class Leader {
       const oldest = learner.unacked.peek();
       if (!isIn || oldest === undefined) continue;
       const unackedMs = now.elapsedMs - Math.max(oldest.sentMs, learner.activeMs);
-      if (unackedMs > syncLimitTicks * tickTimeMs) this.#drop(learner, `it has not acknowledged ${formatZxid(oldest.zxid)} for ${unackedMs} ms`);
+      if (unackedMs > syncLimitTicks * tickTimeMs)
+        this.#drop(learner, `it has not acknowledged ${formatZxid(oldest.zxid)} for ${unackedMs} ms`);
     }
   }
 

@@ -14,8 +14,16 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'currentEpoch is written before the history that was sent is durable',
     from: 'ZOOKEEPER-4643',
     file: learner,
-    replace: 'if (this.#durable < this.#logged) return;\n    this.#stage',
+    replace: 'if (this.#durable < this.#historyEnd) return;\n    this.#stage',
     by: 'this.#stage',
+  },
+  'newleader-after-all': {
+    hunter: 'scenarios',
+    what: 'NEWLEADER is acknowledged when all of the log is durable, and each proposal moves its end',
+    from: 'a restart under load',
+    file: learner,
+    replace: 'if (this.#durable < this.#historyEnd) return;',
+    by: 'if (this.#durable < this.#logged) return;',
   },
   'newleader-before-epoch': {
     what: 'NEWLEADER is acknowledged before currentEpoch is on disk',

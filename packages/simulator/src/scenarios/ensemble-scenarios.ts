@@ -336,7 +336,8 @@ export const restartUnderLoad: Scenario = {
         follower.kill();
         follower.diskDelayMs = ({ operation }) => (operation === 'sync' ? syncMs : 0);
         stage.boot(follower);
-        if (!(await world.runUntil(() => follower.role === 'follower', 2000))) stage.complain(`it does not serve, with a sync of ${syncMs} ms`);
+        if (!(await world.runUntil(() => follower.role === 'follower', 2000)))
+          stage.complain(`it does not serve, with a sync of ${syncMs} ms`);
       }
       isLoaded = false;
     }),

@@ -44,8 +44,11 @@ export interface Plan {
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
+  /** Clients go on until everyone serves again, and each call of one server's disk takes up to so long: who comes back comes back under load. */
+  readonly loadedReturn: { readonly slowServer: number; readonly diskMsMax: Millis } | undefined;
 }
 
+const counterMaxAsEver = 0xffff_0000;
 const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
@@ -62,8 +65,9 @@ export function drawPlan(random: SeededRandom): Plan {
   const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
+  const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
   return {
-    servers: ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers,
+    servers,
     ensemble,
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
@@ -109,6 +113,11 @@ export function drawPlan(random: SeededRandom): Plan {
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
     beginning: drawBeginning(random, ensemble !== undefined),
+    // An epoch that is used up every other second leaves no time to come back.
+    loadedReturn:
+      random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver
+        ? { slowServer: random.below(servers), diskMsMax: 5 + random.below(36) }
+        : undefined,
   };
 }
 
@@ -123,7 +132,7 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
     },
     zab: {
       forceSnapshotSync: random.below(12) === 0,
-      counterMax: pick(0xffff_0000, 0xffff_0000, 40, 150),
+      counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
   };
 }
