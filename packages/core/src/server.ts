@@ -54,6 +54,7 @@ import { WatchTable } from './tree/watch-table.ts';
 const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
+const int32Bytes = 4;
 
 /** How a server that stands alone orders writes: by itself. */
 const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
@@ -298,14 +299,14 @@ export class Server {
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
-    this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+    this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
 
   /** A learner has heard of a session. */
   touched(high: number, low: number, timeoutMs: Millis, now: Now): void {
     const slot = this.#tracker.findLive(high, low);
-    if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+    if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
   }
 
   /** The sessions that were heard of here since the last call. */
@@ -481,8 +482,17 @@ export class Server {
     this.#units += unitsPerRequest;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request };
     const reader = this.#parkedReader.place(record, 0, record.length);
-    if (request.opCode === OpCode.createSession) this.#order.openSession(origin, reader.int32(), now);
+    if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
+  }
+
+  /**
+   * Whether this is what a learner passes on for a new session. What a client of a ZooKeeper server sends as a createSession of its own comes
+   * the same way, with whatever record: it is judged like any other request that there is not.
+   */
+  #opensSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
+    if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.find(high, low) !== -1) return false;
+    return reader.bytes.readInt32BE(reader.offset) > 0;
   }
 
   #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {

@@ -595,6 +595,10 @@ export class Leader {
       return;
     }
     if (!this.#votes(learner)) return;
+    if (!learner.hears) {
+      this.#drop(learner, `it has acknowledged ${formatZxid(zxid)}, and has been sent nothing`);
+      return;
+    }
     learner.ackedZxid = Math.max(learner.ackedZxid, zxid);
     for (let next = learner.unacked.peek(); next !== undefined && next.zxid <= zxid; next = learner.unacked.peek()) learner.unacked.shift();
     this.#maybeCommit(now);
@@ -662,7 +666,7 @@ export class Leader {
 
   #onRequest(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
-    if (this.#server === undefined) {
+    if (this.#server === undefined || learner.stage !== 'active') {
       this.#drop(learner, 'it has passed on a request before it was told to serve');
       return;
     }
@@ -678,7 +682,11 @@ export class Leader {
 
   #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
-    const valid = this.#server?.validate(sessionHigh, sessionLow, timeOut, learner.channel + 1, now) ?? false;
+    if (this.#server === undefined || learner.stage !== 'active') {
+      this.#drop(learner, 'it has asked about a session before it was told to serve');
+      return;
+    }
+    const valid = this.#server.validate(sessionHigh, sessionLow, timeOut, learner.channel + 1, now);
     const writer = this.#behind(learner);
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
     writeRevalidateAnswer(writer, { sessionHigh, sessionLow, valid });
@@ -708,6 +716,8 @@ export class Leader {
   }
 
   #onPing(learner: Learner, packet: PacketView, now: Now): void {
+    // Learners answer from UPTODATE on. What says so before tells that it lives, and nothing of sessions.
+    if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
     this.#answerSyncs(now);

@@ -1,0 +1,204 @@
+/**
+ * Whatever a learner sends, in whatever state the leader is: at most its own stream is closed. A request that its client must not make gets
+ * an error txn, so that this client is answered, and the stream with everybody else's requests stays.
+ */
+import { ErrorCode, makeZxid, OpCode, openAcl, PacketType, Writer, operations } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { isWrite } from '../../src/request/proposal.ts';
+import { LoneLeader } from './lone-leader.ts';
+
+/** Not those of the honest follower. */
+const hostile = 9;
+const session = 0x77;
+
+const opCodes = [...Array.from({ length: 150 }, (_, at) => at - 20), 999, 0x7fff_ffff, -0x8000_0000];
+
+function pathRecord(path: string): Buffer {
+  const writer = new Writer(32);
+  writer.ustring(path);
+  return Buffer.from(writer.written());
+}
+
+function int(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+const payloads: Readonly<Record<string, Buffer>> = {
+  nothing: Buffer.alloc(0),
+  'one byte': Buffer.from([1]),
+  'a number': int(4000),
+  'a negative number': int(-1),
+  'a path': pathRecord('/zookeeper'),
+  'a path and more': Buffer.concat([pathRecord('/a'), Buffer.alloc(24)]),
+  'lengths that lie': Buffer.alloc(64, 0x7f),
+};
+
+/** A multi that takes more than one step to be judged. */
+const longMulti = ((): Buffer => {
+  const writer = new Writer(1024);
+  operations.multi.request.write(writer, {
+    ops: Array.from({ length: 1000 }, (_, at) => ({
+      kind: 'create' as const,
+      path: `/n${at}`,
+      data: Buffer.alloc(16),
+      acl: openAcl,
+      flags: 0,
+    })),
+  } as never);
+  return Buffer.from(writer.written());
+})();
+
+/** The leader in each of its states, with the hostile learner as far as it can be there. */
+const states: Readonly<Record<string, (leader: LoneLeader) => void>> = {
+  'in discovery, unknown': (leader) => leader.connect(hostile),
+  'in discovery, introduced': (leader) => leader.introduce(hostile, hostile, 3, PacketType.OBSERVERINFO),
+  'while acceptedEpoch is saved': (leader) => {
+    leader.introduce(hostile, hostile, 3, PacketType.OBSERVERINFO);
+    leader.introduce(2, 2);
+  },
+  'in acknowledgement': (leader) => {
+    leader.introduce(hostile, hostile, 3, PacketType.OBSERVERINFO);
+    leader.introduce(2, 2);
+    leader.settle();
+    leader.acceptEpoch(hostile);
+  },
+  'while currentEpoch is saved': (leader) => {
+    leader.introduce(2, 2);
+    leader.settle();
+    leader.introduce(hostile, hostile, 3, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(2);
+  },
+  'in synchronisation': (leader) => {
+    leader.introduce(2, 2);
+    leader.settle();
+    leader.acceptEpoch(2);
+    leader.settle();
+    leader.introduce(hostile, hostile, 3, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(hostile);
+  },
+  'in broadcast, unknown': (leader) => {
+    leader.serveWithFollower();
+    leader.connect(hostile);
+  },
+  'in broadcast, introduced': (leader) => {
+    leader.serveWithFollower();
+    leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
+  },
+  'in broadcast, synchronised': (leader) => {
+    leader.serveWithFollower();
+    leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(hostile);
+  },
+  'in broadcast, active': (leader) => {
+    leader.serveWithFollower();
+    leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(hostile);
+    leader.ack(hostile, makeZxid(4, 0));
+  },
+  'in broadcast, as a follower': (leader) => {
+    leader.serveWithFollower();
+    leader.introduce(hostile, 3, 4);
+    leader.acceptEpoch(hostile);
+    leader.ack(hostile, makeZxid(4, 0));
+  },
+  'in broadcast, while a long request is judged': (leader) => {
+    leader.serveWithFollower();
+    leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(hostile);
+    leader.ack(hostile, makeZxid(4, 0));
+    leader.request(2, 1, 0, OpCode.createSession, int(4000));
+    leader.request(2, 1, 1, OpCode.multi, longMulti);
+    if (!leader.peer.busy) throw new Error('it is not busy');
+  },
+};
+
+/** The honest follower goes on, and the leader with it. */
+function goesOn(leader: LoneLeader): void {
+  leader.settle();
+  expect(leader.peer.role).toBe('leading');
+  expect([...leader.closed.keys()].filter((channel) => channel !== hostile)).toEqual([]);
+}
+
+describe.each(Object.entries(states))('a learner that is hostile to a leader %s', (_state, reach) => {
+  it.each(Object.entries(payloads))('passes on requests of every opcode with %s, and nobody but itself is harmed', (_what, payload) => {
+    let leader: LoneLeader | undefined;
+    for (const opCode of opCodes) {
+      if (leader === undefined) reach((leader = new LoneLeader()));
+      leader.request(hostile, session, 7, opCode, payload);
+      if (!leader.closed.has(hostile)) continue;
+      goesOn(leader);
+      leader = undefined;
+    }
+    if (leader !== undefined) goesOn(leader);
+  });
+
+  it('sends every type of packet, with data that can and cannot be read, and nobody but itself is harmed', () => {
+    let leader: LoneLeader | undefined;
+    for (const type of [...Array.from({ length: 64 }, (_, at) => at - 16), 0x7fff_ffff]) {
+      for (const data of [null, ...Object.values(payloads)]) {
+        for (const zxid of [-1, makeZxid(4, 0), makeZxid(5, 1)]) {
+          if (leader === undefined) reach((leader = new LoneLeader()));
+          leader.say(hostile, type, zxid, data);
+          if (!leader.closed.has(hostile)) continue;
+          goesOn(leader);
+          leader = undefined;
+        }
+      }
+    }
+    if (leader !== undefined) goesOn(leader);
+  });
+});
+
+describe('a learner that has not been told to serve', () => {
+  it.each(['unknown', 'introduced', 'synchronised'])('has no request carried out, and asks about no session: %s', (stage) => {
+    for (const type of [PacketType.REQUEST, PacketType.REVALIDATE]) {
+      const leader = new LoneLeader();
+      states[`in broadcast, ${stage}`]!(leader);
+      leader.take(2);
+      if (type === PacketType.REQUEST) leader.request(hostile, session, 0, OpCode.createSession, int(4000));
+      else leader.say(hostile, type, -1, Buffer.alloc(12));
+      goesOn(leader);
+      expect(LoneLeader.txns(leader.take(2))).toEqual([]);
+      expect(leader.closed.get(hostile)).toContain('before it was told to serve');
+    }
+  });
+
+  it('has no say in what is committed', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    leader.introduce(hostile, 3, 4);
+    leader.ack(hostile, makeZxid(4, 9));
+    expect(leader.closed.get(hostile)).toBe('it has acknowledged 0x400000009, and has been sent nothing');
+  });
+});
+
+describe('a request that no client may make', () => {
+  it.each(opCodes.filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
+    'opcode %i is refused by an error txn for its client, and the stream stays',
+    (opCode) => {
+      const leader = new LoneLeader();
+      states['in broadcast, active']!(leader);
+      leader.request(hostile, session, 0, OpCode.createSession, int(4000));
+      leader.settle();
+      leader.take(2);
+      leader.request(hostile, session, 7, opCode, pathRecord('/zookeeper'));
+      leader.settle();
+      const txns = LoneLeader.txns(leader.take(2));
+      expect(txns).toMatchObject([{ header: { clientLow: session, cxid: 7 }, txn: { kind: 'error', err: ErrorCode.Unimplemented } }]);
+      expect(leader.closed.has(hostile)).toBe(false);
+    },
+  );
+
+  it.each(['at once', 'after it was held'])('a createSession that is cut short is refused %s, and no session begins', (when) => {
+    const leader = new LoneLeader();
+    states[when === 'at once' ? 'in broadcast, active' : 'in broadcast, while a long request is judged']!(leader);
+    leader.request(hostile, session, 0, OpCode.createSession, Buffer.from([0, 0]));
+    leader.settle();
+    leader.ack(2, makeZxid(4, 3));
+    leader.settle();
+    expect(LoneLeader.txns(leader.take(2)).at(-1)).toMatchObject({ txn: { kind: 'error', err: ErrorCode.SessionExpired } });
+    expect(leader.closed.has(hostile)).toBe(false);
+  });
+});
