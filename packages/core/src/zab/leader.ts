@@ -12,6 +12,7 @@ import {
   beginQuorumPacket,
   counterOf,
   endQuorumPacket,
+  epochMax,
   epochOf,
   formatZxid,
   type Id,
@@ -41,6 +42,7 @@ import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
+import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
 import type { ZabOptions } from './zab-options.ts';
@@ -90,6 +92,8 @@ type LearnerStage =
 
 class Learner {
   readonly channel: ChannelId;
+  /** What it passes on bears this number, once it does: channels' numbers are used again, and what waits of an older one is not this one's. */
+  owner: SessionOwner | undefined;
   stage: LearnerStage = 'silent';
   sid: Sid = 0;
   isObserver = false;
@@ -117,7 +121,8 @@ class Learner {
     to.text(this.stage);
     to.number(this.isObserver ? 1 : 0);
     to.number(this.hears ? 1 : 0);
-    for (const number of [this.channel, this.sid, this.acceptedEpoch, this.lastZxid, this.historyEnd, this.ackedZxid]) to.number(number);
+    const { channel, owner = 0, sid, acceptedEpoch, lastZxid, historyEnd, ackedZxid } = this;
+    for (const number of [channel, owner, sid, acceptedEpoch, lastZxid, historyEnd, ackedZxid]) to.number(number);
     to.number(age(this.heardMs, nowMs, limitMs));
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);
@@ -157,6 +162,13 @@ interface PendingSync {
 
 /** Why a leader gives up that `leader.maxTimeToWaitForEpoch` tells to. */
 export const disloyalVoter = 'a voter looks for another leader';
+
+/**
+ * A voter's accepted epoch can be later than any that this server knows, by one for each would-be leader that has failed meanwhile: one in some
+ * seconds at most, while a quorum was there and no leader came of it. So many are a day of that. A later one is no epoch but a damaged file, or a
+ * lie; a leader that went by it would soon have used up those that there are (`epochMax`).
+ */
+const acceptedAheadMax = 10_000;
 
 /** Of a packet without identities. */
 const authinfoBytes = 4;
@@ -206,6 +218,7 @@ export class Leader {
   #nextPingMs: Millis;
   #nextTickMs: Millis;
   #unnamed = 0;
+  #owners: SessionOwner = ownerHere;
   /** Whom to ask for a quorum at each ACK and each PING: made once, and set to the zxid or the PING in question. */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
@@ -445,6 +458,7 @@ export class Leader {
     to.number(distance(this.#nextPingMs, nowMs));
     to.number(distance(this.#nextTickMs, nowMs));
     to.number(this.#unnamed);
+    to.number(this.#owners);
     to.number(this.#learners.size);
     const channels = [...this.#learners.keys()].sort((a, b) => a - b);
     for (const channel of channels) this.#learners.get(channel)!.fingerprint(to, nowMs, limitMs, this.#ping);
@@ -462,18 +476,24 @@ export class Leader {
       this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
       return;
     }
+    if (serverId === this.#options.sid) {
+      this.#drop(learner, `it says that it is server ${serverId}, as this server does: one of the two has a wrong myid`);
+      return;
+    }
     learner.sid = serverId ?? --this.#unnamed;
     learner.isObserver = packet.type === PacketType.OBSERVERINFO;
     learner.acceptedEpoch = epochOf(packet.zxid);
+    if (this.#votes(learner) && !this.#canHaveAccepted(learner)) return;
     learner.stage = 'known';
     // One stream per learner: the older one is a leftover, and what still comes from it is not what its server says now.
     for (const other of this.#learners.values()) {
       if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
     }
     if (this.#stage === 'discovery') {
-      // Of observers too: they do not choose, and refuse a leader whose epoch is behind.
-      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
+      // Anybody may say to be an observer. One that has accepted a later epoch than is chosen follows all the same, or, if it is of ZooKeeper,
+      // stays outside until a later one is.
       if (!this.#votes(learner)) return;
+      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       this.#agreeing.add(learner.sid);
       this.#maybeChooseEpoch();
     } else if (learner.acceptedEpoch > this.#epoch && this.#votes(learner)) {
@@ -485,8 +505,23 @@ export class Leader {
     }
   }
 
+  /** An epoch that cannot be is that of a damaged file or of nobody's: its server stays outside, and the others go on. */
+  #canHaveAccepted(learner: Learner): boolean {
+    const { acceptedEpoch, currentEpoch, lastZxid } = this.#start;
+    const known = Math.max(acceptedEpoch, currentEpoch, epochOf(lastZxid), this.#epoch);
+    if (learner.acceptedEpoch <= Math.min(known + acceptedAheadMax, epochMax - 1)) return true;
+    const remedy = 'If its file acceptedEpoch holds that, stop it, move its version-2 aside, keep its myid, and start it again';
+    const claim = `server ${learner.sid} says that it has accepted epoch ${learner.acceptedEpoch}, which cannot be`;
+    this.#drop(learner, `${claim}: this leader stands in epoch ${known}. ${remedy}`);
+    return false;
+  }
+
   #maybeChooseEpoch(): void {
     if (this.#stage !== 'discovery' || !this.#quorum.containsQuorum(this.#agreeing)) return;
+    if (this.#acceptedMax >= epochMax) {
+      this.#giveUp(`epoch ${this.#acceptedMax} is the last that there can be`);
+      return;
+    }
     this.#stage = 'saving acceptedEpoch';
     this.#epoch = this.#acceptedMax + 1;
     this.#out.saveEpoch('acceptedEpoch', this.#epoch);
@@ -606,7 +641,8 @@ export class Leader {
 
   #ackedBy(sid: Sid): Zxid {
     if (sid === this.#options.sid) return this.#ownAcked;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.ackedZxid;
+    for (const learner of this.#learners.values())
+      if (learner.sid === sid && learner.hears && !learner.isObserver) return learner.ackedZxid;
     return -1;
   }
 
@@ -675,9 +711,13 @@ export class Leader {
       return;
     }
     const identities = (packet.authinfo() ?? []).map(identityOf);
-    const owner = learner.channel + 1;
+    const owner = this.#ownerOf(learner);
     const record = Buffer.from(payload);
     this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
+  }
+
+  #ownerOf(learner: Learner): SessionOwner {
+    return (learner.owner ??= ++this.#owners);
   }
 
   #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
@@ -686,7 +726,7 @@ export class Leader {
       this.#drop(learner, 'it has asked about a session before it was told to serve');
       return;
     }
-    const valid = this.#server.validate(sessionHigh, sessionLow, timeOut, learner.channel + 1, now);
+    const valid = this.#server.validate(sessionHigh, sessionLow, timeOut, this.#ownerOf(learner), now);
     const writer = this.#behind(learner);
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
     writeRevalidateAnswer(writer, { sessionHigh, sessionLow, valid });
@@ -741,7 +781,8 @@ export class Leader {
 
   #pingAnsweredBy(sid: Sid): number {
     if (sid === this.#options.sid) return this.#ownPing;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.answeredPing;
+    for (const learner of this.#learners.values())
+      if (learner.sid === sid && learner.hears && !learner.isObserver) return learner.answeredPing;
     return -1;
   }
 
@@ -786,7 +827,9 @@ export class Leader {
     this.#learners.delete(learner.channel);
     this.#host.forget(learner.channel);
     this.#noteFollowers();
-    if (this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
+    // Who has not said who it is has no sid, and an observer is not the voter whose sid it may give.
+    const hadSay = learner.stage !== 'silent' && this.#votes(learner);
+    if (hadSay && this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
   }
 
   #noteFollowers(): void {

@@ -174,6 +174,33 @@ describe('a learner that has not been told to serve', () => {
   });
 });
 
+it('what a stream had sent before it went is not carried out for the next one with its number, though the session is there', () => {
+  const leader = new LoneLeader();
+  leader.serveWithFollower();
+  const joins = (): void => {
+    leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
+    leader.acceptEpoch(hostile);
+    leader.ack(hostile, makeZxid(4, 0));
+  };
+  joins();
+  leader.request(hostile, session, 0, OpCode.createSession, int(4000));
+  leader.request(2, 1, 0, OpCode.createSession, int(4000));
+  leader.settle();
+  leader.request(2, 1, 1, OpCode.multi, longMulti);
+  expect(leader.peer.busy).toBe(true);
+  leader.request(hostile, session, 1, OpCode.delete, Buffer.concat([pathRecord('/zookeeper'), int(-1)]));
+  leader.streamGone(hostile);
+  joins();
+  const question = Buffer.alloc(12);
+  question.writeInt32BE(session, 4);
+  question.writeInt32BE(4000, 8);
+  leader.say(hostile, PacketType.REVALIDATE, -1, question);
+  leader.take(2);
+  leader.settle();
+  const mine = LoneLeader.txns(leader.take(2)).filter(({ header }) => header.clientLow === session);
+  expect(mine).toMatchObject([{ header: { cxid: 1 }, txn: { kind: 'error', err: ErrorCode.SessionMoved } }]);
+});
+
 describe('a request that no client may make', () => {
   it.each(opCodes.filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
     'opcode %i is refused by an error txn for its client, and the stream stays',

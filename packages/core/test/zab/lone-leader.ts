@@ -131,6 +131,12 @@ export class LoneLeader implements PeerOut {
     this.#tellGone();
   }
 
+  /** Its number may be given to another. */
+  streamGone(channel: ChannelId): void {
+    this.#writers.delete(channel);
+    this.peer.channelGone(channel, this.now);
+  }
+
   introduce(channel: ChannelId, serverId: Sid, acceptedEpoch = 3, type: number = PacketType.FOLLOWERINFO): void {
     const info = new Writer(32);
     writeLearnerInfo(info, { serverId, configVersion: 0 });
