@@ -656,7 +656,7 @@ export class Peer {
         },
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
-        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
+        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, this.#replica.lastZxid),
       },
       now,
     );

@@ -80,9 +80,12 @@ export class CommittedLog {
    * Adds the txn that has just been committed: header, record and digest as they stand in the log. The bytes are kept, not copied: they must
    * be the caller's to give away. A txn with the zxid of the one before it is passed over, and the answer is false (see `mayFollow`).
    *
+   * `applied`: how far the tree is. A snapshot of it lacks the txns after that one, and a learner that is sent the snapshot gets them from
+   * here: so the last one that is applied, and those after it, are kept whatever they take.
+   *
    * Throws an `Error` when the txn is not the one after the newest.
    */
-  append(zxid: Zxid, bytes: Buffer): boolean {
+  append(zxid: Zxid, bytes: Buffer, applied: Zxid = Infinity): boolean {
     const { newest } = this;
     if (newest !== undefined) {
       if (zxid === newest) return false;
@@ -96,7 +99,7 @@ export class CommittedLog {
     this.#txns[at] = bytes;
     this.#length++;
     this.#bytes += bytes.length;
-    while (this.#length > this.#options.countMax || (this.#bytes > this.#options.bytesMax && this.#length > 1)) this.#dropOldest();
+    while (this.#length > 1 && this.#isTooMuch && this.#zxidAt(1) <= applied) this.#dropOldest();
     return true;
   }
 
@@ -161,7 +164,8 @@ export class CommittedLog {
    * Throws an `Error` when txns above `zxid` may have been let go; `reachesBackTo` tells beforehand.
    */
   forEachAbove(zxid: Zxid, visit: (zxid: Zxid, bytes: Buffer) => boolean): void {
-    if (!this.reachesBackTo(zxid)) {
+    // Between two zxids that follow each other there is no txn, though none before the oldest was ever here.
+    if (!this.reachesBackTo(zxid) && zxid !== this.#zxidAt(0) - 1) {
       throw new Error(
         `the committed txns in memory begin at ${formatZxid(this.#zxidAt(0))}: those above ${formatZxid(zxid)} are not all here`,
       );
@@ -170,6 +174,10 @@ export class CommittedLog {
       const at = this.#at(i);
       if (!visit(this.#zxids[at]!, this.#txns[at]!)) return;
     }
+  }
+
+  get #isTooMuch(): boolean {
+    return this.#length > this.#options.countMax || this.#bytes > this.#options.bytesMax;
   }
 
   #at(index: number): number {

@@ -24,6 +24,7 @@ import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../
 import { Peer, type PeerOut } from '../../src/peer.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
+import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
 
@@ -51,8 +52,8 @@ export class LoneLeader implements PeerOut {
   readonly #core: CoreOptions;
   readonly #writers = new Map<ChannelId, Writer>();
   readonly #sent = new Map<ChannelId, Sent[]>();
-  readonly #raw = new Map<ChannelId, number>();
-  readonly #isRaw = new Set<ChannelId>();
+  readonly #cutters = new Map<ChannelId, PacketCutter>();
+  readonly #loaders = new Map<ChannelId, SnapshotLoader>();
   readonly full = new Set<ChannelId>();
   readonly closed = new Map<ChannelId, string>();
   readonly disk: (() => void)[] = [];
@@ -134,6 +135,7 @@ export class LoneLeader implements PeerOut {
   /** Its number may be given to another. */
   streamGone(channel: ChannelId): void {
     this.#writers.delete(channel);
+    this.#cutters.delete(channel);
     this.peer.channelGone(channel, this.now);
   }
 
@@ -183,10 +185,14 @@ export class LoneLeader implements PeerOut {
     return (this.#sent.get(channel) ?? []).splice(0);
   }
 
-  /** How many bytes of snapshot went over this channel. */
-  rawBytes(channel: ChannelId): number {
-    this.#gather(channel);
-    return this.#raw.get(channel) ?? 0;
+  /** As of when the snapshot was that it has sent over this channel, and the txns that followed it, up to NEWLEADER. */
+  afterSnapshot(channel: ChannelId): { readonly snapshotZxid: Zxid; readonly zxids: readonly Zxid[] } {
+    const sent = this.take(channel);
+    const begin = sent.findIndex(({ type }) => type === PacketType.SNAP);
+    const end = sent.findIndex(({ type }) => type === PacketType.NEWLEADER);
+    if (begin === -1 || end === -1) throw new Error(`it has sent ${sent.map(({ name }) => name).join(', ')}`);
+    const txns = sent.slice(begin + 1, end).filter(({ type }) => type === PacketType.PROPOSAL || type === PacketType.INFORM);
+    return { snapshotZxid: sent[begin]!.zxid, zxids: txns.map(({ zxid }) => zxid) };
   }
 
   /** The txns among these, by their zxids. */
@@ -201,25 +207,24 @@ export class LoneLeader implements PeerOut {
     writer.clear();
     let sent = this.#sent.get(channel);
     if (sent === undefined) this.#sent.set(channel, (sent = []));
-    if (this.#isRaw.has(channel)) {
-      this.#raw.set(channel, (this.#raw.get(channel) ?? 0) + bytes.length);
-      return;
-    }
-    const cutter = new PacketCutter(100_000_000, new PacketView());
-    const into = sent;
-    cutter.feed(bytes, 0, bytes.length, {
+    let cutter = this.#cutters.get(channel);
+    if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketCutter(100_000_000, new PacketView())));
+    const [into, cut] = [sent, cutter];
+    cut.feed(bytes, 0, bytes.length, {
       packet: (view) => {
         const data = Buffer.from(view.data.bytes.subarray(view.data.offset, view.data.limit));
         into.push({ type: view.type, name: packetTypeName(view.type), zxid: view.zxid, data });
         if (view.type === PacketType.SNAP) {
-          this.#isRaw.add(channel);
-          cutter.beginRaw();
+          this.#loaders.set(channel, new SnapshotLoader(replicaOptions(this.#core, random), { itemBytesMax: 16_000_000 }));
+          cut.beginRaw();
         }
         return true;
       },
-      raw: (_raw, start, end) => {
-        this.#raw.set(channel, (this.#raw.get(channel) ?? 0) + end - start);
-        return end;
+      raw: (raw, start, end) => {
+        const loader = this.#loaders.get(channel)!;
+        const taken = loader.feed(raw.subarray(start, end));
+        if (loader.isComplete) cut.endRaw();
+        return start + taken;
       },
     });
   }
