@@ -34,7 +34,7 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { type Job, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
@@ -649,7 +649,7 @@ export class Server {
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
-    this.#enough = this.#work() + stepBudget;
+    this.#enough = this.#work() + this.#options.turnUnits;
     if (!this.#runJob(now)) return;
     while (this.#draining.length > 0) {
       if (this.#hasEnough()) return;

@@ -126,6 +126,7 @@ class Resolver {
       globalOutstandingLimit: this.#int('globalOutstandingLimit'),
       inFlightBytesMax: coreDefaults.inFlightBytesMax,
       watchesPerCnxnMax: coreDefaults.watchesPerCnxnMax,
+      turnUnits: coreDefaults.turnUnits,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),

@@ -33,6 +33,8 @@ const progressMs = 5000;
 const coreMs = 10_000;
 /** A start with a slow disk, an election if it led, and what it lacks. */
 const loadedReturnMs = 10_000;
+/** Between two bursts of one client meanwhile: something is written every few milliseconds. */
+const loadedIntervalMs = 6;
 const outstandingMax = 12;
 
 export interface RunOptions {
@@ -55,6 +57,7 @@ class Story {
   readonly #workload: Workload;
   #faultsEnd = false;
   #workEnds = false;
+  #isLoaded = false;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -69,8 +72,8 @@ class Story {
     this.stage = new Stage(this.world, this.#random);
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
     if (plan.loadedReturn !== undefined) {
-      const { slowServer, diskMsMax } = plan.loadedReturn;
-      this.stage.diskMsMax.set(this.world.servers[slowServer]!, diskMsMax);
+      const { slowServer, syncMsMax } = plan.loadedReturn;
+      this.stage.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
     }
     this.#workload = new Workload(this.#random, plan.habits);
   }
@@ -129,6 +132,7 @@ class Story {
     stage.heal();
     if (!(await world.runUntil(() => stage.isWhole, healingMs)))
       stage.complain(`not everyone serves ${healingMs} ms after the last fault, under load`);
+    this.#isLoaded = true;
     server.kill();
     stage.boot(server);
     if (!(await world.runUntil(() => stage.isWhole, loadedReturnMs))) {
@@ -170,7 +174,8 @@ class Story {
   }
 
   #work(actor: Actor): void {
-    this.stage.after(1 + this.#random.below(this.#plan.workIntervalMs * 2), 'work', undefined, () => {
+    const intervalMs = this.#isLoaded ? loadedIntervalMs : this.#plan.workIntervalMs;
+    this.stage.after(1 + this.#random.below(intervalMs * 2), 'work', undefined, () => {
       if (this.#workEnds) return;
       if (actor.takesCalls && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
       this.#work(actor);

@@ -44,8 +44,8 @@ export interface Plan {
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
-  /** Clients go on until everyone serves again, and each call of one server's disk takes up to so long: who comes back comes back under load. */
-  readonly loadedReturn: { readonly slowServer: number; readonly diskMsMax: Millis } | undefined;
+  /** Clients go on until everyone serves again, and each sync of one server's disk takes up to so long: who comes back comes back under load. */
+  readonly loadedReturn: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
 const counterMaxAsEver = 0xffff_0000;
@@ -66,6 +66,9 @@ export function drawPlan(random: SeededRandom): Plan {
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
+  // An epoch that is used up every other second leaves no time to come back.
+  const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
+  const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
   return {
     servers,
     ensemble,
@@ -77,6 +80,7 @@ export function drawPlan(random: SeededRandom): Plan {
       extendedTypesEnabled: true,
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
+      turnUnits: pick(16_384, 16_384, 200, 24),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -90,6 +94,8 @@ export function drawPlan(random: SeededRandom): Plan {
       snapshotCompression,
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
+      // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
+      ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
       // Who may lose his disk must not take an empty one for a new one.
       ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
     },
@@ -113,11 +119,7 @@ export function drawPlan(random: SeededRandom): Plan {
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
     beginning: drawBeginning(random, ensemble !== undefined),
-    // An epoch that is used up every other second leaves no time to come back.
-    loadedReturn:
-      random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver
-        ? { slowServer: random.below(servers), diskMsMax: 5 + random.below(36) }
-        : undefined,
+    loadedReturn,
   };
 }
 
