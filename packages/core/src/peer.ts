@@ -466,7 +466,7 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') {
       role.leader.wake(now);
-      role.synchroniser.wake(this.#isBusy);
+      role.synchroniser.wake(this.#isBusy, now.elapsedMs);
     } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
     else if (role.kind === 'dialling') role.dialling.wake(now);
@@ -634,8 +634,9 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const { forceSnapshotSync } = this.#options.zab;
+    const { forceSnapshotSync, tickTimeMs } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
+      tickTimeMs,
       forceSnapshotSync,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,

@@ -570,7 +570,8 @@ export class Leader {
     learner.stage = 'synchronising';
     const { channel, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
-    this.#host.synchronise({ channel, lastZxid, begin, done: () => this.#historySent(learner) }, this.#committed);
+    const done = () => this.#historySent(learner);
+    this.#host.synchronise({ channel, isVoter: this.#votes(learner), lastZxid, begin, done }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {

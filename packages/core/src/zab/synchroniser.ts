@@ -1,10 +1,11 @@
 /**
  * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns that are in memory; or those in the log on disk,
- * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time.
+ * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time. Voters come
+ * first: a quorum may need them, and anybody may say to be an observer.
  *
  * Whatever is decided is decided by sync-plan.ts.
  */
-import { beginQuorumPacket, endQuorumPacket, PacketType, writeEmptyPacket, Writer, type Zxid } from '@tskeeper/protocol';
+import { beginQuorumPacket, endQuorumPacket, type Millis, PacketType, writeEmptyPacket, Writer, type Zxid } from '@tskeeper/protocol';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
@@ -15,6 +16,7 @@ import type { ChannelId } from './zab-out.ts';
 /** A learner that is to be brought up to date, as its leader sees it. */
 export interface LearnerSync {
   readonly channel: ChannelId;
+  readonly isVoter: boolean;
   /** The last txn in its log. */
   readonly lastZxid: Zxid;
   /**
@@ -45,6 +47,7 @@ export interface SynchroniserOut {
 }
 
 export interface SynchroniserOptions {
+  readonly tickTimeMs: Millis;
   readonly forceSnapshotSync: boolean;
   /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
   readonly logBytesMax: () => number | undefined;
@@ -73,10 +76,16 @@ interface Snapshot {
   readonly source: SnapshotSource;
   /** What is committed and not in it. */
   readonly tail: Writer;
+  /** When it was last given a slice. */
+  movedMs: Millis;
 }
 
 /** Of a snapshot, in one go. */
 const sliceBytes = 64 * 1024;
+/** For how long one that takes nothing may keep others waiting. */
+const stallTicks = 2;
+/** For how long one that is no voter may keep a voter waiting. */
+const voterWaitTicks = 1;
 
 export class Synchroniser {
   readonly #options: SynchroniserOptions;
@@ -84,9 +93,11 @@ export class Synchroniser {
   readonly #replica: Replica;
   readonly #committed: CommittedLog;
   readonly #readings = new Map<ChannelId, Reading>();
-  /** Who waits for a snapshot. */
+  /** Who waits for a snapshot, voters first. */
   #queue: LearnerSync[] = [];
   #snapshot: Snapshot | undefined;
+  /** Since when a voter waits for the snapshot of one that is none. */
+  #voterWaitsSinceMs: Millis | undefined;
 
   constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, out: SynchroniserOut) {
     this.#options = options;
@@ -101,7 +112,7 @@ export class Synchroniser {
     const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: logBytesMax() };
     const plan = planSync(facts, this.#committed);
     if (plan.kind === 'snap') {
-      this.#queue.push(learner);
+      this.#enqueue(learner);
     } else if (plan.kind === 'readLog') {
       const walk = new LogWalk(plan.from, this.#options.wholeFrom);
       this.#readings.set(learner.channel, { learner, bytesMax: plan.bytesMax, walk, bytes: 0, plan: undefined, sent: 0, tail: undefined });
@@ -141,7 +152,7 @@ export class Synchroniser {
     const reading = this.#readings.get(channel);
     if (reading === undefined || reading.plan !== undefined) return;
     this.#readings.delete(channel);
-    this.#queue.push(reading.learner);
+    this.#enqueue(reading.learner);
   }
 
   /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
@@ -151,11 +162,13 @@ export class Synchroniser {
   }
 
   /** A slice of the snapshot that is being sent, or the beginning of the next. */
-  wake(isBusy: boolean): void {
+  wake(isBusy: boolean, nowMs: Millis): void {
+    if (this.#snapshot !== undefined) this.#maybeMakeWay(this.#snapshot, nowMs);
     if (!this.wants(isBusy)) return;
-    this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!);
-    const { learner, source, tail } = this.#snapshot;
+    const snapshot = (this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!, nowMs));
+    const { learner, source, tail } = snapshot;
     const writer = this.#out.packets(learner.channel);
+    snapshot.movedMs = nowMs;
     if (!source.next(writer, sliceBytes)) return;
     this.#snapshot = undefined;
     writer.raw(tail.bytes, 0, tail.offset);
@@ -220,7 +233,7 @@ export class Synchroniser {
     if (result === undefined && !isTooLarge) return;
     if (result === undefined || result.kind === 'snap' || isTooLarge) {
       this.#readings.delete(learner.channel);
-      this.#queue.push(learner);
+      this.#enqueue(learner);
       return;
     }
     reading.plan = result;
@@ -251,17 +264,41 @@ export class Synchroniser {
 
   // ---- snapshots
 
-  #beginSnapshot(learner: LearnerSync): Snapshot {
+  #enqueue(learner: LearnerSync): void {
+    const firstOther = learner.isVoter ? this.#queue.findIndex(({ isVoter }) => !isVoter) : -1;
+    if (firstOther === -1) this.#queue.push(learner);
+    else this.#queue.splice(firstOther, 0, learner);
+  }
+
+  /** While others wait, one that is sent a snapshot has to take it; and one that is no voter is cut off for a voter, and comes again. */
+  #maybeMakeWay({ learner, movedMs }: Snapshot, nowMs: Millis): void {
+    const [next] = this.#queue;
+    const isInTheWay = next?.isVoter === true && !learner.isVoter;
+    this.#voterWaitsSinceMs = isInTheWay ? (this.#voterWaitsSinceMs ?? nowMs) : undefined;
+    if (next === undefined) return;
+    const { tickTimeMs } = this.#options;
+    const stalledMs = nowMs - movedMs;
+    if (isInTheWay && nowMs - this.#voterWaitsSinceMs! > voterWaitTicks * tickTimeMs) {
+      this.#out.closeChannel(learner.channel, 'a voter waits for a snapshot, and one is sent at a time: it may come again');
+    } else if (stalledMs > stallTicks * tickTimeMs && this.#out.channelIsFull(learner.channel)) {
+      this.#out.closeChannel(learner.channel, `others wait for a snapshot, and it has taken nothing of its own for ${stalledMs} ms`);
+    } else {
+      return;
+    }
+    this.#endSnapshot();
+  }
+
+  #beginSnapshot(learner: LearnerSync, nowMs: Millis): Snapshot {
     const upTo = learner.begin();
     const zxid = this.#replica.lastZxid;
     this.#options.begun('snap', 'tree');
     writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
-    return { learner, source: this.#replica.snapshotStream(), tail: this.#keepCommitted(zxid, upTo) };
+    return { learner, source: this.#replica.snapshotStream(), tail: this.#keepCommitted(zxid, upTo), movedMs: nowMs };
   }
 
   #endSnapshot(): void {
     this.#snapshot?.source.abandon();
-    this.#snapshot = undefined;
+    this.#snapshot = this.#voterWaitsSinceMs = undefined;
   }
 }
 

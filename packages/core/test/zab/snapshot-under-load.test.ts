@@ -16,7 +16,7 @@ function multi(name: string, parts = 300): Buffer {
     acl: openAcl,
     flags: 0,
   }));
-  operations.multi.request.write(writer, { ops } as never);
+  operations.multi.request.write(writer, { ops });
   return Buffer.from(writer.written());
 }
 
@@ -56,5 +56,80 @@ describe('a SNAP that begins while a large group of txns is committed and not ap
     const { snapshotZxid, zxids } = leader.afterSnapshot(learner);
     expect(zxids).toEqual(Array.from({ length: last - snapshotZxid }, (_, at) => snapshotZxid + 1 + at));
     expect(snapshotZxid).toBe(applied);
+  });
+});
+
+describe('one SNAP is sent at a time', () => {
+  const [stranger, another, voter] = [9, 10, 3];
+  const join = (leader: LoneLeader, channel: number, type: number = PacketType.OBSERVERINFO): void => {
+    leader.introduce(channel, channel, 4, type);
+    leader.acceptEpoch(channel, 0, 0);
+  };
+  /** Too much to be written in one go. */
+  const filled = (): LoneLeader => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    beginSession(leader);
+    commitAtOnce(leader, 40);
+    leader.settle();
+    return leader;
+  };
+  const isSent = (leader: LoneLeader, channel: number): boolean => leader.take(channel).some(({ type }) => type === PacketType.SNAP);
+
+  it('to a voter first, whoever came before it', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    join(leader, another);
+    join(leader, voter, PacketType.FOLLOWERINFO);
+    leader.full.delete(stranger);
+    leader.full.add(voter);
+    leader.settle();
+    expect([isSent(leader, stranger), isSent(leader, voter), isSent(leader, another)]).toEqual([true, true, false]);
+  });
+
+  it('and one that is no voter makes way after a tick for a voter that waits', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    join(leader, another);
+    // Nobody but another stranger waits, and this one may take its time: it takes something now and then.
+    for (let times = 0; times < 5; times++) {
+      leader.elapse(150);
+      leader.full.delete(stranger);
+      leader.elapse(1);
+      leader.full.add(stranger);
+    }
+    expect(leader.closed.has(stranger)).toBe(false);
+    join(leader, voter, PacketType.FOLLOWERINFO);
+    leader.elapse(1);
+    leader.elapse(100);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.elapse(1);
+    expect(leader.closed.get(stranger)).toBe('a voter waits for a snapshot, and one is sent at a time: it may come again');
+    leader.settle();
+    expect([isSent(leader, voter), leader.closed.has(voter)]).toEqual([true, false]);
+  });
+
+  it('and one that takes nothing makes way after two ticks for anybody', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    // Nobody waits for it.
+    leader.elapse(1000);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.full.delete(stranger);
+    leader.elapse(1);
+    leader.full.add(stranger);
+    join(leader, another);
+    leader.elapse(200);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.elapse(1);
+    expect(leader.closed.get(stranger)).toBe('others wait for a snapshot, and it has taken nothing of its own for 201 ms');
+    leader.settle();
+    expect(isSent(leader, another)).toBe(true);
   });
 });
