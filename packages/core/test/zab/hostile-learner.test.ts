@@ -4,6 +4,7 @@
  */
 import { ErrorCode, makeZxid, OpCode, openAcl, PacketType, Writer, operations } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import { sample } from '../../../../test/breadth.ts';
 import { isWrite } from '../../src/request/proposal.ts';
 import { LoneLeader } from './lone-leader.ts';
 
@@ -11,7 +12,17 @@ import { LoneLeader } from './lone-leader.ts';
 const hostile = 9;
 const session = 0x77;
 
-const opCodes = [...Array.from({ length: 150 }, (_, at) => at - 20), 999, 0x7fff_ffff, -0x8000_0000];
+const allOpCodes = [...Array.from({ length: 150 }, (_, at) => at - 20), 999, 0x7fff_ffff, -0x8000_0000];
+const opCodes = [OpCode.createSession, OpCode.check, OpCode.deleteContainer, OpCode.multi, OpCode.closeSession, ...sample(allOpCodes, 10)];
+const packetTypes = [
+  PacketType.ACK,
+  PacketType.PING,
+  PacketType.REVALIDATE,
+  ...sample(
+    Array.from({ length: 64 }, (_, at) => at - 16),
+    6,
+  ),
+];
 
 function pathRecord(path: string): Buffer {
   const writer = new Writer(32);
@@ -138,7 +149,7 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
 
   it('sends every type of packet, with data that can and cannot be read, and nobody but itself is harmed', () => {
     let leader: LoneLeader | undefined;
-    for (const type of [...Array.from({ length: 64 }, (_, at) => at - 16), 0x7fff_ffff]) {
+    for (const type of packetTypes) {
       for (const data of [null, ...Object.values(payloads)]) {
         for (const zxid of [-1, makeZxid(4, 0), makeZxid(5, 1)]) {
           if (leader === undefined) reach((leader = new LoneLeader()));
@@ -204,7 +215,7 @@ it('what a stream had sent before it went is not carried out for the next one wi
 });
 
 describe('a request that no client may make', () => {
-  it.each(opCodes.filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
+  it.each([...new Set(opCodes)].filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
     'opcode %i is refused by an error txn for its client, and the stream stays',
     (opCode) => {
       const leader = new LoneLeader();
