@@ -657,7 +657,7 @@ export class Peer {
         },
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
-        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, this.#replica.lastZxid),
+        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, Math.min(this.#replica.lastZxid, this.#disk.durable)),
       },
       now,
     );

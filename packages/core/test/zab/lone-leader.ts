@@ -26,6 +26,7 @@ import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
+import type { LogEntry } from '../../src/zab/synchroniser.ts';
 import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
 
 const random = { uint32: () => 7 };
@@ -57,8 +58,9 @@ export class LoneLeader implements PeerOut {
   readonly full = new Set<ChannelId>();
   readonly closed = new Map<ChannelId, string>();
   readonly disk: (() => void)[] = [];
+  readonly #log: LogEntry[] = [];
   logBytes: number | undefined;
-  readonly logsAsked: { readonly channel: ChannelId; readonly from: Zxid }[] = [];
+  readonly logsAsked: { readonly channel: ChannelId; readonly from: Zxid; readonly isTail: boolean }[] = [];
   now: Now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 
   constructor({ core, committedLog = committedLogDefaults }: LoneLeaderOptions = {}) {
@@ -251,7 +253,8 @@ export class LoneLeader implements PeerOut {
     if (!this.closed.has(channel)) this.closed.set(channel, reason);
   }
 
-  append(zxid: Zxid): void {
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    this.#log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
     this.disk.push(() => this.peer.appended(zxid, this.now));
   }
 
@@ -259,8 +262,14 @@ export class LoneLeader implements PeerOut {
     this.disk.push(() => this.peer.epochSaved(name, epoch, this.now));
   }
 
-  readLog(channel: ChannelId, from: Zxid): void {
-    this.logsAsked.push({ channel, from });
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
+    this.logsAsked.push({ channel, from, isTail });
+  }
+
+  /** The log is read for a learner: so many txns after that one. */
+  showLog(channel: ChannelId, after: Zxid, count: number, isEnd = false): void {
+    const begin = this.#log.findIndex(({ zxid }) => zxid > after);
+    this.peer.logRead(channel, this.#log.slice(begin, begin + count), isEnd);
   }
 
   readonly truncate = unexpected('truncate');

@@ -59,6 +59,65 @@ describe('a SNAP that begins while a large group of txns is committed and not ap
   });
 });
 
+describe('while a SNAP is on its way', () => {
+  const begun = (): { readonly leader: LoneLeader; readonly snapshotZxid: Zxid } => {
+    const leader = new LoneLeader({ committedLog: { countMax: 3, bytesMax: 1_000_000 } });
+    leader.serveWithFollower();
+    beginSession(leader);
+    commitAtOnce(leader, 40);
+    leader.settle();
+    leader.introduce(learner, learner, 4, PacketType.OBSERVERINFO);
+    leader.full.add(learner);
+    leader.acceptEpoch(learner, 0, 0);
+    leader.elapse(1);
+    return { leader, snapshotZxid: leader.peer.replica.lastZxid };
+  };
+  const write = (leader: LoneLeader, count: number): void => {
+    for (let times = 0; times < count; times++) {
+      const next = leader.peer.replica.lastZxid + 1;
+      leader.request(2, session, next, OpCode.multi, multi(`w${next}`, 1));
+      leader.settle();
+      leader.ack(2, next);
+      leader.settle();
+    }
+  };
+
+  it('what is committed is not kept for it: it comes out of the log on disk, until memory has the rest', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 20);
+    leader.full.delete(learner);
+    leader.settle();
+    expect(leader.logsAsked).toEqual([{ channel: learner, from: snapshotZxid, isTail: true }]);
+    // More is committed meanwhile, so that memory does not reach back to the end of what was read.
+    leader.showLog(learner, snapshotZxid, 12);
+    write(leader, 10);
+    leader.showLog(learner, snapshotZxid + 12, 8, true);
+    expect(leader.logsAsked.at(-1)).toEqual({ channel: learner, from: snapshotZxid + 20, isTail: true });
+    leader.showLog(learner, snapshotZxid + 20, 9, true);
+    const { zxids } = leader.afterSnapshot(learner);
+    expect(zxids).toEqual(Array.from({ length: 30 }, (_, at) => snapshotZxid + 1 + at));
+    expect(leader.closed.has(learner)).toBe(false);
+  });
+
+  it('little may be committed, and comes out of memory', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 2);
+    leader.full.delete(learner);
+    leader.settle();
+    expect(leader.logsAsked).toEqual([]);
+    expect(leader.afterSnapshot(learner).zxids).toEqual([snapshotZxid + 1, snapshotZxid + 2]);
+  });
+
+  it('the log may be purged, and then it has to come again', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 20);
+    leader.full.delete(learner);
+    leader.settle();
+    leader.showLog(learner, snapshotZxid + 5, 9);
+    expect(leader.closed.get(learner)).toBe('the log was purged while it was read for this learner');
+  });
+});
+
 describe('one SNAP is sent at a time', () => {
   const [stranger, another, voter] = [9, 10, 3];
   const join = (leader: LoneLeader, channel: number, type: number = PacketType.OBSERVERINFO): void => {

@@ -166,11 +166,11 @@ const explored: Readonly<Record<string, Mutant>> = {
     by: "return { kind: 'diff', zxid: max, from: max };",
   },
   'gap-before-committed-log': {
-    what: 'the first txn in memory is left out behind those that were read from the log',
+    what: 'the first txn in memory is left out of what a learner is sent',
     from: 'ZOOKEEPER-2418',
     file: 'packages/core/src/zab/synchroniser.ts',
-    replace: 'this.#keepCommitted(result.from, learner.begin())',
-    by: 'this.#keepCommitted(result.from + 1, learner.begin())',
+    replace: 'this.#committed.forEachAbove(sent, ',
+    by: 'this.#committed.forEachAbove(sent + 1, ',
   },
   'serves-without-quorum': {
     what: 'a leader serves before a quorum has acknowledged its history',
