@@ -482,7 +482,7 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') {
       role.leader.wake(now);
-      role.synchroniser.wake(this.#isBusy);
+      role.synchroniser.wake(this.#isBusy, now.elapsedMs);
     } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
     else if (role.kind === 'dialling') role.dialling.wake(now);
@@ -656,8 +656,9 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const { forceSnapshotSync } = this.#options.zab;
+    const { forceSnapshotSync, tickTimeMs } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
+      tickTimeMs,
       forceSnapshotSync,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
@@ -678,7 +679,7 @@ export class Peer {
         },
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
-        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
+        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, Math.min(this.#replica.lastZxid, this.#disk.durable)),
       },
       now,
     );

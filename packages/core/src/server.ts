@@ -35,7 +35,7 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { type Job, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
@@ -55,6 +55,7 @@ import { WatchTable } from './tree/watch-table.ts';
 const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
+const int32Bytes = 4;
 
 /** How a server that stands alone orders writes: by itself. */
 const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
@@ -308,14 +309,14 @@ export class Server {
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
-    this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+    this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
 
   /** A learner has heard of a session. */
   touched(high: number, low: number, timeoutMs: Millis, now: Now): void {
     const slot = this.#tracker.findLive(high, low);
-    if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+    if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
   }
 
   /** The sessions that were heard of here since the last call. */
@@ -504,8 +505,17 @@ export class Server {
     this.#units += unitsPerRequest;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
-    if (request.opCode === OpCode.createSession) this.#order.openSession(origin, reader.int32(), now);
+    if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
+  }
+
+  /**
+   * Whether this is what a learner passes on for a new session. What a client of a ZooKeeper server sends as a createSession of its own comes
+   * the same way, with whatever record: it is judged like any other request that there is not.
+   */
+  #opensSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
+    if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.find(high, low) !== -1) return false;
+    return reader.bytes.readInt32BE(reader.offset) > 0;
   }
 
   #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
@@ -657,7 +667,7 @@ export class Server {
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
-    this.#enough = this.#work() + stepBudget;
+    this.#enough = this.#work() + this.#options.turnUnits;
     if (!this.#runJob(now)) return;
     while (this.#draining.length > 0) {
       if (this.#hasEnough()) return;

@@ -49,6 +49,8 @@ export class Member {
   readonly #parts: MemberParts;
   readonly #view: PacketView;
   readonly #readings = new Map<ChannelId, LogReading | undefined>();
+  /** Those that wait until their stream takes more. */
+  readonly #waitingReadings = new Map<ChannelId, () => void>();
   #peer: Peer | undefined;
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
@@ -214,8 +216,7 @@ export class Member {
 
   async shutDown(now: Now): Promise<void> {
     this.#isShut = true;
-    for (const reading of this.#readings.values()) void reading?.close();
-    this.#readings.clear();
+    for (const channel of this.#readings.keys()) this.#stopReading(channel);
     await Promise.all([this.#election?.shutDown(now), this.#learners?.shutDown(now)]);
   }
 
@@ -233,7 +234,10 @@ export class Member {
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
       channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
-      channelDrained: (channel, now) => peer()?.channelDrained(channel, now),
+      channelDrained: (channel, now) => {
+        this.#goOnReading(channel);
+        peer()?.channelDrained(channel, now);
+      },
       channelGone: (channel, now) => {
         this.#stopReading(channel);
         peer()?.channelGone(channel, now);
@@ -266,7 +270,7 @@ export class Member {
       saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
       truncate: (zxid) => this.#truncate(zxid),
       installSnapshot: (zxid) => this.#installSnapshot(zxid),
-      readLog: (channel, from) => this.#beginReading(channel, from),
+      readLog: (channel, from, isTail) => this.#beginReading(channel, from, isTail),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
   }
@@ -384,8 +388,8 @@ export class Member {
     return new ReplicaRecovery(core, world.random, logger);
   }
 
-  #beginReading(channel: ChannelId, from: Zxid): void {
-    this.#readLog(channel, from).catch((error: unknown) => {
+  #beginReading(channel: ChannelId, from: Zxid, isTail: boolean): void {
+    this.#readLog(channel, from, isTail).catch((error: unknown) => {
       this.#workFailed(error);
     });
   }
@@ -397,7 +401,7 @@ export class Member {
   }
 
   /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */
-  async #readLog(channel: ChannelId, from: Zxid): Promise<void> {
+  async #readLog(channel: ChannelId, from: Zxid, isTail: boolean): Promise<void> {
     const { storage, turn, options } = this.#parts;
     this.#stopReading(channel);
     this.#readings.set(channel, undefined);
@@ -406,7 +410,7 @@ export class Member {
       void reading?.close();
       return;
     }
-    const bytesMax = logBytesMax(options.snapshotSizeFactor, reading?.snapshotBytes ?? 0) ?? 0;
+    const bytesMax = isTail ? Infinity : (logBytesMax(options.snapshotSizeFactor, reading?.snapshotBytes ?? 0) ?? 0);
     if (reading === undefined || reading.logBytes > bytesMax) {
       this.#readings.delete(channel);
       void reading?.close();
@@ -421,12 +425,21 @@ export class Member {
       if (isEnd) this.#readings.delete(channel);
       turn(() => this.peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
       if (isEnd) return;
+      // The disk is faster than most lines, and what a learner has not taken waits in memory.
+      if (this.#learners!.channelIsFull(channel)) await new Promise<void>((resolve) => this.#waitingReadings.set(channel, resolve));
     }
   }
 
   #stopReading(channel: ChannelId): void {
     void this.#readings.get(channel)?.close();
     this.#readings.delete(channel);
+    this.#goOnReading(channel);
+  }
+
+  /** There is room again for what is read, or the reading is over and finds that out. */
+  #goOnReading(channel: ChannelId): void {
+    this.#waitingReadings.get(channel)?.();
+    this.#waitingReadings.delete(channel);
   }
 }
 

@@ -391,7 +391,9 @@ export class Prepare {
         // There is no ensemble whose members could change.
         return this.#sessionFault(origin) ?? ErrorCode.Unimplemented;
       default:
-        throw new Error(`opcode ${origin.opCode} is no write`);
+        // Passed on by a learner: those of ZooKeeper do so for check and deleteContainer, and for a createSession that a client has sent as a
+        // request. Their client waits for a txn, as for any answer.
+        return ErrorCode.Unimplemented;
     }
   }
 

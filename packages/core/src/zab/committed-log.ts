@@ -80,9 +80,12 @@ export class CommittedLog {
    * Adds the txn that has just been committed: header, record and digest as they stand in the log. The bytes are kept, not copied: they must
    * be the caller's to give away. A txn with the zxid of the one before it is passed over, and the answer is false (see `mayFollow`).
    *
+   * `settled`: how far both the tree and the log on disk are. A learner that is sent a snapshot of the tree, or what is in that log, gets the txns
+   * after it from here: so the last one that is settled, and those after it, are kept whatever they take.
+   *
    * Throws an `Error` when the txn is not the one after the newest.
    */
-  append(zxid: Zxid, bytes: Buffer): boolean {
+  append(zxid: Zxid, bytes: Buffer, settled: Zxid = Infinity): boolean {
     const { newest } = this;
     if (newest !== undefined) {
       if (zxid === newest) return false;
@@ -96,7 +99,7 @@ export class CommittedLog {
     this.#txns[at] = bytes;
     this.#length++;
     this.#bytes += bytes.length;
-    while (this.#length > this.#options.countMax || (this.#bytes > this.#options.bytesMax && this.#length > 1)) this.#dropOldest();
+    while (this.#length > 1 && this.#isTooMuch && this.#zxidAt(1) <= settled) this.#dropOldest();
     return true;
   }
 
@@ -154,14 +157,19 @@ export class CommittedLog {
     return this.#length === 0 || zxid >= this.#zxidAt(0);
   }
 
+  /** Whether `forEachAbove` can show them. Between two zxids that follow each other there is no txn, though none before the oldest was ever here. */
+  holdsAllAbove(zxid: Zxid): boolean {
+    return this.reachesBackTo(zxid) || zxid === this.#zxidAt(0) - 1;
+  }
+
   /**
    * Shows the txns above `zxid`, oldest first, for as long as `visit` returns true. Whoever has stopped goes on from the zxid seen last; in
    * between txns may come and go, which is why each call asks anew.
    *
-   * Throws an `Error` when txns above `zxid` may have been let go; `reachesBackTo` tells beforehand.
+   * Throws an `Error` when txns above `zxid` may have been let go; `holdsAllAbove` tells beforehand.
    */
   forEachAbove(zxid: Zxid, visit: (zxid: Zxid, bytes: Buffer) => boolean): void {
-    if (!this.reachesBackTo(zxid)) {
+    if (!this.holdsAllAbove(zxid)) {
       throw new Error(
         `the committed txns in memory begin at ${formatZxid(this.#zxidAt(0))}: those above ${formatZxid(zxid)} are not all here`,
       );
@@ -170,6 +178,10 @@ export class CommittedLog {
       const at = this.#at(i);
       if (!visit(this.#zxids[at]!, this.#txns[at]!)) return;
     }
+  }
+
+  get #isTooMuch(): boolean {
+    return this.#length > this.#options.countMax || this.#bytes > this.#options.bytesMax;
   }
 
   #at(index: number): number {

@@ -60,6 +60,11 @@ export class DiskState {
     return this.#logged;
   }
 
+  /** The last txn that is durable. */
+  get durable(): Zxid {
+    return this.#durable;
+  }
+
   /** Besides the log: files are being written, or the log is being cut. */
   get isAtWork(): boolean {
     return this.#work > 0;

@@ -12,6 +12,7 @@ import {
   beginQuorumPacket,
   counterOf,
   endQuorumPacket,
+  epochMax,
   epochOf,
   formatZxid,
   makeZxid,
@@ -40,6 +41,7 @@ import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
+import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
 import type { ZabOptions } from './zab-options.ts';
@@ -89,6 +91,8 @@ type LearnerStage =
 
 class Learner {
   readonly channel: ChannelId;
+  /** What it passes on bears this number, once it does: channels' numbers are used again, and what waits of an older one is not this one's. */
+  owner: SessionOwner | undefined;
   stage: LearnerStage = 'silent';
   sid: Sid = 0;
   isObserver = false;
@@ -103,6 +107,8 @@ class Learner {
   hears = false;
   /** Txns and what belongs behind them wait here while it is sent what was before them; undefined when nothing has to wait. */
   backlog: Writer | undefined;
+  /** Since it is sent UPTODATE. What it was proposed before may have waited for its history to be sent, which is not its fault. */
+  activeMs: Millis = 0;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
   /** Numbers of the PINGs that it has not answered. */
@@ -114,7 +120,8 @@ class Learner {
     to.text(this.stage);
     to.number(this.isObserver ? 1 : 0);
     to.number(this.hears ? 1 : 0);
-    for (const number of [this.channel, this.sid, this.acceptedEpoch, this.lastZxid, this.historyEnd, this.ackedZxid]) to.number(number);
+    const { channel, owner = 0, sid, acceptedEpoch, lastZxid, historyEnd, ackedZxid } = this;
+    for (const number of [channel, owner, sid, acceptedEpoch, lastZxid, historyEnd, ackedZxid]) to.number(number);
     to.number(age(this.heardMs, nowMs, limitMs));
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);
@@ -122,7 +129,7 @@ class Learner {
     to.number(this.unacked.length);
     for (const { zxid, sentMs } of this.unacked.values()) {
       to.number(zxid);
-      to.number(age(sentMs, nowMs, limitMs));
+      to.number(age(Math.max(sentMs, this.activeMs), nowMs, limitMs));
     }
     to.number(this.backlog?.offset ?? -1);
     if (this.backlog !== undefined) writeBytes(to, this.backlog.bytes, 0, this.backlog.offset);
@@ -154,6 +161,13 @@ interface PendingSync {
 
 /** Why a leader gives up that `leader.maxTimeToWaitForEpoch` tells to. */
 export const disloyalVoter = 'a voter looks for another leader';
+
+/**
+ * A voter's accepted epoch can be later than any that this server knows, by one for each would-be leader that has failed meanwhile: one in some
+ * seconds at most, while a quorum was there and no leader came of it. So many are a day of that. A later one is no epoch but a damaged file, or a
+ * lie; a leader that went by it would soon have used up those that there are (`epochMax`).
+ */
+const acceptedAheadMax = 10_000;
 
 /** Of a packet without identities. */
 const authinfoBytes = 4;
@@ -200,6 +214,7 @@ export class Leader {
   #nextPingMs: Millis;
   #nextTickMs: Millis;
   #unnamed = 0;
+  #owners: SessionOwner = ownerHere;
   /** Whom to ask for a quorum at each ACK and each PING: made once, and set to the zxid or the PING in question. */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
@@ -455,6 +470,7 @@ export class Leader {
     to.number(distance(this.#nextPingMs, nowMs));
     to.number(distance(this.#nextTickMs, nowMs));
     to.number(this.#unnamed);
+    to.number(this.#owners);
     to.number(this.#learners.size);
     const channels = [...this.#learners.keys()].sort((a, b) => a - b);
     for (const channel of channels) this.#learners.get(channel)!.fingerprint(to, nowMs, limitMs, this.#ping);
@@ -472,18 +488,24 @@ export class Leader {
       this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
       return;
     }
+    if (serverId === this.#options.sid) {
+      this.#drop(learner, `it says that it is server ${serverId}, as this server does: one of the two has a wrong myid`);
+      return;
+    }
     learner.sid = serverId ?? --this.#unnamed;
     learner.isObserver = packet.type === PacketType.OBSERVERINFO;
     learner.acceptedEpoch = epochOf(packet.zxid);
+    if (this.#votes(learner) && !this.#canHaveAccepted(learner)) return;
     learner.stage = 'known';
     // One stream per learner: the older one is a leftover, and what still comes from it is not what its server says now.
     for (const other of this.#learners.values()) {
       if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
     }
     if (this.#stage === 'discovery') {
-      // Of observers too: they do not choose, and refuse a leader whose epoch is behind.
-      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
+      // Anybody may say to be an observer. One that has accepted a later epoch than is chosen follows all the same, or, if it is of ZooKeeper,
+      // stays outside until a later one is.
       if (!this.#votes(learner)) return;
+      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       this.#agreeing.add(learner.sid);
       this.#maybeChooseEpoch();
     } else if (learner.acceptedEpoch > this.#epoch && this.#votes(learner)) {
@@ -495,8 +517,23 @@ export class Leader {
     }
   }
 
+  /** An epoch that cannot be is that of a damaged file or of nobody's: its server stays outside, and the others go on. */
+  #canHaveAccepted(learner: Learner): boolean {
+    const { acceptedEpoch, currentEpoch, lastZxid } = this.#start;
+    const known = Math.max(acceptedEpoch, currentEpoch, epochOf(lastZxid), this.#epoch);
+    if (learner.acceptedEpoch <= Math.min(known + acceptedAheadMax, epochMax - 1)) return true;
+    const remedy = 'If its file acceptedEpoch holds that, stop it, move its version-2 aside, keep its myid, and start it again';
+    const claim = `server ${learner.sid} says that it has accepted epoch ${learner.acceptedEpoch}, which cannot be`;
+    this.#drop(learner, `${claim}: this leader stands in epoch ${known}. ${remedy}`);
+    return false;
+  }
+
   #maybeChooseEpoch(): void {
     if (this.#stage !== 'discovery' || !this.#quorum.containsQuorum(this.#agreeing)) return;
+    if (this.#acceptedMax >= epochMax) {
+      this.#giveUp(`epoch ${this.#acceptedMax} is the last that there can be`);
+      return;
+    }
     this.#stage = 'saving acceptedEpoch';
     this.#epoch = this.#acceptedMax + 1;
     this.#out.saveEpoch('acceptedEpoch', this.#epoch);
@@ -545,7 +582,8 @@ export class Leader {
     learner.stage = 'synchronising';
     const { channel, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
-    this.#host.synchronise({ channel, lastZxid, begin, done: () => this.#historySent(learner) }, this.#committed);
+    const done = () => this.#historySent(learner);
+    this.#host.synchronise({ channel, isVoter: this.#votes(learner), lastZxid, begin, done }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {
@@ -584,7 +622,7 @@ export class Leader {
   #activate(learner: Learner): void {
     learner.stage = 'active';
     // It may have had to wait for the others, with nothing to say.
-    learner.heardMs = this.#nowMs;
+    learner.heardMs = learner.activeMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
 
@@ -605,6 +643,10 @@ export class Leader {
       return;
     }
     if (!this.#votes(learner)) return;
+    if (!learner.hears) {
+      this.#drop(learner, `it has acknowledged ${formatZxid(zxid)}, and has been sent nothing`);
+      return;
+    }
     learner.ackedZxid = Math.max(learner.ackedZxid, zxid);
     for (let next = learner.unacked.peek(); next !== undefined && next.zxid <= zxid; next = learner.unacked.peek()) learner.unacked.shift();
     this.#maybeCommit(now);
@@ -612,7 +654,8 @@ export class Leader {
 
   #ackedBy(sid: Sid): Zxid {
     if (sid === this.#options.sid) return this.#ownAcked;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.ackedZxid;
+    for (const learner of this.#learners.values())
+      if (learner.sid === sid && learner.hears && !learner.isObserver) return learner.ackedZxid;
     return -1;
   }
 
@@ -672,7 +715,7 @@ export class Leader {
 
   #onRequest(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
-    if (this.#server === undefined) {
+    if (this.#server === undefined || learner.stage !== 'active') {
       this.#drop(learner, 'it has passed on a request before it was told to serve');
       return;
     }
@@ -681,14 +724,22 @@ export class Leader {
       return;
     }
     const identities = this.#passedOn.of(packet);
-    const owner = learner.channel + 1;
+    const owner = this.#ownerOf(learner);
     const record = Buffer.from(payload);
     this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
   }
 
+  #ownerOf(learner: Learner): SessionOwner {
+    return (learner.owner ??= ++this.#owners);
+  }
+
   #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
-    const valid = this.#server?.validate(sessionHigh, sessionLow, timeOut, learner.channel + 1, now) ?? false;
+    if (this.#server === undefined || learner.stage !== 'active') {
+      this.#drop(learner, 'it has asked about a session before it was told to serve');
+      return;
+    }
+    const valid = this.#server.validate(sessionHigh, sessionLow, timeOut, this.#ownerOf(learner), now);
     const writer = this.#behind(learner);
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
     writeRevalidateAnswer(writer, { sessionHigh, sessionLow, valid });
@@ -718,6 +769,8 @@ export class Leader {
   }
 
   #onPing(learner: Learner, packet: PacketView, now: Now): void {
+    // Learners answer from UPTODATE on. What says so before tells that it lives, and nothing of sessions.
+    if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
     this.#answerSyncs(now);
@@ -741,7 +794,8 @@ export class Leader {
 
   #pingAnsweredBy(sid: Sid): number {
     if (sid === this.#options.sid) return this.#ownPing;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.answeredPing;
+    for (const learner of this.#learners.values())
+      if (learner.sid === sid && learner.hears && !learner.isObserver) return learner.answeredPing;
     return -1;
   }
 
@@ -753,9 +807,10 @@ export class Leader {
       if (now.elapsedMs - learner.heardMs > silentMaxMs)
         this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
       const oldest = learner.unacked.peek();
-      if (isIn && oldest !== undefined && now.elapsedMs - oldest.sentMs > syncLimitTicks * tickTimeMs) {
-        this.#drop(learner, `it has not acknowledged 0x${oldest.zxid.toString(16)} for ${now.elapsedMs - oldest.sentMs} ms`);
-      }
+      if (!isIn || oldest === undefined) continue;
+      const unackedMs = now.elapsedMs - Math.max(oldest.sentMs, learner.activeMs);
+      if (unackedMs > syncLimitTicks * tickTimeMs)
+        this.#drop(learner, `it has not acknowledged ${formatZxid(oldest.zxid)} for ${unackedMs} ms`);
     }
   }
 
@@ -785,7 +840,9 @@ export class Leader {
     this.#learners.delete(learner.channel);
     this.#host.forget(learner.channel);
     this.#noteFollowers();
-    if (this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
+    // Who has not said who it is has no sid, and an observer is not the voter whose sid it may give.
+    const hadSay = learner.stage !== 'silent' && this.#votes(learner);
+    if (hadSay && this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
   }
 
   #noteFollowers(): void {

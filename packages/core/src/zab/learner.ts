@@ -135,6 +135,8 @@ export class Learner implements LeaderLink {
   /** The last txn that was sent to the log, and the last that is durable there. */
   #logged: Zxid;
   #durable: Zxid;
+  /** What was logged when NEWLEADER came: it stands for that, and not for what is proposed while the disk works on it. */
+  #historyEnd: Zxid = 0;
   /** Proposals that are to be acknowledged, in order. */
   readonly #toAck = new Fifo<Zxid>();
   /**
@@ -315,7 +317,7 @@ export class Learner implements LeaderLink {
     for (const number of [acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader, this.#channel, this.#epoch])
       to.number(number);
     to.text(this.#leaderConfig);
-    for (const zxid of [this.#logged, this.#durable, this.#snapshotZxid]) to.number(zxid);
+    for (const zxid of [this.#logged, this.#durable, this.#historyEnd, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
     for (const { entry } of this.#proposals.values()) writeBytes(to, entry);
     to.number(this.#toAck.length);
@@ -519,12 +521,14 @@ export class Learner implements LeaderLink {
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);
     this.#stage = 'settling';
+    this.#historyEnd = this.#logged;
     if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#toAck.push(zxid);
     this.#maybeSettle();
   }
 
   #maybeSettle(): void {
-    if (this.#durable < this.#logged) return;
+    // Under a steady load the log is never durable to its end.
+    if (this.#durable < this.#historyEnd) return;
     this.#stage = 'saving currentEpoch';
     this.#out.saveEpoch('currentEpoch', this.#epoch);
   }

@@ -1,25 +1,27 @@
 /**
  * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns that are in memory; or those in the log on disk,
- * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time.
+ * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time. Voters come
+ * first: a quorum may need them, and anybody may say to be an observer.
  *
  * Whatever is decided is decided by sync-plan.ts.
  */
-import { beginQuorumPacket, endQuorumPacket, PacketType, writeEmptyPacket, Writer, type Zxid } from '@tskeeper/protocol';
-import { type Fingerprint, writeBytes } from '../fingerprint.ts';
+import { beginQuorumPacket, endQuorumPacket, type Millis, PacketType, writeEmptyPacket, type Writer, type Zxid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
-import type { CommittedLog } from './committed-log.ts';
+import { type CommittedLog, mayFollow } from './committed-log.ts';
 import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
 import type { ChannelId } from './zab-out.ts';
 
 /** A learner that is to be brought up to date, as its leader sees it. */
 export interface LearnerSync {
   readonly channel: ChannelId;
+  readonly isVoter: boolean;
   /** The last txn in its log. */
   readonly lastZxid: Zxid;
   /**
-   * From here on everything that is committed or proposed waits for `done`, and follows behind. Returns the last txn that was committed
-   * before: the learner is to be sent everything up to there.
+   * From here on the learner hears of everything that is committed or proposed, after `done`, which follows in the same turn. Returns the last
+   * txn that was committed before: the learner is to be sent everything up to there.
    */
   begin(): Zxid;
   done(): void;
@@ -39,12 +41,14 @@ export interface SynchroniserOut {
   closeChannel(channel: ChannelId, reason: string): void;
   /**
    * Reads the log, from the last txn up to `from` on. It completes as `logRead`, in pieces. The reader stops when it is asked for another
-   * log over the same stream, or when that is gone.
+   * log over the same stream, or when that is gone, and waits while the stream is full. `isTail`: however much that is, as the learner has
+   * had what comes before; otherwise it completes as `logRefused` when a snapshot is cheaper.
    */
-  readLog(channel: ChannelId, from: Zxid): void;
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void;
 }
 
 export interface SynchroniserOptions {
+  readonly tickTimeMs: Millis;
   readonly forceSnapshotSync: boolean;
   /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
   readonly logBytesMax: () => number | undefined;
@@ -54,29 +58,38 @@ export interface SynchroniserOptions {
   readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree') => void;
 }
 
-/** A learner for whom the log on disk is read: first to decide, then to send. */
+/** A learner for whom the log on disk is read, to decide what it is to be sent. */
 interface Reading {
   readonly learner: LearnerSync;
   readonly bytesMax: number;
   walk: LogWalk;
   bytes: number;
-  /** What is to be sent, once that is decided, and up to where it has been. */
-  plan: OpenedPlan | undefined;
+}
+
+/** A learner that is sent txns out of the log on disk, from the one after `sent` on, until those that follow are in memory. */
+interface Tail {
+  readonly learner: LearnerSync;
   sent: Zxid;
-  /** What follows out of memory. */
-  tail: Writer | undefined;
 }
 
 /** A learner that is being sent a snapshot. */
 interface Snapshot {
   readonly learner: LearnerSync;
   readonly source: SnapshotSource;
-  /** What is committed and not in it. */
-  readonly tail: Writer;
+  readonly zxid: Zxid;
+  /** When it was last given a slice. */
+  movedMs: Millis;
 }
+
+/** Why a learner that has been sent a part is left. */
+const purged = 'the log was purged while it was read for this learner';
 
 /** Of a snapshot, in one go. */
 const sliceBytes = 64 * 1024;
+/** For how long one that takes nothing may keep others waiting. */
+const stallTicks = 2;
+/** For how long one that is no voter may keep a voter waiting. */
+const voterWaitTicks = 1;
 
 export class Synchroniser {
   readonly #options: SynchroniserOptions;
@@ -84,9 +97,12 @@ export class Synchroniser {
   readonly #replica: Replica;
   readonly #committed: CommittedLog;
   readonly #readings = new Map<ChannelId, Reading>();
-  /** Who waits for a snapshot. */
+  readonly #tails = new Map<ChannelId, Tail>();
+  /** Who waits for a snapshot, voters first. */
   #queue: LearnerSync[] = [];
   #snapshot: Snapshot | undefined;
+  /** Since when a voter waits for the snapshot of one that is none. */
+  #voterWaitsSinceMs: Millis | undefined;
 
   constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, out: SynchroniserOut) {
     this.#options = options;
@@ -101,22 +117,21 @@ export class Synchroniser {
     const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: logBytesMax() };
     const plan = planSync(facts, this.#committed);
     if (plan.kind === 'snap') {
-      this.#queue.push(learner);
+      this.#enqueue(learner);
     } else if (plan.kind === 'readLog') {
       const walk = new LogWalk(plan.from, this.#options.wholeFrom);
-      this.#readings.set(learner.channel, { learner, bytesMax: plan.bytesMax, walk, bytes: 0, plan: undefined, sent: 0, tail: undefined });
-      this.#out.readLog(learner.channel, plan.from);
+      this.#readings.set(learner.channel, { learner, bytesMax: plan.bytesMax, walk, bytes: 0 });
+      this.#out.readLog(learner.channel, plan.from, false);
     } else {
-      const upTo = learner.begin();
-      const writer = this.#open(learner, plan, 'memory');
-      this.#writeCommitted(writer, plan.from, upTo);
-      learner.done();
+      this.#open(learner, plan, 'memory');
+      this.#catchUp(learner, plan.from);
     }
   }
 
   /** The learner is gone. */
   remove(channel: ChannelId): void {
     this.#readings.delete(channel);
+    this.#tails.delete(channel);
     this.#queue = this.#queue.filter((learner) => learner.channel !== channel);
     if (this.#snapshot?.learner.channel === channel) this.#endSnapshot();
   }
@@ -124,6 +139,7 @@ export class Synchroniser {
   /** Nobody is to be brought up to date any more. */
   end(): void {
     this.#readings.clear();
+    this.#tails.clear();
     this.#queue = [];
     if (this.#snapshot !== undefined) this.#endSnapshot();
   }
@@ -131,17 +147,20 @@ export class Synchroniser {
   /** The next txns of the log; `isEnd` when there are no more. */
   logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
     const reading = this.#readings.get(channel);
-    if (reading === undefined) return;
-    if (reading.plan === undefined) this.#decide(reading, entries, isEnd, leaderLast);
-    else this.#sendLogged(reading, reading.plan, entries, isEnd);
+    const tail = this.#tails.get(channel);
+    if (reading !== undefined) this.#decide(reading, entries, isEnd, leaderLast);
+    else if (tail !== undefined) this.#sendLogged(tail, entries, isEnd, leaderLast);
   }
 
-  /** The log is more than is worth sending; the learner is sent a snapshot. */
+  /** The log is more than is worth sending, and the learner is sent a snapshot; or it does not go back so far. */
   logRefused(channel: ChannelId): void {
     const reading = this.#readings.get(channel);
-    if (reading === undefined || reading.plan !== undefined) return;
-    this.#readings.delete(channel);
-    this.#queue.push(reading.learner);
+    if (reading !== undefined) {
+      this.#readings.delete(channel);
+      this.#enqueue(reading.learner);
+    } else if (this.#tails.delete(channel)) {
+      this.#out.closeChannel(channel, purged);
+    }
   }
 
   /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
@@ -151,15 +170,15 @@ export class Synchroniser {
   }
 
   /** A slice of the snapshot that is being sent, or the beginning of the next. */
-  wake(isBusy: boolean): void {
+  wake(isBusy: boolean, nowMs: Millis): void {
+    if (this.#snapshot !== undefined) this.#maybeMakeWay(this.#snapshot, nowMs);
     if (!this.wants(isBusy)) return;
-    this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!);
-    const { learner, source, tail } = this.#snapshot;
-    const writer = this.#out.packets(learner.channel);
-    if (!source.next(writer, sliceBytes)) return;
+    const snapshot = (this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!, nowMs));
+    const { learner, source, zxid } = snapshot;
+    snapshot.movedMs = nowMs;
+    if (!source.next(this.#out.packets(learner.channel), sliceBytes)) return;
     this.#snapshot = undefined;
-    writer.raw(tail.bytes, 0, tail.offset);
-    learner.done();
+    this.#catchUp(learner, zxid);
   }
 
   /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
@@ -173,35 +192,41 @@ export class Synchroniser {
     }
     to.number(this.#readings.size);
     for (const channel of [...this.#readings.keys()].sort((a, b) => a - b)) {
-      const { learner, bytesMax, walk, bytes, plan, sent, tail } = this.#readings.get(channel)!;
-      for (const number of [channel, learner.lastZxid, bytesMax, bytes, plan?.zxid ?? -1, plan?.from ?? -1, sent]) to.number(number);
-      to.text(plan?.kind ?? '');
+      const { learner, bytesMax, walk, bytes } = this.#readings.get(channel)!;
+      for (const number of [channel, learner.lastZxid, bytesMax, bytes]) to.number(number);
       walk.fingerprint(to);
-      if (tail !== undefined) writeBytes(to, tail.bytes, 0, tail.offset);
+    }
+    to.number(this.#tails.size);
+    for (const channel of [...this.#tails.keys()].sort((a, b) => a - b)) {
+      to.number(channel);
+      to.number(this.#tails.get(channel)!.sent);
     }
   }
 
-  #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): Writer {
+  #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
     this.#options.begun(kind, from);
-    const writer = this.#out.packets(channel);
-    writeEmptyPacket(writer, kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
-    return writer;
+    writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 
-  /** The txns above `from` that are in memory, up to `upTo`. */
-  #writeCommitted(writer: Writer, from: Zxid, upTo: Zxid): void {
-    this.#committed.forEachAbove(from, (zxid, bytes) => {
+  /**
+   * The learner has been sent everything up to `sent`. What it lacks comes out of memory, and it hears of the rest; or, where memory does not go
+   * back so far, out of the log until it does. So nothing is kept for a learner while a snapshot is on its way to it, however long that takes.
+   */
+  #catchUp(learner: LearnerSync, sent: Zxid): void {
+    const { channel } = learner;
+    if (!this.#committed.holdsAllAbove(sent)) {
+      this.#tails.set(channel, { learner, sent });
+      this.#out.readLog(channel, sent, true);
+      return;
+    }
+    const upTo = learner.begin();
+    const writer = this.#out.packets(channel);
+    this.#committed.forEachAbove(sent, (zxid, bytes) => {
       if (zxid > upTo) return false;
       sendTxn(writer, zxid, bytes);
       return true;
     });
-  }
-
-  /** The same for later, when memory may have let go of them. */
-  #keepCommitted(from: Zxid, upTo: Zxid): Writer {
-    const writer = new Writer(256);
-    this.#writeCommitted(writer, from, upTo);
-    return writer;
+    learner.done();
   }
 
   // ---- from the log
@@ -220,48 +245,71 @@ export class Synchroniser {
     if (result === undefined && !isTooLarge) return;
     if (result === undefined || result.kind === 'snap' || isTooLarge) {
       this.#readings.delete(learner.channel);
-      this.#queue.push(learner);
+      this.#enqueue(learner);
       return;
     }
-    reading.plan = result;
-    reading.sent = result.kind === 'trunc' ? result.zxid : learner.lastZxid;
-    reading.tail = this.#keepCommitted(result.from, learner.begin());
+    this.#readings.delete(learner.channel);
     this.#open(learner, result, 'log');
-    this.#out.readLog(learner.channel, learner.lastZxid);
+    this.#catchUp(learner, result.kind === 'trunc' ? result.zxid : learner.lastZxid);
   }
 
-  #sendLogged(reading: Reading, plan: OpenedPlan, entries: readonly LogEntry[], isEnd: boolean): void {
-    const { learner } = reading;
-    const writer = this.#out.packets(learner.channel);
+  #sendLogged(tail: Tail, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
+    const { learner } = tail;
+    const { channel } = learner;
+    const writer = this.#out.packets(channel);
     for (const { zxid, bytes } of entries) {
-      if (zxid <= reading.sent || zxid > plan.from) continue;
+      // What is proposed and not committed is in the log as well, and comes later.
+      if (zxid <= tail.sent || zxid > leaderLast) continue;
+      if (!mayFollow(tail.sent, zxid)) {
+        this.#tails.delete(channel);
+        // It has been sent a part; the rest must not be made up for in any other way.
+        this.#out.closeChannel(channel, purged);
+        return;
+      }
       sendTxn(writer, zxid, bytes);
-      reading.sent = zxid;
+      tail.sent = zxid;
     }
-    if (reading.sent < plan.from && !isEnd) return;
-    this.#readings.delete(learner.channel);
-    if (reading.sent < plan.from) {
-      // It has been sent a part; the rest must not be made up for in any other way.
-      this.#out.closeChannel(learner.channel, 'the log was purged while it was read for this learner');
-      return;
-    }
-    writer.raw(reading.tail!.bytes, 0, reading.tail!.offset);
-    learner.done();
+    if (!isEnd) return;
+    this.#tails.delete(channel);
+    this.#catchUp(learner, tail.sent);
   }
 
   // ---- snapshots
 
-  #beginSnapshot(learner: LearnerSync): Snapshot {
-    const upTo = learner.begin();
+  #enqueue(learner: LearnerSync): void {
+    const firstOther = learner.isVoter ? this.#queue.findIndex(({ isVoter }) => !isVoter) : -1;
+    if (firstOther === -1) this.#queue.push(learner);
+    else this.#queue.splice(firstOther, 0, learner);
+  }
+
+  /** While others wait, one that is sent a snapshot has to take it; and one that is no voter is cut off for a voter, and comes again. */
+  #maybeMakeWay({ learner, movedMs }: Snapshot, nowMs: Millis): void {
+    const [next] = this.#queue;
+    const isInTheWay = next?.isVoter === true && !learner.isVoter;
+    this.#voterWaitsSinceMs = isInTheWay ? (this.#voterWaitsSinceMs ?? nowMs) : undefined;
+    if (next === undefined) return;
+    const { tickTimeMs } = this.#options;
+    const stalledMs = nowMs - movedMs;
+    if (isInTheWay && nowMs - this.#voterWaitsSinceMs! > voterWaitTicks * tickTimeMs) {
+      this.#out.closeChannel(learner.channel, 'a voter waits for a snapshot, and one is sent at a time: it may come again');
+    } else if (stalledMs > stallTicks * tickTimeMs && this.#out.channelIsFull(learner.channel)) {
+      this.#out.closeChannel(learner.channel, `others wait for a snapshot, and it has taken nothing of its own for ${stalledMs} ms`);
+    } else {
+      return;
+    }
+    this.#endSnapshot();
+  }
+
+  #beginSnapshot(learner: LearnerSync, nowMs: Millis): Snapshot {
     const zxid = this.#replica.lastZxid;
     this.#options.begun('snap', 'tree');
     writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
-    return { learner, source: this.#replica.snapshotStream(), tail: this.#keepCommitted(zxid, upTo) };
+    return { learner, source: this.#replica.snapshotStream(), zxid, movedMs: nowMs };
   }
 
   #endSnapshot(): void {
     this.#snapshot?.source.abandon();
-    this.#snapshot = undefined;
+    this.#snapshot = this.#voterWaitsSinceMs = undefined;
   }
 }
 

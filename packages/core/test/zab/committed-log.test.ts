@@ -87,7 +87,7 @@ describe('CommittedLog', () => {
   it('refuses to begin where txns have been let go (ZOOKEEPER-2418)', () => {
     const log = logOf([1, 2, 3, 4], 2);
     expect([2, 3, 4, 5].map((zxid) => log.reachesBackTo(zxid))).toEqual([false, true, true, true]);
-    expect(() => log.forEachAbove(2, () => true)).toThrow('the committed txns in memory begin at 0x3: those above 0x2 are not all here');
+    expect(() => log.forEachAbove(1, () => true)).toThrow('the committed txns in memory begin at 0x3: those above 0x1 are not all here');
     expect(logOf([]).reachesBackTo(0)).toBe(true);
   });
 
@@ -152,4 +152,21 @@ describe('mayFollow', () => {
   ])('tells whether %d may be followed by %d: %s', (previous, zxid, expected) => {
     expect(mayFollow(previous, zxid)).toBe(expected);
   });
+});
+
+it('lets go of no txn after the last one that is applied, and of those before it with the next', () => {
+  const log = new CommittedLog({ countMax: 3, bytesMax: 1000 });
+  for (let zxid = 1; zxid <= 10; zxid++) log.append(zxid, bytesOf(zxid), 4);
+  expect([log.oldest, log.newest]).toEqual([4, 10]);
+  log.append(11, bytesOf(11), 11);
+  expect([log.oldest, log.newest]).toEqual([9, 11]);
+});
+
+it('shows what follows on a txn that was never here, where nothing can be between', () => {
+  const log = new CommittedLog({ countMax: 3, bytesMax: 1000 });
+  log.append(5, bytesOf(5));
+  const seen: number[] = [];
+  log.forEachAbove(4, (zxid) => seen.push(zxid) > 0);
+  expect(seen).toEqual([5]);
+  expect(() => log.forEachAbove(3, () => true)).toThrow('the committed txns in memory begin at');
 });

@@ -148,11 +148,33 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 4']);
   });
 
-  it('A54: is later than what observers have accepted as well, whom nobody asks', () => {
+  it.each([7, 3])('A54: does not go by what observers have accepted, nor by who says to be one: sid %i', (sid) => {
     const leader = leading();
-    introduce(leader, 7, 9, PacketType.OBSERVERINFO);
+    introduce(leader, sid, 2_097_151, PacketType.OBSERVERINFO);
+    introduce(leader, 8, 2_097_151);
     introduce(leader, 2, 3);
-    expect(notes.take()).toEqual(['save acceptedEpoch 10']);
+    expect(notes.take()).toEqual(['save acceptedEpoch 4']);
+  });
+
+  it.each([10_004, 2_097_151])('is not made of a word that cannot be: epoch %i', (epoch) => {
+    const leader = leading();
+    introduce(leader, 2, epoch);
+    expect(notes.take()).toEqual([
+      `close 2: server 2 says that it has accepted epoch ${epoch}, which cannot be: this leader stands in epoch 3. If its file acceptedEpoch holds that, stop it, move its version-2 aside, keep its myid, and start it again`,
+    ]);
+    introduce(leader, 3, 10_003);
+    expect(notes.take()).toEqual(['save acceptedEpoch 10004']);
+    const serves = serving([2]);
+    introduce(serves, 3, Math.min(epoch + 1, 2_097_151));
+    expect(serves.over).toBeUndefined();
+    expect(notes.take()).toEqual([expect.stringContaining('close 3: server 3 says that it has accepted epoch')]);
+  });
+
+  it('is not begun when the last one that can be is used up', () => {
+    const leader = leading([1, 2, 3], { acceptedEpoch: 2_097_151 });
+    introduce(leader, 2, 3);
+    expect(leader.over).toBe('epoch 2097151 is the last that there can be');
+    expect(notes.take()).toEqual([]);
   });
 
   it('is not the current one by the word of a server that has lost its data', () => {
@@ -269,6 +291,46 @@ describe('broadcast', () => {
     expect(notes.take()).toEqual([]);
     acknowledge(leader, 3, makeZxid(4, 2));
     expect(notes.take()).toContain('committed 0x400000002');
+  });
+
+  it('is not lost by a server that gives the id of the leader as its own', () => {
+    for (const type of [PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]) {
+      const leader = leading();
+      introduce(leader, 1, 3, type);
+      expect(notes.take()).toEqual(['close 1: it says that it is server 1, as this server does: one of the two has a wrong myid']);
+      // The own vote still counts.
+      introduce(leader, 2, 3);
+      expect(notes.take()).toEqual(['save acceptedEpoch 4']);
+    }
+  });
+
+  it('a voter that has acknowledged is in, whatever becomes of an observer that gives its id', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    for (const sid of [2, 3]) introduce(leader, sid, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    leader.connected(99, now);
+    const info = new Writer(32);
+    writeLearnerInfo(info, { serverId: 4, configVersion: 0 });
+    leader.packet(99, packet(PacketType.OBSERVERINFO, makeZxid(3, 0), info.written()), now);
+    introduce(leader, 4, 3);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    expect(notes.take()).toContain('save currentEpoch 4');
+    leader.gone(99);
+  });
+
+  it('an observer that gives the id of a voter does not answer PINGs for it, nor stand for its ACKs', () => {
+    const leader = serving([2]);
+    introduce(leader, 3, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    acknowledge(leader, 3, makeZxid(4, 0));
+    leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    leader.gone(2);
+    leader.sync({ kind: 'sync' } as never, now);
+    notes.take();
+    leader.packet(3, packet(PacketType.PING, 0), now);
+    leader.packet(3, packet(PacketType.PING, 0), now);
+    expect(notes.take()).toEqual([]);
   });
 
   // A server that the configuration lists as a voter may still introduce itself as an observer.
@@ -415,6 +477,24 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
   });
 
+  it('what a learner was proposed while its history was being sent is late from UPTODATE on, and not before', () => {
+    const leader = serving([2]);
+    introduce(leader, 3, 3);
+    propose(leader, makeZxid(4, 1));
+    acknowledge(leader, 2, makeZxid(4, 1));
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    for (let ms = 400; ms <= 4000; ms += 400) {
+      for (const sid of [2, 3]) leader.packet(sid, packet(PacketType.PING, 0), at(ms));
+      leader.wake(at(ms));
+    }
+    leader.packet(3, packet(PacketType.ACK, makeZxid(4, 0)), at(4000));
+    for (const sid of [2, 3]) leader.packet(sid, packet(PacketType.PING, 0), at(4400));
+    leader.wake(at(4500));
+    expect(notes.take().filter((line) => line.startsWith('close 3'))).toEqual([]);
+    leader.wake(at(4501));
+    expect(notes.take()).toContain('close 3: it has not acknowledged 0x400000001 for 501 ms');
+  });
+
   it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
     const leader = serving();
     leader.moves(2, at(500));
@@ -503,5 +583,5 @@ it('a learner passes on requests, and whom it has heard of', () => {
   touched.writeInt32BE(5, 4);
   touched.writeInt32BE(6, 16);
   leader.packet(2, packet(PacketType.PING, 0, touched), now);
-  expect(notes.take()).toEqual([`request ${OpCode.create} through 3`, 'touched 5', 'touched 6']);
+  expect(notes.take()).toEqual([`request ${OpCode.create} through 1`, 'touched 5', 'touched 6']);
 });

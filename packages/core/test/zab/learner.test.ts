@@ -166,17 +166,47 @@ describe('synchronisation', () => {
     learner.packet(proposal(makeZxid(5, 1)), now);
     learner.packet(newLeader, now);
     learner.packet(proposal(makeZxid(5, 2)), now);
-    learner.appended(makeZxid(5, 1));
     expect(notes.take()).toEqual(['append 0x500000001', 'history', 'config version=0', 'append 0x500000002']);
-    learner.appended(makeZxid(5, 2));
+    learner.appended(makeZxid(5, 1));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
     learner.epochSaved('currentEpoch', now);
-    expect(notes.take()).toEqual(['9 <- ACK 0x500000000', '9 <- ACK 0x500000001', '9 <- ACK 0x500000002']);
+    expect(notes.take()).toEqual(['9 <- ACK 0x500000000', '9 <- ACK 0x500000001']);
+    learner.appended(makeZxid(5, 2));
+    expect(notes.take()).toEqual(['9 <- ACK 0x500000002']);
     learner.packet(proposal(makeZxid(5, 3)), now);
     expect(notes.take()).toEqual(['append 0x500000003']);
     learner.appended(makeZxid(5, 3));
     expect(notes.take()).toEqual(['9 <- ACK 0x500000003']);
   });
+
+  it.each([1, 5, 10, 20])(
+    'A52: proposals that follow NEWLEADER do not delay its ACK, with a log sync of %i ms and a write every ms',
+    (syncMs) => {
+      const learner = accepted();
+      learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+      learner.packet(proposal(makeZxid(5, 1)), now);
+      let logged = 1;
+      let syncing: { readonly counter: number; readonly doneMs: number } | undefined;
+      const acks: string[] = [];
+      for (let ms = 0; ms < 200; ms++) {
+        const at = { elapsedMs: now.elapsedMs + ms, wallMs: 0 };
+        if (ms === 30) learner.packet(newLeader, at);
+        learner.packet(proposal(makeZxid(5, ++logged)), at);
+        // One sync after the other, each of all that was written when it began.
+        if (syncing !== undefined && ms >= syncing.doneMs) {
+          learner.appended(makeZxid(5, syncing.counter));
+          syncing = undefined;
+        }
+        syncing ??= { counter: logged, doneMs: ms + syncMs };
+        const lines = notes.take();
+        if (lines.includes('save currentEpoch 5')) learner.epochSaved('currentEpoch', at);
+        for (const line of [...lines, ...notes.take()]) if (line.includes('ACK')) acks.push(line);
+      }
+      // NEWLEADER first, then every proposal in order, up to what the disk has by then.
+      expect(acks.length).toBeGreaterThan(200 - 2 * syncMs - 2);
+      expect(acks).toEqual(acks.map((_, counter) => `9 <- ACK 0x5${counter.toString(16).padStart(8, '0')}`));
+    },
+  );
 
   it('a TRUNC is done before anything behind it is looked at', () => {
     const learner = accepted();

@@ -21,25 +21,25 @@ describe('learners that need a snapshot', () => {
       return writer;
     };
     const synchroniser = new Synchroniser(
-      { forceSnapshotSync: false, logBytesMax: () => undefined, wholeFrom: 0, begun: () => undefined },
+      { tickTimeMs: 100, forceSnapshotSync: false, logBytesMax: () => undefined, wholeFrom: 0, begun: () => undefined },
       replica,
       new CommittedLog(committedLogDefaults),
       { packets, channelIsFull: () => false, closeChannel: () => undefined, readLog: () => undefined },
     );
     const done: ChannelId[] = [];
     const learner = (channel: ChannelId, lastZxid: number): LearnerSync => {
-      return { channel, lastZxid, begin: () => replica.lastZxid, done: () => done.push(channel) };
+      return { channel, isVoter: true, lastZxid, begin: () => replica.lastZxid, done: () => done.push(channel) };
     };
     for (const channel of [1, 2]) synchroniser.add(learner(channel, makeZxid(1, 1)), replica.lastZxid);
-    synchroniser.wake(false);
+    synchroniser.wake(false, 0);
     expect([bytesOf(1) > 0, bytesOf(2)]).toEqual([true, 0]);
     synchroniser.add(learner(3, replica.lastZxid), replica.lastZxid);
     expect(done).toEqual([3]);
     while (!done.includes(1)) {
       expect(bytesOf(2)).toBe(0);
-      synchroniser.wake(false);
+      synchroniser.wake(false, 0);
     }
-    while (synchroniser.wants(false)) synchroniser.wake(false);
+    while (synchroniser.wants(false)) synchroniser.wake(false, 0);
     expect(done).toEqual([3, 1, 2]);
     expect(bytesOf(2)).toBe(bytesOf(1));
   });

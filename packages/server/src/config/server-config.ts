@@ -129,6 +129,7 @@ class Resolver {
       identitiesPerCnxnMax: coreDefaults.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreDefaults.identityBytesPerCnxnMax,
       shortAclEntriesMax: coreDefaults.shortAclEntriesMax,
+      turnUnits: coreDefaults.turnUnits,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),

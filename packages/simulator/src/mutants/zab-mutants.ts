@@ -14,8 +14,16 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'currentEpoch is written before the history that was sent is durable',
     from: 'ZOOKEEPER-4643',
     file: learner,
-    replace: 'if (this.#durable < this.#logged) return;\n    this.#stage',
+    replace: 'if (this.#durable < this.#historyEnd) return;\n    this.#stage',
     by: 'this.#stage',
+  },
+  'newleader-after-all': {
+    hunter: 'scenarios',
+    what: 'NEWLEADER is acknowledged when all of the log is durable, and each proposal moves its end',
+    from: 'a restart under load',
+    file: learner,
+    replace: 'if (this.#durable < this.#historyEnd) return;',
+    by: 'if (this.#durable < this.#logged) return;',
   },
   'newleader-before-epoch': {
     what: 'NEWLEADER is acknowledged before currentEpoch is on disk',
@@ -158,11 +166,11 @@ const explored: Readonly<Record<string, Mutant>> = {
     by: "return { kind: 'diff', zxid: max, from: max };",
   },
   'gap-before-committed-log': {
-    what: 'the first txn in memory is left out behind those that were read from the log',
+    what: 'the first txn in memory is left out of what a learner is sent',
     from: 'ZOOKEEPER-2418',
     file: 'packages/core/src/zab/synchroniser.ts',
-    replace: 'this.#keepCommitted(result.from, learner.begin())',
-    by: 'this.#keepCommitted(result.from + 1, learner.begin())',
+    replace: 'this.#committed.forEachAbove(sent, ',
+    by: 'this.#committed.forEachAbove(sent + 1, ',
   },
   'serves-without-quorum': {
     what: 'a leader serves before a quorum has acknowledged its history',

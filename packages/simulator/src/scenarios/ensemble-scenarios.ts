@@ -317,6 +317,32 @@ export const largeSnapshot: Scenario = {
     ),
 };
 
+export const restartUnderLoad: Scenario = {
+  story: 'a follower with a slow disk is restarted while a write comes every few milliseconds: it serves again within two seconds',
+  run: () =>
+    Scene.playEnsemble(36, async (scene) => {
+      const { world, stage } = scene;
+      const client = await scene.raw({ server: scene.leader });
+      const [follower] = scene.followers as [ServerHost];
+      let isLoaded = true;
+      const write = (count: number): void => {
+        if (!isLoaded) return;
+        client.send('create', node(`/n${count}`));
+        stage.after(1 + (count % 8), 'work', undefined, () => write(count + 1));
+      };
+      write(0);
+      await world.run(100);
+      for (const syncMs of [1, 5, 20]) {
+        follower.kill();
+        follower.diskDelayMs = ({ operation }) => (operation === 'sync' ? syncMs : 0);
+        stage.boot(follower);
+        if (!(await world.runUntil(() => follower.role === 'follower', 2000)))
+          stage.complain(`it does not serve, with a sync of ${syncMs} ms`);
+      }
+      isLoaded = false;
+    }),
+};
+
 export const lateObserver: Scenario = {
   story: 'with two of three voters left an observer joins over a slow way; what is committed meanwhile reaches it, though nothing follows',
   run: () =>

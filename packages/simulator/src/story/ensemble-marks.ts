@@ -39,6 +39,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+  'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
 
 /** Of every session, how often it was taken up at another server than before. */

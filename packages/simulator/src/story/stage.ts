@@ -38,6 +38,8 @@ export class Stage {
   readonly marks = new Map<string, number>();
   readonly #random: SeededRandom;
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
+  /** What a sync of its disk takes at most while nothing is wrong with it; 1 ms, as any other call, where nothing is said. */
+  readonly syncMsMax = new Map<ServerHost, Millis>();
   /** Processes that may say at any time that they cannot go on: their disk has failed them. */
   readonly #excused = new Set<ServerProcess>();
   /** Machines whose disk is full. */
@@ -57,7 +59,10 @@ export class Stage {
     this.world = world;
     this.#random = random;
     for (const server of world.servers) {
-      server.diskDelayMs = () => (this.nowMs < (this.#slowUntilMs.get(server) ?? 0) ? this.fraction(300) : this.fraction(1));
+      server.diskDelayMs = ({ operation }) => {
+        if (this.nowMs < (this.#slowUntilMs.get(server) ?? 0)) return this.fraction(300);
+        return this.fraction(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+      };
       server.onFailure = () => this.#onFailure(server);
     }
     world.wire.mannersOf = (from, to) => ({ delayMs: this.fraction(3) + world.extraDelay(from, to) });

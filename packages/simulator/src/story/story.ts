@@ -31,6 +31,10 @@ const healingMs = 30_000;
 const progressMs = 5000;
 /** Ten times the limit for silence, which is five ticks. */
 const coreMs = 10_000;
+/** A start with a slow disk, an election if it led, and what it lacks. */
+const loadedReturnMs = 10_000;
+/** Between two bursts of one client meanwhile: something is written every few milliseconds. */
+const loadedIntervalMs = 6;
 const outstandingMax = 12;
 
 export interface RunOptions {
@@ -51,7 +55,9 @@ class Story {
   readonly #random: SeededRandom;
   readonly #plan: Plan;
   readonly #workload: Workload;
-  #healing = false;
+  #faultsEnd = false;
+  #workEnds = false;
+  #isLoaded = false;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -65,6 +71,10 @@ class Story {
     });
     this.stage = new Stage(this.world, this.#random);
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
+    if (plan.loadedReturn !== undefined) {
+      const { slowServer, syncMsMax } = plan.loadedReturn;
+      this.stage.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
+    }
     this.#workload = new Workload(this.#random, plan.habits);
   }
 
@@ -100,7 +110,9 @@ class Story {
   /** All is well again: within bounds everyone is served, and everyone gets something done. */
   async #livenessPhase(): Promise<boolean> {
     const { world, stage } = this;
-    this.#healing = true;
+    this.#faultsEnd = true;
+    if (this.#plan.loadedReturn === undefined) this.#workEnds = true;
+    else await this.#loadedReturn();
     if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();
     stage.heal();
     const rests = () => stage.isWhole && stage.actors.every(isIdle);
@@ -111,6 +123,23 @@ class Story {
     if (await this.#progress(rests, progressMs)) return true;
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
     return false;
+  }
+
+  /** A server that comes back does so while others write, as in a rolling restart; and must not need them to stop. */
+  async #loadedReturn(): Promise<void> {
+    const { world, stage } = this;
+    const server = world.servers[this.#plan.loadedReturn!.slowServer]!;
+    stage.heal();
+    if (!(await world.runUntil(() => stage.isWhole, healingMs)))
+      stage.complain(`not everyone serves ${healingMs} ms after the last fault, under load`);
+    this.#isLoaded = true;
+    server.kill();
+    stage.boot(server);
+    if (!(await world.runUntil(() => stage.isWhole, loadedReturnMs))) {
+      stage.complain(`${server.name} does not serve ${loadedReturnMs} ms after it was started again, under load`);
+    }
+    stage.note('back under load');
+    this.#workEnds = true;
   }
 
   /** A quorum is well and connected; the others may stay as they are, in one direction too. That must do. */
@@ -145,8 +174,9 @@ class Story {
   }
 
   #work(actor: Actor): void {
-    this.stage.after(1 + this.#random.below(this.#plan.workIntervalMs * 2), 'work', undefined, () => {
-      if (this.#healing) return;
+    const intervalMs = this.#isLoaded ? loadedIntervalMs : this.#plan.workIntervalMs;
+    this.stage.after(1 + this.#random.below(intervalMs * 2), 'work', undefined, () => {
+      if (this.#workEnds) return;
       if (actor.takesCalls && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
       this.#work(actor);
     });
@@ -155,7 +185,7 @@ class Story {
   #planFault(): void {
     const { faults: names, faultIntervalMs } = this.#plan;
     this.stage.after(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
-      if (this.#healing) return;
+      if (this.#faultsEnd) return;
       const name = names[this.#random.below(names.length)]!;
       this.stage.note(`fault ${name}`);
       faults[name].strike(this.stage, this.#random);

@@ -44,8 +44,11 @@ export interface Plan {
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
+  /** Clients go on until everyone serves again, and each sync of one server's disk takes up to so long: who comes back comes back under load. */
+  readonly loadedReturn: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
+const counterMaxAsEver = 0xffff_0000;
 const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
@@ -62,8 +65,12 @@ export function drawPlan(random: SeededRandom): Plan {
   const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
+  const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
+  // An epoch that is used up every other second leaves no time to come back.
+  const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
+  const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
   return {
-    servers: ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers,
+    servers,
     ensemble,
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
@@ -74,6 +81,7 @@ export function drawPlan(random: SeededRandom): Plan {
       extendedTypesEnabled: true,
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
+      turnUnits: pick(16_384, 16_384, 200, 24),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -87,6 +95,8 @@ export function drawPlan(random: SeededRandom): Plan {
       snapshotCompression,
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
+      // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
+      ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
       // Who may lose his disk must not take an empty one for a new one.
       ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
     },
@@ -110,6 +120,7 @@ export function drawPlan(random: SeededRandom): Plan {
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
     beginning: drawBeginning(random, ensemble !== undefined),
+    loadedReturn,
   };
 }
 
@@ -124,7 +135,7 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
     },
     zab: {
       forceSnapshotSync: random.below(4) === 0,
-      counterMax: pick(0xffff_0000, 0xffff_0000, 40, 150),
+      counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
   };
 }

@@ -1,0 +1,291 @@
+/**
+ * One server that has won an election, with a disk that answers when it is told to, and others that say to it whatever a test wants: packets
+ * in real framing, cut as the learner port cuts them. What the core cannot read closes its stream, as there.
+ */
+import {
+  makeZxid,
+  type Notification,
+  PacketCutter,
+  packetTypeName,
+  PacketType,
+  PacketView,
+  ProtocolError,
+  Reader,
+  readTxn,
+  type Sid,
+  Writer,
+  writeAckEpoch,
+  writeForwardedRequest,
+  writeLearnerInfo,
+  writeQuorumPacket,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../src/index.ts';
+import { Peer, type PeerOut } from '../../src/peer.ts';
+import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
+import { Replica, replicaOptions } from '../../src/request/replica.ts';
+import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
+import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
+import type { LogEntry } from '../../src/zab/synchroniser.ts';
+import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+
+const random = { uint32: () => 7 };
+const configText = 'version=0';
+export const voters: readonly Sid[] = [1, 2, 3];
+/** The history that it begins with ends here. */
+export const firstZxid = makeZxid(3, 0);
+
+/** A packet that the leader has sent. */
+export interface Sent {
+  readonly type: number;
+  readonly name: string;
+  readonly zxid: Zxid;
+  readonly data: Buffer;
+}
+
+export interface LoneLeaderOptions {
+  readonly core?: Partial<CoreOptions>;
+  readonly committedLog?: CommittedLogOptions;
+}
+
+export class LoneLeader implements PeerOut {
+  readonly peer: Peer;
+  readonly #core: CoreOptions;
+  readonly #writers = new Map<ChannelId, Writer>();
+  readonly #sent = new Map<ChannelId, Sent[]>();
+  readonly #cutters = new Map<ChannelId, PacketCutter>();
+  readonly #loaders = new Map<ChannelId, SnapshotLoader>();
+  readonly full = new Set<ChannelId>();
+  readonly closed = new Map<ChannelId, string>();
+  readonly disk: (() => void)[] = [];
+  readonly #log: LogEntry[] = [];
+  logBytes: number | undefined;
+  readonly logsAsked: { readonly channel: ChannelId; readonly from: Zxid; readonly isTail: boolean }[] = [];
+  now: Now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+
+  constructor({ core, committedLog = committedLogDefaults }: LoneLeaderOptions = {}) {
+    this.#core = { ...coreDefaults, serverId: 1, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 60_000, ...core };
+    const replica = new Replica(replicaOptions(this.#core, random));
+    replica.lastZxid = firstZxid;
+    const zab = { sid: 1, tickTimeMs: 100, initLimitTicks: 1000, syncLimitTicks: 1000, forceSnapshotSync: false, counterMax: 0xffff_0000 };
+    const found = { lastZxid: firstZxid, acceptedEpoch: 3, currentEpoch: 3, snapshotZxid: 0 };
+    const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
+    const config = { verifier: new MajorityQuorum(voters), text: configText, version: 0 };
+    const options = { core: this.#core, zab, role: 'participant' as const };
+    this.peer = new Peer(options, config, recovered, new PacketView(), this, random, silentObserver, this.now);
+    const vote: Notification = {
+      state: 'looking',
+      leader: 1,
+      zxid: firstZxid,
+      peerEpoch: 3,
+      electionEpoch: 1,
+      version: 2,
+      config: configText,
+    };
+    for (const sid of [2, 3]) this.peer.notified(sid, vote, this.now);
+    this.elapse(1000);
+    if (this.peer.role !== 'leading') throw new Error(`it is ${this.peer.role}`);
+  }
+
+  elapse(ms: number): void {
+    this.now = { elapsedMs: this.now.elapsedMs + ms, wallMs: this.now.wallMs + ms };
+    this.peer.wake(this.now);
+  }
+
+  /** The disk does what it was asked for, and what that leads to, and whatever is due at once is done. */
+  settle(): void {
+    for (let steps = 0; steps < 100_000; steps++) {
+      const next = this.disk.shift();
+      if (next !== undefined) next();
+      else if (this.peer.deadline() === 0) this.peer.wake(this.now);
+      else return;
+    }
+    throw new Error('it does not come to rest');
+  }
+
+  // --- what others say
+
+  connect(channel: ChannelId): void {
+    this.peer.accepted(channel, this.now);
+  }
+
+  say(
+    channel: ChannelId,
+    type: number,
+    zxid: Zxid,
+    data: Uint8Array | null,
+    authinfo: { scheme: string; id: string }[] | null = null,
+  ): void {
+    const writer = new Writer(64);
+    writeQuorumPacket(writer, { type, zxid, data, authinfo });
+    const bytes = Buffer.from(writer.written());
+    // As long as the core has not closed it.
+    const packet = (view: PacketView) => {
+      if (this.closed.has(channel)) return false;
+      this.peer.packet(channel, view, this.now);
+      return true;
+    };
+    try {
+      new PacketCutter(16_000_000, new PacketView()).feed(bytes, 0, bytes.length, { packet, raw: () => 0 });
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.closeChannel(channel, error.message);
+    }
+    this.#tellGone();
+  }
+
+  /** Its number may be given to another. */
+  streamGone(channel: ChannelId): void {
+    this.#writers.delete(channel);
+    this.#cutters.delete(channel);
+    this.peer.channelGone(channel, this.now);
+  }
+
+  introduce(channel: ChannelId, serverId: Sid, acceptedEpoch = 3, type: number = PacketType.FOLLOWERINFO): void {
+    const info = new Writer(32);
+    writeLearnerInfo(info, { serverId, configVersion: 0 });
+    this.connect(channel);
+    this.say(channel, type, makeZxid(acceptedEpoch, 0), info.written());
+  }
+
+  acceptEpoch(channel: ChannelId, currentEpoch = 3, lastZxid = firstZxid): void {
+    const epoch = new Writer(8);
+    writeAckEpoch(epoch, currentEpoch);
+    this.say(channel, PacketType.ACKEPOCH, lastZxid, epoch.written());
+  }
+
+  ack(channel: ChannelId, zxid: Zxid): void {
+    this.say(channel, PacketType.ACK, zxid, null);
+  }
+
+  request(channel: ChannelId, session: number, cxid: number, type: number, payload: Buffer): void {
+    const request = new Writer(32);
+    writeForwardedRequest(request, { sessionHigh: 0, sessionLow: session, cxid, type, payload });
+    this.say(channel, PacketType.REQUEST, -1, request.written());
+  }
+
+  /** Server 2 over channel 2 follows, and what is asked for is on the disk. */
+  serveWithFollower(): void {
+    this.introduce(2, 2);
+    this.settle();
+    this.acceptEpoch(2);
+    this.settle();
+    this.ack(2, makeZxid(this.epoch, 0));
+    this.settle();
+    if (this.peer.server === undefined) throw new Error('it does not serve');
+  }
+
+  get epoch(): number {
+    return 4;
+  }
+
+  // --- what it says
+
+  /** Since the last call. */
+  take(channel: ChannelId): Sent[] {
+    this.#gather(channel);
+    return (this.#sent.get(channel) ?? []).splice(0);
+  }
+
+  /** As of when the snapshot was that it has sent over this channel, and the txns that followed it, up to NEWLEADER. */
+  afterSnapshot(channel: ChannelId): { readonly snapshotZxid: Zxid; readonly zxids: readonly Zxid[] } {
+    const sent = this.take(channel);
+    const begin = sent.findIndex(({ type }) => type === PacketType.SNAP);
+    const end = sent.findIndex(({ type }) => type === PacketType.NEWLEADER);
+    if (begin === -1 || end === -1) throw new Error(`it has sent ${sent.map(({ name }) => name).join(', ')}`);
+    const txns = sent.slice(begin + 1, end).filter(({ type }) => type === PacketType.PROPOSAL || type === PacketType.INFORM);
+    return { snapshotZxid: sent[begin]!.zxid, zxids: txns.map(({ zxid }) => zxid) };
+  }
+
+  /** The txns among these, by their zxids. */
+  static txns(sent: readonly Sent[]) {
+    return sent.filter(({ type }) => type === PacketType.PROPOSAL).map(({ data }) => readTxn(new Reader(data)));
+  }
+
+  #gather(channel: ChannelId): void {
+    const writer = this.#writers.get(channel);
+    if (writer === undefined) return;
+    const bytes = Buffer.from(writer.written());
+    writer.clear();
+    let sent = this.#sent.get(channel);
+    if (sent === undefined) this.#sent.set(channel, (sent = []));
+    let cutter = this.#cutters.get(channel);
+    if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketCutter(100_000_000, new PacketView())));
+    const [into, cut] = [sent, cutter];
+    cut.feed(bytes, 0, bytes.length, {
+      packet: (view) => {
+        const data = Buffer.from(view.data.bytes.subarray(view.data.offset, view.data.limit));
+        into.push({ type: view.type, name: packetTypeName(view.type), zxid: view.zxid, data });
+        if (view.type === PacketType.SNAP) {
+          this.#loaders.set(channel, new SnapshotLoader(replicaOptions(this.#core, random), { itemBytesMax: 16_000_000 }));
+          cut.beginRaw();
+        }
+        return true;
+      },
+      raw: (raw, start, end) => {
+        const loader = this.#loaders.get(channel)!;
+        const taken = loader.feed(raw.subarray(start, end));
+        if (loader.isComplete) cut.endRaw();
+        return start + taken;
+      },
+    });
+  }
+
+  #tellGone(): void {
+    for (const channel of this.closed.keys()) {
+      if (this.#told.has(channel)) continue;
+      this.#told.add(channel);
+      this.peer.channelGone(channel, this.now);
+    }
+  }
+
+  readonly #told = new Set<ChannelId>();
+
+  // --- PeerOut
+
+  packets(channel: ChannelId): Writer {
+    let writer = this.#writers.get(channel);
+    if (writer === undefined) this.#writers.set(channel, (writer = new Writer(1024)));
+    return writer;
+  }
+
+  closeChannel(channel: ChannelId, reason: string): void {
+    if (!this.closed.has(channel)) this.closed.set(channel, reason);
+  }
+
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    this.#log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
+    this.disk.push(() => this.peer.appended(zxid, this.now));
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    this.disk.push(() => this.peer.epochSaved(name, epoch, this.now));
+  }
+
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
+    this.logsAsked.push({ channel, from, isTail });
+  }
+
+  /** The log is read for a learner: so many txns after that one. */
+  showLog(channel: ChannelId, after: Zxid, count: number, isEnd = false): void {
+    const begin = this.#log.findIndex(({ zxid }) => zxid > after);
+    this.peer.logRead(channel, this.#log.slice(begin, begin + count), isEnd);
+  }
+
+  readonly truncate = unexpected('truncate');
+  readonly installSnapshot = unexpected('installSnapshot');
+  readonly reply = unexpected('reply');
+  readonly dialLeader = unexpected('dialLeader');
+  readonly dialNobody = unexpected('dialNobody');
+  readonly close = unexpected('close');
+  notify(): void {}
+  isFull = (): boolean => false;
+  channelIsFull = (channel: ChannelId): boolean => this.full.has(channel);
+  logBytesMax = (): number | undefined => this.logBytes;
+}
+
+function unexpected(what: string): () => never {
+  return () => {
+    throw new Error(`${what} was not expected`);
+  };
+}

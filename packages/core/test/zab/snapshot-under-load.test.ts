@@ -1,0 +1,194 @@
+/** What a learner is sent by SNAP while the leader commits more than it has applied, and more than it keeps in memory. */
+import { makeZxid, OpCode, openAcl, operations, PacketType, Writer, type Zxid } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { LoneLeader } from './lone-leader.ts';
+
+const session = 0x77;
+const learner = 9;
+
+/** A write whose txn takes a good part of what one step may spend. */
+function multi(name: string, parts = 300): Buffer {
+  const writer = new Writer(1024);
+  const ops = Array.from({ length: parts }, (_, at) => ({
+    kind: 'create' as const,
+    path: `/${name}-${at}`,
+    data: null,
+    acl: openAcl,
+    flags: 0,
+  }));
+  operations.multi.request.write(writer, { ops });
+  return Buffer.from(writer.written());
+}
+
+function beginSession(leader: LoneLeader): void {
+  const timeOut = Buffer.alloc(4);
+  timeOut.writeInt32BE(40_000);
+  leader.request(2, session, 0, OpCode.createSession, timeOut);
+  leader.settle();
+  leader.ack(2, makeZxid(4, 1));
+  leader.settle();
+}
+
+/** So many txns, committed all at once: most of them are yet to be applied. Returns the last. */
+function commitAtOnce(leader: LoneLeader, count: number): Zxid {
+  for (let at = 1; at <= count; at++) leader.request(2, session, at, OpCode.multi, multi(`n${at}`));
+  leader.settle();
+  const last = makeZxid(4, 1 + count);
+  leader.ack(2, last);
+  return last;
+}
+
+describe('a SNAP that begins while a large group of txns is committed and not applied', () => {
+  it.each([
+    ['many', { countMax: 3, bytesMax: 1_000_000 }],
+    ['large', { countMax: 500, bytesMax: 50_000 }],
+  ])('is followed by all of them, though they are too %s for what memory is to keep', (_what, committedLog) => {
+    const leader = new LoneLeader({ committedLog });
+    leader.serveWithFollower();
+    beginSession(leader);
+    leader.introduce(learner, learner, 4, PacketType.OBSERVERINFO);
+    const last = commitAtOnce(leader, 40);
+    const applied = leader.peer.replica.lastZxid;
+    expect(last - applied).toBeGreaterThan(10);
+    leader.acceptEpoch(learner, 0, 0);
+    leader.take(learner);
+    leader.settle();
+    const { snapshotZxid, zxids } = leader.afterSnapshot(learner);
+    expect(zxids).toEqual(Array.from({ length: last - snapshotZxid }, (_, at) => snapshotZxid + 1 + at));
+    expect(snapshotZxid).toBe(applied);
+  });
+});
+
+describe('while a SNAP is on its way', () => {
+  const begun = (): { readonly leader: LoneLeader; readonly snapshotZxid: Zxid } => {
+    const leader = new LoneLeader({ committedLog: { countMax: 3, bytesMax: 1_000_000 } });
+    leader.serveWithFollower();
+    beginSession(leader);
+    commitAtOnce(leader, 40);
+    leader.settle();
+    leader.introduce(learner, learner, 4, PacketType.OBSERVERINFO);
+    leader.full.add(learner);
+    leader.acceptEpoch(learner, 0, 0);
+    leader.elapse(1);
+    return { leader, snapshotZxid: leader.peer.replica.lastZxid };
+  };
+  const write = (leader: LoneLeader, count: number): void => {
+    for (let times = 0; times < count; times++) {
+      const next = leader.peer.replica.lastZxid + 1;
+      leader.request(2, session, next, OpCode.multi, multi(`w${next}`, 1));
+      leader.settle();
+      leader.ack(2, next);
+      leader.settle();
+    }
+  };
+
+  it('what is committed is not kept for it: it comes out of the log on disk, until memory has the rest', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 20);
+    leader.full.delete(learner);
+    leader.settle();
+    expect(leader.logsAsked).toEqual([{ channel: learner, from: snapshotZxid, isTail: true }]);
+    // More is committed meanwhile, so that memory does not reach back to the end of what was read.
+    leader.showLog(learner, snapshotZxid, 12);
+    write(leader, 10);
+    leader.showLog(learner, snapshotZxid + 12, 8, true);
+    expect(leader.logsAsked.at(-1)).toEqual({ channel: learner, from: snapshotZxid + 20, isTail: true });
+    leader.showLog(learner, snapshotZxid + 20, 9, true);
+    const { zxids } = leader.afterSnapshot(learner);
+    expect(zxids).toEqual(Array.from({ length: 30 }, (_, at) => snapshotZxid + 1 + at));
+    expect(leader.closed.has(learner)).toBe(false);
+  });
+
+  it('little may be committed, and comes out of memory', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 2);
+    leader.full.delete(learner);
+    leader.settle();
+    expect(leader.logsAsked).toEqual([]);
+    expect(leader.afterSnapshot(learner).zxids).toEqual([snapshotZxid + 1, snapshotZxid + 2]);
+  });
+
+  it('the log may be purged, and then it has to come again', () => {
+    const { leader, snapshotZxid } = begun();
+    write(leader, 20);
+    leader.full.delete(learner);
+    leader.settle();
+    leader.showLog(learner, snapshotZxid + 5, 9);
+    expect(leader.closed.get(learner)).toBe('the log was purged while it was read for this learner');
+  });
+});
+
+describe('one SNAP is sent at a time', () => {
+  const [stranger, another, voter] = [9, 10, 3];
+  const join = (leader: LoneLeader, channel: number, type: number = PacketType.OBSERVERINFO): void => {
+    leader.introduce(channel, channel, 4, type);
+    leader.acceptEpoch(channel, 0, 0);
+  };
+  /** Too much to be written in one go. */
+  const filled = (): LoneLeader => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    beginSession(leader);
+    commitAtOnce(leader, 40);
+    leader.settle();
+    return leader;
+  };
+  const isSent = (leader: LoneLeader, channel: number): boolean => leader.take(channel).some(({ type }) => type === PacketType.SNAP);
+
+  it('to a voter first, whoever came before it', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    join(leader, another);
+    join(leader, voter, PacketType.FOLLOWERINFO);
+    leader.full.delete(stranger);
+    leader.full.add(voter);
+    leader.settle();
+    expect([isSent(leader, stranger), isSent(leader, voter), isSent(leader, another)]).toEqual([true, true, false]);
+  });
+
+  it('and one that is no voter makes way after a tick for a voter that waits', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    join(leader, another);
+    // Nobody but another stranger waits, and this one may take its time: it takes something now and then.
+    for (let times = 0; times < 5; times++) {
+      leader.elapse(150);
+      leader.full.delete(stranger);
+      leader.elapse(1);
+      leader.full.add(stranger);
+    }
+    expect(leader.closed.has(stranger)).toBe(false);
+    join(leader, voter, PacketType.FOLLOWERINFO);
+    leader.elapse(1);
+    leader.elapse(100);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.elapse(1);
+    expect(leader.closed.get(stranger)).toBe('a voter waits for a snapshot, and one is sent at a time: it may come again');
+    leader.settle();
+    expect([isSent(leader, voter), leader.closed.has(voter)]).toEqual([true, false]);
+  });
+
+  it('and one that takes nothing makes way after two ticks for anybody', () => {
+    const leader = filled();
+    leader.full.add(stranger);
+    join(leader, stranger);
+    leader.elapse(1);
+    // Nobody waits for it.
+    leader.elapse(1000);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.full.delete(stranger);
+    leader.elapse(1);
+    leader.full.add(stranger);
+    join(leader, another);
+    leader.elapse(200);
+    expect(leader.closed.has(stranger)).toBe(false);
+    leader.elapse(1);
+    expect(leader.closed.get(stranger)).toBe('others wait for a snapshot, and it has taken nothing of its own for 201 ms');
+    leader.settle();
+    expect(isSent(leader, another)).toBe(true);
+  });
+});
