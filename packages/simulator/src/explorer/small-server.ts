@@ -159,6 +159,8 @@ export class SmallServer implements PeerOut {
   #hasSettled = false;
   /** Since it has served for the last time it has followed somebody, or led, and nothing has come of it. */
   triedInVain = false;
+  /** Whom it has voted for last, while it looks. */
+  #votesFor: Sid | undefined;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
@@ -456,7 +458,12 @@ export class SmallServer implements PeerOut {
   wake(): void {
     this.clockMs = Math.max(this.clockMs, this.peer!.deadline()!);
     const wasLooking = this.isLooking;
+    const votedFor = this.#votesFor;
+    this.#votesFor = undefined;
     this.#turn((peer) => peer.wake(this.now));
+    // It has given up a vote that too many do not share, as far as it has heard: what they have to say may still be on the way.
+    if (wasLooking && this.isLooking && this.#votesFor !== votedFor) this.triedInVain = true;
+    this.#votesFor ??= votedFor;
     if (wasLooking && !this.isLooking && this.world.hearsNothing(this.sid)) this.world.hit('waits for one that does not answer');
   }
 
@@ -496,6 +503,7 @@ export class SmallServer implements PeerOut {
     const { state, leader, zxid } = notification;
     if (state === 'looking') {
       this.saidLooking = true;
+      this.#votesFor = leader;
       this.triedInVain ||= this.#hasSettled;
       if (leader === this.sid) this.world.invariants.voted(zxid, this.view());
     }
@@ -551,6 +559,8 @@ export class SmallServer implements PeerOut {
 
   #forget(end: End): void {
     const { reached, channel } = end;
+    // Whatever else has come with what it was closed for is not read.
+    end.cutter.close();
     this.ends.delete(channel);
     const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
     if (!isSyncing || this.peer?.role !== 'learning') return;
