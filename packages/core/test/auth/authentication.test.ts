@@ -334,7 +334,7 @@ class CountedIdentity {
   }
 }
 
-describe('the identities of a connection', () => {
+describe('A35: the identities of a connection', () => {
   const known = (...ids: readonly string[]): AuthOutcome => ({ kind: 'done', identities: ids.map((id) => ({ scheme: 'told', id })) });
   const tooMany = `-4 ${ErrorCode.AuthFailed}`;
 
