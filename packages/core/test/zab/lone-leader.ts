@@ -277,6 +277,7 @@ export class LoneLeader implements PeerOut {
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
   readonly dialNobody = unexpected('dialNobody');
+  readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}
   isFull = (): boolean => false;
