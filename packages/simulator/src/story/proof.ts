@@ -186,7 +186,10 @@ export class Proof {
       const copy = new MemoryDisk();
       copy.plant('/log', disk.contents(`${logFolder}/${newest.name}`));
       const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
-      if (mark === undefined || mark.offset === end.offset) continue;
+      // A disk error costs the mark for as long as its log is written, and the server has said so.
+      const markPath = `${logFolder}/${markName(newest.zxid)}`;
+      const isGivenUp = server.lines.some((line) => line.startsWith(`warn cannot write ${markPath} (`));
+      if (mark === undefined || mark.offset === end.offset || isGivenUp) continue;
       this.#stage.complain(
         `${name} has been silent for ${marksMs} ms, and the mark of ${logName(newest.zxid)} is at ${mark.offset} of ${end.offset} bytes`,
       );
