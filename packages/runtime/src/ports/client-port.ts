@@ -8,18 +8,21 @@
  * What is held for clients is counted, and bounded in four ways:
  * - a connection is not read while more than 1 MiB of output waits for it, or while the core wants no more of its requests;
  * - it is closed when more than 4 MiB waits behind the reply in progress and nothing has moved for 10 seconds;
- * - from three quarters of `inFlightBytesMax` on, new connections are refused and nobody for whom output waits is read;
- * - above `inFlightBytesMax` the connections that hold most are closed, one after the other, until it is enough. A connection that
- *   holds nothing keeps its service throughout: its pings and small requests pass.
+ * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits for it;
+ * - above the limit the connections are closed that hold most of the addresses that hold most, one after the other, until it is enough
+ *   (held-shares.ts). A connection that holds nothing keeps its service throughout: its pings and small requests pass, and newcomers
+ *   get in.
  */
 import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
+import { ClientAddress } from './client-address.ts';
 import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
+import { HeldShares } from './held-shares.ts';
 import { LimitedLog } from './limited-log.ts';
 import { Nowhere } from './nowhere.ts';
 import type { PortObserver } from './port-observer.ts';
@@ -146,7 +149,9 @@ export class ClientPort implements CnxnList {
   readonly #listeners = new Set<Listener>();
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
-  readonly #countByAddress = new Map<string, number>();
+  /** Those from which there are connections. */
+  readonly #addresses = new Map<string, ClientAddress>();
+  readonly #shares: HeldShares;
   /** Oldest first. */
   readonly #halfOpen = new Set<ClientCnxn>();
   /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
@@ -179,7 +184,6 @@ export class ClientPort implements CnxnList {
   #retainedBytes = 0;
   #waitingBytes = 0;
   #graceUntilMs: Millis = 0;
-  #refusing = false;
   #memory: MemoryState = 'ample';
   #closingCount = 0;
   #unfinished = false;
@@ -196,6 +200,7 @@ export class ClientPort implements CnxnList {
     this.#observer = parts.observer;
     this.#log = new LimitedLog(parts.logger);
     this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
+    this.#shares = new HeldShares(parts.options.inFlightBytesMax);
   }
 
   // --- Listening
@@ -239,9 +244,12 @@ export class ClientPort implements CnxnList {
       secure: false,
       peerCertificate: undefined,
     };
-    const cnxn = new ClientCnxn(stream, context, new FrameCutter(this.#options.juteMaxBuffer, this.#reader), now.elapsedMs);
+    let address = this.#addresses.get(remote.address);
+    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress(remote.address)));
+    address.cnxnCount++;
+    const cutter = new FrameCutter(this.#options.juteMaxBuffer, this.#reader);
+    const cnxn = new ClientCnxn(stream, context, address, cutter, now.elapsedMs);
     this.#cnxns.set(stream, cnxn);
-    this.#countByAddress.set(remote.address, (this.#countByAddress.get(remote.address) ?? 0) + 1);
     this.#halfOpen.add(cnxn);
   }
 
@@ -260,6 +268,7 @@ export class ClientPort implements CnxnList {
     if (cnxn === undefined || !cnxn.sliceHeld) return;
     cnxn.sliceHeld = false;
     cnxn.sendAt = cnxn.sliceEnd;
+    cnxn.shrinkOutput();
     cnxn.progressMs = now.elapsedMs;
     this.#slow.delete(cnxn);
     this.#slow.add(cnxn);
@@ -294,13 +303,9 @@ export class ClientPort implements CnxnList {
     this.#ended.delete(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
-    this.#waitingBytes -= cnxn.waitingCounted;
-    cnxn.waitingCounted = 0;
+    this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
-    const { remoteAddress } = cnxn.context;
-    const left = this.#countByAddress.get(remoteAddress)! - 1;
-    if (left === 0) this.#countByAddress.delete(remoteAddress);
-    else this.#countByAddress.set(remoteAddress, left);
+    if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
     if (error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE') {
       this.#log.warn(now.elapsedMs, `The connection of ${nameOf(cnxn)} was lost (${error}).`, {
         event: 'cnxn.lost',
@@ -578,7 +583,7 @@ export class ClientPort implements CnxnList {
       this.#pool.giveBack(cnxn.writer);
       cnxn.writer = undefined;
     }
-    this.#countWaiting(cnxn);
+    this.#countWaiting(cnxn, cnxn.waitingBytes);
     // It may have been its own output that held its requests back; nobody else will call for a turn now that it is gone.
     if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
     if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
@@ -610,19 +615,11 @@ export class ClientPort implements CnxnList {
   #mayEnter(remote: Endpoint): boolean {
     const { maxClientCnxns, maxCnxns, maxCnxnsRemedy, halfOpenMax } = this.#options;
     const { elapsedMs } = this.#now;
-    if (maxClientCnxns > 0 && (this.#countByAddress.get(remote.address) ?? 0) >= maxClientCnxns) {
+    if (maxClientCnxns > 0 && (this.#addresses.get(remote.address)?.cnxnCount ?? 0) >= maxClientCnxns) {
       this.#log.warn(
         elapsedMs,
         `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns if it should have more.`,
         { event: 'cnxn.address-limit', address: remote.address, limit: maxClientCnxns },
-      );
-      return false;
-    }
-    if (this.#isAbove(0.75)) {
-      this.#log.warn(
-        elapsedMs,
-        `A connection of ${remote.address} was refused: ${this.inFlightBytes} bytes are held for clients, near the limit of ${this.#options.inFlightBytesMax}.`,
-        { event: 'cnxn.memory', address: remote.address, reason: 'too much is held for clients' },
       );
       return false;
     }
@@ -894,8 +891,7 @@ export class ClientPort implements CnxnList {
     this.#close(cnxn);
     this.#slow.delete(cnxn);
     this.#ended.delete(cnxn);
-    this.#waitingBytes -= cnxn.waitingCounted;
-    cnxn.waitingCounted = 0;
+    this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
     cnxn.sliceHeld = false;
     cnxn.dropped = true;
@@ -934,20 +930,18 @@ export class ClientPort implements CnxnList {
     return this.#waitingBytes;
   }
 
-  #isAbove(share: number): boolean {
-    return this.inFlightBytes > this.#options.inFlightBytesMax * share;
-  }
-
   #countRetained(cnxn: ClientCnxn): void {
-    const retained = cnxn.cutter.retainedBytes;
-    this.#retainedBytes += retained - cnxn.retainedCounted;
-    cnxn.retainedCounted = retained;
+    const more = cnxn.cutter.retainedBytes - cnxn.retainedCounted;
+    this.#retainedBytes += more;
+    cnxn.retainedCounted += more;
+    this.#shares.count(cnxn.address, more);
   }
 
-  #countWaiting(cnxn: ClientCnxn): void {
-    const waiting = cnxn.waitingBytes;
-    this.#waitingBytes += waiting - cnxn.waitingCounted;
+  #countWaiting(cnxn: ClientCnxn, waiting: number): void {
+    const more = waiting - cnxn.waitingCounted;
+    this.#waitingBytes += more;
     cnxn.waitingCounted = waiting;
+    this.#shares.count(cnxn.address, more);
   }
 
   #markDirty(cnxn: ClientCnxn): void {
@@ -959,7 +953,9 @@ export class ClientPort implements CnxnList {
   #updateReading(cnxn: ClientCnxn): void {
     const pause =
       cnxn.stage !== 'closing' &&
-      (cnxn.stalled || cnxn.waitingCounted > readingStopsBytes || (this.#refusing && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
+      (cnxn.stalled ||
+        cnxn.waitingCounted > readingStopsBytes ||
+        (cnxn.address.isHeavy && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
     if (pause === cnxn.paused) return;
     cnxn.paused = pause;
     if (pause) this.#network.pause(cnxn.stream);
@@ -968,34 +964,19 @@ export class ClientPort implements CnxnList {
 
   /** Keeps what is held for clients below its limit. */
   #shed(): void {
-    const refusing = this.#isAbove(0.75);
-    if (refusing !== this.#refusing) {
-      this.#refusing = refusing;
-      for (const cnxn of this.#slow) this.#updateReading(cnxn);
-    }
+    if (this.#shares.weigh()) for (const cnxn of this.#slow) this.#updateReading(cnxn);
     for (const cnxn of this.#stalled) this.#updateReading(cnxn);
-    if (this.#isAbove(1)) this.#closeLargest();
-  }
-
-  /** Closes those who hold most, in two passes over the connections whatever their number: sizes are compared by their highest bit. */
-  #closeLargest(): void {
-    const heldBySize = new Float64Array(32);
-    for (const cnxn of this.#cnxns.values()) heldBySize[sizeClassOf(cnxn)]! += cnxn.heldBytes;
-    let excess = this.inFlightBytes - this.#options.inFlightBytesMax;
-    let sizeClass = heldBySize.length;
-    while (excess > 0 && sizeClass > 0) excess -= heldBySize[--sizeClass]!;
-    for (const leastClass of [sizeClass + 1, sizeClass]) {
-      for (const cnxn of this.#cnxns.values()) {
-        if (!this.#isAbove(1)) return;
-        if (cnxn.heldBytes === 0 || sizeClassOf(cnxn) < leastClass) continue;
-        this.#log.warn(
-          this.#now.elapsedMs,
-          `${nameOf(cnxn)} was closed: it held ${cnxn.heldBytes} of ${this.inFlightBytes} bytes held for clients, and the limit is ${this.#options.inFlightBytesMax}.`,
-          { event: 'cnxn.shed', address: nameOf(cnxn), bytes: cnxn.heldBytes, limitBytes: this.#options.inFlightBytesMax },
-        );
-        this.#observer.cnxnRejected();
-        this.#drop(cnxn);
-      }
+    const isShared = this.#addresses.size > 1;
+    if (!this.#shares.isExceeded(isShared)) return;
+    for (const cnxn of this.#shares.overdue(this.#cnxns.values(), isShared)) {
+      const { address, heldBytes } = cnxn;
+      this.#log.warn(
+        this.#now.elapsedMs,
+        `${nameOf(cnxn)} was closed: it held ${heldBytes} of the ${address.heldBytes} bytes that are held for ${address.name}, and of ${this.inFlightBytes} that are held for clients; the limit is ${this.#options.inFlightBytesMax}. A client must read its answers and events.`,
+        { event: 'cnxn.shed', address: nameOf(cnxn), bytes: heldBytes, limitBytes: this.#options.inFlightBytesMax },
+      );
+      this.#observer.cnxnRejected();
+      this.#drop(cnxn);
     }
   }
 
@@ -1092,11 +1073,6 @@ export class ClientPort implements CnxnList {
 
 const noCnxns: ClientCnxn[] = [];
 const nothing = Buffer.alloc(0);
-
-/** The place of the highest bit of what it holds. */
-function sizeClassOf(cnxn: ClientCnxn): number {
-  return 31 - Math.clz32(cnxn.heldBytes | 1);
-}
 
 /** A ConnectRequest too short to hold a session id will be refused by whoever decodes it. */
 function sessionKindOf(reader: Reader): SessionKind {

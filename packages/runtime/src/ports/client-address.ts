@@ -1,0 +1,14 @@
+/** One address from which clients are connected: what is shared among addresses is counted here. */
+export class ClientAddress {
+  readonly name: string;
+  /** Connections, those on their way out included. */
+  cnxnCount = 0;
+  /** Input and output held for its connections. */
+  heldBytes = 0;
+  /** It holds more than its share: none of its connections is read while output waits for it. */
+  isHeavy = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
