@@ -8,6 +8,7 @@ import {
   ErrorCode,
   type Millis,
   OpCode,
+  ProtocolError,
   Reader,
   type SessionId,
   sessionHigh,
@@ -35,7 +36,7 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
@@ -80,6 +81,12 @@ export class Server {
 
   /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
   #job: Job | undefined;
+  /** Whose request that is. */
+  #jobCnxn: CnxnId = noCnxn;
+  /** Steps of jobs so far, in units. */
+  #jobUnits = 0;
+  /** What follows a job is being begun: nothing long, so that others get their turn before the next job. */
+  #endsJob = false;
   #afterJob: ((now: Now) => void) | undefined;
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
@@ -367,12 +374,23 @@ export class Server {
     return this.#job !== undefined;
   }
 
+  /** Whose request the job under way is; undefined without one, and where no connection of this server has asked for it. */
+  get busyWith(): CnxnId | undefined {
+    return this.#job === undefined || this.#jobCnxn === noCnxn ? undefined : this.#jobCnxn;
+  }
+
+  /** Units of work done so far, those of jobs included; see budget.ts. */
+  get work(): number {
+    return this.#work() + this.#jobUnits;
+  }
+
   /** False while frames of this connection should stay where they are: its handshake is not answered, or too much is under way. */
   wantsInput(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
     if (cnxn.waiting.length === 0) return true;
+    if (cnxn.longReadsWaiting > 0) return false;
     return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= this.#options.inFlightBytesMax;
   }
 
@@ -591,12 +609,30 @@ export class Server {
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
   #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
-    if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
+    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): ParkedFrame {
-    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
+  #park(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): void {
+    reader.offset = start + int32Bytes;
+    const opCode = reader.int32();
+    const isLong = this.#isLong(opCode, reader);
+    if (isLong) cnxn.longReadsWaiting++;
+    cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled, isLong));
+  }
+
+  #isLong(opCode: number, reader: Reader): boolean {
+    try {
+      return this.#reads.isLong(opCode, reader);
+    } catch (error) {
+      // When its turn comes it will be answered that it cannot be read.
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    }
+  }
+
+  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, isLong = false): ParkedFrame {
+    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled, isLong);
     this.#load.parked(frame);
     return frame;
   }
@@ -618,7 +654,7 @@ export class Server {
     request.arrivedMs = arrivedMs;
     request.now = now;
     const job = this.#reads.answer(request, reader);
-    if (job !== undefined) this.#begin(job, now, (later) => this.#drain(cnxn, later));
+    if (job !== undefined) this.#begin(job, cnxn.id, now, (later) => this.#drain(cnxn, later));
   }
 
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
@@ -662,13 +698,18 @@ export class Server {
 
   #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
     const job = this.#order.write(origin, reader, now);
-    if (job !== undefined) this.#begin(job, now, nothing);
+    if (job !== undefined) this.#begin(job, origin.cnxn, now, nothing);
   }
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
     this.#enough = this.#work() + this.#options.turnUnits;
-    if (!this.#runJob(now)) return;
+    if (this.busy) {
+      this.#runJob(now);
+      // What comes next may be a job as well. In between others get their turn, or a few who ask for much would have the server to themselves.
+      this.#releasing = !this.#held.isEmpty;
+      return;
+    }
     while (this.#draining.length > 0) {
       if (this.#hasEnough()) return;
       this.#drain(this.#draining.shift()!, now);
@@ -684,7 +725,7 @@ export class Server {
   }
 
   #work(): number {
-    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work;
+    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work + this.#reads.work;
   }
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
@@ -698,7 +739,7 @@ export class Server {
       this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later));
+      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, now, (later) => this.#applied(proposal, later));
     }
   }
 
@@ -751,7 +792,7 @@ export class Server {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
-      if (this.#hasEnough()) {
+      if (this.#endsJob || this.#hasEnough()) {
         this.#draining.push(cnxn);
         return;
       }
@@ -766,6 +807,7 @@ export class Server {
       const frame = next.kind === 'sync' ? next.frame : next;
       if (next.kind === 'sync') this.#load.syncDone(next);
       this.#load.unparked(frame);
+      if (frame.isLong) cnxn.longReadsWaiting--;
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
       this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);
     }
@@ -786,8 +828,10 @@ export class Server {
     }
   }
 
-  #begin(job: Job, now: Now, then: (now: Now) => void): void {
+  #begin(job: Job, cnxn: CnxnId, now: Now, then: (now: Now) => void): void {
     this.#job = job;
+    this.#jobCnxn = cnxn;
+    this.#jobUnits += stepBudget;
     this.#afterJob = then;
     this.#jobBeganMs = now.elapsedMs;
   }
@@ -795,12 +839,15 @@ export class Server {
   /** Takes the next step of the job under way. Returns whether there is none left. */
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
+    this.#jobUnits += stepBudget;
     if (this.#job.next(now).done !== true) return false;
     this.#order.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
+    this.#endsJob = true;
     then(now);
+    this.#endsJob = false;
     return this.#job === undefined;
   }
 
@@ -818,7 +865,7 @@ export class Server {
 
   #wakeOrder(now: Now, allHeard: boolean): void {
     const job = this.#order.wake(now, allHeard, this.#hasEnough);
-    if (job !== undefined) this.#begin(job, now, nothing);
+    if (job !== undefined) this.#begin(job, noCnxn, now, nothing);
   }
 
   /** A closeSession has been applied, whoever asked for it. */

@@ -60,6 +60,7 @@ export class CnxnTable {
     this.#load.forget(cnxn.waiting.takeAll());
     this.#load.forget(cnxn.early.takeAll());
     cnxn.writesWaiting = 0;
+    cnxn.longReadsWaiting = 0;
     this.#watches.removeAll(cnxn.id);
     if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
     cnxn.slot = -1;

@@ -55,6 +55,8 @@ export class Cnxn {
   hasLostCredentials = false;
   /** Writes among those that wait. */
   writesWaiting = 0;
+  /** Reads among them whose answers may take many steps. Nothing more is taken in behind one: a write would have to wait for it, and everybody for the write. */
+  longReadsWaiting = 0;
   /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */
   isFull = false;
 

@@ -8,6 +8,7 @@ import type { CnxnContext } from '@tskeeper/core';
 import { type FrameCutter, type Millis, Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
 import type { ClientAddress } from './client-address.ts';
+import { Turn } from './fair-queue.ts';
 
 /** Smaller outputs are not worth copying. */
 const shrunkFromBytes = 1024 * 1024;
@@ -41,6 +42,8 @@ export class ClientCnxn {
 
   /** Frames wait in the cutter, because the core or the turn could not take more. */
   stalled = false;
+  /** Among the connections of its address. */
+  readonly turn = new Turn();
   /** The client has sent its end, behind frames that wait. */
   hasEnded = false;
   /** The core has been told that it is full, and waits to hear that it is not. */

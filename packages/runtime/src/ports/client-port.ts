@@ -14,13 +14,14 @@
  *   get in.
  */
 import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
-import { ExpiryQueue, type SessionKind } from '@tskeeper/core/internal';
+import { ExpiryQueue, type SessionKind, stepBudget } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
 import { ClientAddress } from './client-address.ts';
 import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
+import { ClientTurns } from './client-turns.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
 import { HeldShares } from './held-shares.ts';
 import { LimitedLog } from './limited-log.ts';
@@ -50,6 +51,8 @@ export interface ClientPortOptions {
   readonly largeRequestMaxBytes: number;
   /** Input and output held for clients, in all. */
   readonly inFlightBytesMax: number;
+  /** What the core does in one step, in its units. */
+  readonly turnUnits: number;
 }
 
 export const clientPortDefaults: ClientPortOptions = {
@@ -63,6 +66,7 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
+  turnUnits: stepBudget,
 };
 
 /** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
@@ -99,10 +103,14 @@ const drainTimeoutMs = 10_000;
 const sliceBytes = 1024 * 1024;
 /** A long answer to a four letter word waits until less than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
-/** Frames of one connection before another gets its turn. */
+/** Frames of one connection before another gets its turn, and steps of the core's work. */
 const framesPerGo = 256;
-/** Frames of one turn: about two milliseconds of small requests. */
+const stepsPerGo = 1;
+/** Frames of one turn, about two milliseconds of small reads; and steps of the core's work, where each costs more. */
 const framesPerTurn = 2048;
+const stepsPerTurn = 8;
+/** What a frame costs besides what the core counts. */
+const unitsPerFrame = 16;
 /** Connections closed for their age in one turn. */
 const closingsPerTurn = 1000;
 /** How long a client may take to notice that we have closed. */
@@ -161,8 +169,15 @@ export class ClientPort implements CnxnList {
   /** These have been sent everything and an end; the one that has had it longest comes first. */
   readonly #ended = new Set<ClientCnxn>();
 
-  /** Frames wait in their cutters. */
-  #stalled: ClientCnxn[] = [];
+  /** Frames of these wait in their cutters for their turn. */
+  readonly #turns = new ClientTurns();
+  /** Frames of these wait until the core wants them, or until output has left. */
+  #blocked: ClientCnxn[] = [];
+  /** Frames have begun to wait in this turn. */
+  #newlyStalled: ClientCnxn[] = [];
+  /** The long job under way is for this connection; what it costs is charged when its steps have been taken. */
+  #served: ClientCnxn | undefined;
+  #workCharged = 0;
   /** The core has closed these in this turn and has to hear `disconnected`. */
   #leaving: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
@@ -179,7 +194,11 @@ export class ClientPort implements CnxnList {
   /** The connection whose frames are being cut. */
   #feeding: ClientCnxn | undefined;
   #allowance = 0;
+  /** Where the core's work has had enough of the connection that is fed. */
+  #goEnds = 0;
   #turnAllowance = framesPerTurn;
+  /** The same in units of the core's work, so far spent on feeding in this turn. */
+  #turnWork = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
   #retainedBytes = 0;
   #waitingBytes = 0;
@@ -471,6 +490,7 @@ export class ClientPort implements CnxnList {
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
+    this.#chargeJob();
     this.#feedStalled();
     this.#answerWords();
     this.#tellLeaving();
@@ -480,34 +500,64 @@ export class ClientPort implements CnxnList {
     // Whoever was shed has left the core as well.
     this.#tellLeaving();
     this.#turnAllowance = framesPerTurn;
+    this.#turnWork = 0;
+    this.#noteJob();
+  }
+
+  /** Long jobs are work for whoever asked for them. */
+  #chargeJob(): void {
+    if (this.#served === undefined) return;
+    this.#turns.charge(this.#served, Math.max(0, this.#core.work - this.#workCharged));
+    this.#served = undefined;
+  }
+
+  #noteJob(): void {
+    if (!this.#core.busy) return;
+    const id = this.#core.busyWith;
+    this.#served = id === undefined ? undefined : this.#cnxns.get(id);
+    this.#workCharged = this.#core.work;
   }
 
   #feedStalled(): void {
     this.#inputWaits = false;
-    if (this.#stalled.length === 0) return;
-    const waiting = this.#stalled;
-    this.#stalled = [];
-    for (let index = 0; index < waiting.length; index++) {
-      const cnxn = waiting[index]!;
-      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
+    if (this.#turns.length === 0 && this.#blocked.length === 0) return;
+    if (!this.#core.busy) this.#unblock();
+    while (this.#hasTurnLeft() && !this.#core.busy) {
+      const cnxn = this.#turns.take();
+      if (cnxn === undefined) break;
       if (this.#mayFeed(cnxn)) {
         cnxn.stalled = false;
+        // If it has more after its go, it waits for another, in this turn if the turn has room.
         this.#feed(cnxn, undefined, 0, 0);
-        // It had its go and has more: behind the others, in this turn if the turn has room.
-        if (cnxn.stalled && this.#turnAllowance > 0 && this.#mayFeed(cnxn)) waiting.push(this.#stalled.pop()!);
       } else {
-        this.#stalled.push(cnxn);
+        this.#blocked.push(cnxn);
       }
       this.#updateReading(cnxn);
     }
     // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
-    this.#inputWaits = this.#stalled.length > 0 && (this.#turnAllowance <= 0 || this.#core.busy);
+    const waiting = this.#turns.length + this.#blocked.length;
+    this.#inputWaits = waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy);
     if (this.#inputWaits) this.#unfinished = true;
+  }
+
+  /** Those who are wanted again wait for their turn. */
+  #unblock(): void {
+    const blocked = this.#blocked;
+    this.#blocked = [];
+    for (const cnxn of blocked) {
+      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
+      if (this.#isWanted(cnxn)) this.#turns.push(cnxn);
+      else this.#blocked.push(cnxn);
+    }
+  }
+
+  #hasTurnLeft(): boolean {
+    return this.#turnAllowance > 0 && this.#turnWork < stepsPerTurn * this.#options.turnUnits;
   }
 
   #tellLeaving(): void {
     // Their requests no longer count, so others may be wanted again.
-    if (this.#leaving.length > 0 && this.#stalled.length > 0) this.#unfinished = true;
+    if (this.#leaving.length > 0 && this.#turns.length + this.#blocked.length > 0) this.#unfinished = true;
     for (let index = 0; index < this.#leaving.length; index++) this.#core.disconnected(this.#leaving[index]!.stream, this.#now);
     this.#leaving.length = 0;
   }
@@ -672,7 +722,8 @@ export class ClientPort implements CnxnList {
         return;
       case 'handshake':
       case 'open':
-        if (!cnxn.stalled && !this.#mayFeed(cnxn)) this.#stall(cnxn);
+        // Nobody overtakes those who wait.
+        if (!cnxn.stalled && (this.#turns.length > 0 || !this.#mayFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
         return;
       case 'word':
@@ -703,7 +754,7 @@ export class ClientPort implements CnxnList {
       case 'frames':
         cnxn.first = undefined;
         cnxn.stage = 'handshake';
-        if (!this.#mayFeed(cnxn)) this.#stall(cnxn);
+        if (this.#turns.length > 0 || !this.#mayFeed(cnxn)) this.#stall(cnxn);
         if (before > 0) this.#feed(cnxn, first, 0, before);
         if (cnxn.takesFrames) this.#feed(cnxn, bytes, start, end);
         return;
@@ -713,18 +764,19 @@ export class ClientPort implements CnxnList {
   }
 
   #mayFeed(cnxn: ClientCnxn): boolean {
-    return (
-      this.#turnAllowance > 0 &&
-      !this.#core.busy &&
-      cnxn.waitingBytes <= readingStopsBytes &&
-      (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream))
-    );
+    return this.#hasTurnLeft() && !this.#core.busy && this.#isWanted(cnxn);
+  }
+
+  #isWanted(cnxn: ClientCnxn): boolean {
+    return cnxn.waitingBytes <= readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
   }
 
   /** Feeds new bytes, or what was kept when there are none. */
   #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
     this.#feeding = cnxn;
     this.#allowance = framesPerGo;
+    const workBefore = this.#core.work;
+    this.#goEnds = workBefore + stepsPerGo * this.#options.turnUnits;
     let wantsMore = true;
     try {
       if (bytes === undefined) wantsMore = cnxn.cutter.resume(this.#onFrame);
@@ -740,11 +792,20 @@ export class ClientPort implements CnxnList {
     } finally {
       this.#feeding = undefined;
     }
+    const frames = framesPerGo - this.#allowance;
+    if (frames > 0) this.#chargeGo(cnxn, frames, this.#core.work - workBefore);
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#stall(cnxn);
     else if (cnxn.hasEnded) this.#end(cnxn);
     this.#countRetained(cnxn);
     this.#checkLargeFrame(cnxn);
+  }
+
+  #chargeGo(cnxn: ClientCnxn, frames: number, work: number): void {
+    // A server that has begun to lead or follow counts anew.
+    const units = Math.max(0, work);
+    this.#turnWork += units;
+    this.#turns.charge(cnxn, units + frames * unitsPerFrame);
   }
 
   /** All at once: there is no later, and nothing of it has to be answered. */
@@ -773,7 +834,7 @@ export class ClientPort implements CnxnList {
     }
     this.#core.frame(cnxn.stream, reader, this.#now);
     this.#turnAllowance--;
-    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#mayFeed(cnxn);
+    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#core.work < this.#goEnds && this.#mayFeed(cnxn);
   }
 
   /** The first frame: from here on the core knows the connection. */
@@ -810,7 +871,8 @@ export class ClientPort implements CnxnList {
     if (cnxn.stalled) return;
     cnxn.stalled = true;
     cnxn.cutter.stop();
-    this.#stalled.push(cnxn);
+    this.#turns.push(cnxn);
+    this.#newlyStalled.push(cnxn);
   }
 
   #juteHint(cnxn: ClientCnxn): string {
@@ -881,6 +943,7 @@ export class ClientPort implements CnxnList {
     cnxn.closingMs = this.#now.elapsedMs;
     cnxn.first = undefined;
     cnxn.stalled = false;
+    this.#turns.remove(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
     this.#markDirty(cnxn);
@@ -965,7 +1028,8 @@ export class ClientPort implements CnxnList {
   /** Keeps what is held for clients below its limit. */
   #shed(): void {
     if (this.#shares.weigh()) for (const cnxn of this.#slow) this.#updateReading(cnxn);
-    for (const cnxn of this.#stalled) this.#updateReading(cnxn);
+    for (const cnxn of this.#newlyStalled) this.#updateReading(cnxn);
+    this.#newlyStalled.length = 0;
     const isShared = this.#addresses.size > 1;
     if (!this.#shares.isExceeded(isShared)) return;
     for (const cnxn of this.#shares.overdue(this.#cnxns.values(), isShared)) {
