@@ -36,7 +36,7 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { bytesPerUnit, type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
@@ -57,6 +57,14 @@ const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
 const int32Bytes = 4;
+
+/** Credentials judged: a short text hashed, and what it says added to the identities. */
+const unitsPerCredentials = 32;
+const hashedBytesPerUnit = 64;
+/** A part of a multi takes 48 units, and a short one 24 bytes. */
+const unitsPerByteOfParts = 2;
+/** An entry of an ACL takes two units, and no less than about 16 bytes. */
+const bytesPerUnitOfAcl = 8;
 
 /** How a server that stands alone orders writes: by itself. */
 const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
@@ -81,12 +89,16 @@ export class Server {
 
   /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
   #job: Job | undefined;
+  /** Whether it came out of what waits here, and not straight from a client. */
+  #jobWaited = false;
   /** Whose request that is. */
   #jobCnxn: CnxnId = noCnxn;
   /** Steps of jobs so far, in units. */
   #jobUnits = 0;
   /** What follows a job is being begun: nothing long, so that others get their turn before the next job. */
   #endsJob = false;
+  /** What waits is being brought on. */
+  #isAdvancing = false;
   #afterJob: ((now: Now) => void) | undefined;
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
@@ -272,6 +284,7 @@ export class Server {
 
   /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
   authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
+    this.#enough = this.#work() + this.#options.turnUnits;
     const cnxn = this.#authentication.decided(ticket, verdict, now);
     if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
@@ -302,6 +315,7 @@ export class Server {
    * another connection, it has brought in order up to `zxid`.
    */
   revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
+    this.#enough = this.#work() + this.#options.turnUnits;
     const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
     if (cnxn === undefined) return;
     cnxn.tookUpBehind = zxid;
@@ -569,6 +583,8 @@ export class Server {
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
+      // Credentials are hashed, and identities gathered.
+      this.#units += unitsPerCredentials + reader.remaining / hashedBytesPerUnit;
       this.#authentication.request(cnxn, opCode, xid, reader, now);
       return;
     }
@@ -697,6 +713,7 @@ export class Server {
   }
 
   #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
+    this.#units += unitsOfWrite(origin.opCode, reader.remaining);
     const job = this.#order.write(origin, reader, now);
     if (job !== undefined) this.#begin(job, origin.cnxn, now, nothing);
   }
@@ -704,11 +721,21 @@ export class Server {
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
     this.#enough = this.#work() + this.#options.turnUnits;
+    this.#isAdvancing = true;
+    this.#advanceQueues(now);
+    this.#isAdvancing = false;
+  }
+
+  #advanceQueues(now: Now): void {
     if (this.busy) {
-      this.#runJob(now);
-      // What comes next may be a job as well. In between others get their turn, or a few who ask for much would have the server to themselves.
-      this.#releasing = !this.#held.isEmpty;
-      return;
+      const waited = this.#jobWaited;
+      if (!this.#runJob(now)) return;
+      // What waits and what comes take turns: after a job that has waited those are heard who have sent something meanwhile, or a few who ask
+      // for much would have the server to themselves; after any other job it is the turn of what waits.
+      if (waited) {
+        this.#releasing = !this.#held.isEmpty;
+        return;
+      }
     }
     while (this.#draining.length > 0) {
       if (this.#hasEnough()) return;
@@ -818,11 +845,13 @@ export class Server {
     const early = cnxn.early.takeAll();
     for (const frame of early) this.#load.unparked(frame);
     for (const [at, frame] of early.entries()) {
-      if (!this.#hasRoom()) {
+      if (!this.#hasRoom() || this.#hasEnough()) {
         this.#noteHolding();
         this.#held.putBack(cnxn, early.slice(at), now.elapsedMs);
+        this.#releasing = this.#hasRoom();
         return;
       }
+      this.#units += unitsPerRequest;
       // One of those before it may have said who the client is.
       this.#admitParked(cnxn, { ...frame, identities: cnxn.identities }, now);
     }
@@ -831,6 +860,7 @@ export class Server {
   #begin(job: Job, cnxn: CnxnId, now: Now, then: (now: Now) => void): void {
     this.#job = job;
     this.#jobCnxn = cnxn;
+    this.#jobWaited = this.#isAdvancing;
     this.#jobUnits += stepBudget;
     this.#afterJob = then;
     this.#jobBeganMs = now.elapsedMs;
@@ -886,6 +916,12 @@ export class Server {
 }
 
 function nothing(): void {}
+
+/** What judging a write costs besides what is counted for every request: a part of a multi, and an entry of an ACL, are short and take long. */
+function unitsOfWrite(opCode: number, bytes: number): number {
+  if (opCode === OpCode.multi) return bytes * unitsPerByteOfParts;
+  return bytes / (opCode === OpCode.setACL ? bytesPerUnitOfAcl : bytesPerUnit);
+}
 
 function opCodeOf({ bytes }: ParkedFrame): number | undefined {
   return bytes.length < headerBytes ? undefined : bytes.readInt32BE(4);

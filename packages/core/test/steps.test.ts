@@ -258,6 +258,19 @@ describe('long reads that have waited behind a write', () => {
     expect(repliesTo(stepper, big).map(({ header }) => header.xid)).toEqual([1, 2, 3, 4, 5]);
   });
 
+  it('and others that come one after the other do not keep writes from being applied', () => {
+    const stepper = serving((replica) => putMany(replica, '/many', 30_000));
+    let listings = 0;
+    stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
+    stepper.finish();
+    stepper.ask(other, 1, OpCode.create, create('/between'));
+    while (repliesTo(stepper, other).length === 0 && listings < 20) {
+      if (!stepper.core.busy) stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
+      stepper.step();
+    }
+    expect(listings).toBeLessThan(4);
+  });
+
   it.each([
     ['getChildren', OpCode.getChildren, at('/many', false)],
     ['getChildren2', OpCode.getChildren2, at('/many', false)],

@@ -329,8 +329,11 @@ export class Reads {
     const acl = tree.aclOf(node);
     const showsHashes = this.#may(Perms.admin, node, request.identities);
     const writer = this.#begin(request);
+    const from = writer.offset;
     if (showsHashes) tree.acls.write(acl, writer);
     else tree.acls.writeWithoutHashes(acl, writer);
+    // Without hashes each entry is looked at, and an entry is more than eight bytes.
+    if (!showsHashes) this.work += (writer.offset - from) / aclBytesPerUnit;
     tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
@@ -387,6 +390,7 @@ export class Reads {
             this.#cnxns.close(cnxn, 'too many watches');
             return;
           }
+          this.work += acts ? unitsPerPath : 1;
           if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
           else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
           if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;
@@ -502,6 +506,7 @@ export class Reads {
   }
 
   #whoAmI(request: ReadRequest): undefined {
+    this.work += request.identities.count * unitsPerIdentity;
     const writer = this.#begin(request);
     writer.vector(request.identities.toList(), (w, identity) => {
       w.ustring(identity.scheme);
@@ -645,6 +650,10 @@ const unitsPerRead = 12;
  */
 const multiReadBytesMax = 64 * 1024 * 1024;
 
+/** An identity told to its owner. */
+const unitsPerIdentity = 2;
+/** Of an ACL whose entries are written one by one. */
+const aclBytesPerUnit = 8;
 /** A path of a setWatches handled, or of an ephemeral put together. */
 const unitsPerPath = 16;
 const pathsPerStep = stepBudget / unitsPerPath;
