@@ -38,7 +38,7 @@ import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { bytesPerUnit, type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
-import { Load } from './request/load.ts';
+import { AddressLoad, Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
@@ -164,7 +164,7 @@ export class Server {
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
     this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
-    this.#held = new HeldFrames(options);
+    this.#held = new HeldFrames(options, this.#load);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
     replica.notice = (notice) => observer.notice(notice);
@@ -188,6 +188,7 @@ export class Server {
     const unconnected = new Cnxn(
       noCnxn,
       { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
+      new AddressLoad(''),
       now.wallMs,
     );
     this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
@@ -212,7 +213,7 @@ export class Server {
     if (cnxn === undefined || cnxn.isClosed) return;
     cnxn.packetsReceived++;
     // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
-    const takesUpSession = cnxn.state === 'new' && !this.busy && asksForItsSession(reader);
+    const takesUpSession = cnxn.state === 'new' && cnxn.framesHeld === 0 && !this.busy && asksForItsSession(reader);
     if (this.#mustHold() && !takesUpSession) {
       this.#hold(cnxn, reader, now);
       return;
@@ -403,9 +404,14 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
-    if (cnxn.waiting.length === 0) return true;
-    if (cnxn.longReadsWaiting > 0) return false;
-    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= this.#options.inFlightBytesMax;
+    if (cnxn.waiting.length === 0 && cnxn.framesHeld === 0) return true;
+    // What is behind a handshake that is held back would only be held back with it.
+    if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
+    const load = this.#load;
+    const { globalOutstandingLimit, inFlightBytesMax } = this.#options;
+    if (load.requests + load.heldBack <= globalOutstandingLimit && load.bytes <= inFlightBytesMax) return true;
+    // Those who have more than their share under way do not keep the others from theirs.
+    return load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax);
   }
 
   /** Memory that the tree holds and that znodes to come can use, in bytes. */
@@ -526,6 +532,7 @@ export class Server {
         opCode,
         identities,
         heldBytes: 0,
+        frameBytes: 0,
         arrivedMs,
       },
       reader,
@@ -535,7 +542,7 @@ export class Server {
 
   #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
     this.#units += unitsPerRequest;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0 };
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
@@ -563,7 +570,7 @@ export class Server {
         return;
       case 'opening':
       case 'parked':
-        cnxn.early.push(this.#parked(reader, start, identities, arrivedMs, throttled));
+        cnxn.early.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
         return;
@@ -598,7 +605,7 @@ export class Server {
       return;
     }
     if (opCode === OpCode.sync && !throttled && !this.#order.isCaughtUp) {
-      this.#sync(cnxn, this.#parked(reader, start, identities, arrivedMs, throttled), now);
+      this.#sync(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), now);
       return;
     }
     this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
@@ -634,7 +641,7 @@ export class Server {
     const opCode = reader.int32();
     const isLong = this.#isLong(opCode, reader);
     if (isLong) cnxn.longReadsWaiting++;
-    cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled, isLong));
+    cnxn.waiting.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled, isLong));
   }
 
   #isLong(opCode: number, reader: Reader): boolean {
@@ -647,9 +654,17 @@ export class Server {
     }
   }
 
-  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, isLong = false): ParkedFrame {
+  #parked(
+    cnxn: Cnxn,
+    reader: Reader,
+    start: number,
+    identities: Identities,
+    arrivedMs: Millis,
+    throttled: boolean,
+    isLong = false,
+  ): ParkedFrame {
     const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled, isLong);
-    this.#load.parked(frame);
+    this.#load.parked(frame, cnxn.address);
     return frame;
   }
 
@@ -697,6 +712,7 @@ export class Server {
       opCode,
       identities,
       heldBytes: this.#order.passesOn ? reader.remaining + identities.bytes : 0,
+      frameBytes: reader.remaining,
       arrivedMs,
     };
     this.#standInLine(cnxn, origin);
@@ -706,7 +722,7 @@ export class Server {
   #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
     cnxn.waiting.push(origin);
     cnxn.writesWaiting++;
-    this.#load.inLine(origin);
+    this.#load.inLine(origin, cnxn.address);
     if (!cnxn.isFull) return;
     cnxn.isFull = false;
     this.#draining.push(cnxn);
@@ -789,7 +805,7 @@ export class Server {
     if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
-    this.#load.answered(origin);
+    this.#load.answered(origin, cnxn.address);
     this.#reply(cnxn, proposal, error, now);
     if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
     this.#drain(cnxn, now);
@@ -833,7 +849,7 @@ export class Server {
       cnxn.waiting.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
       if (next.kind === 'sync') this.#load.syncDone(next);
-      this.#load.unparked(frame);
+      this.#load.unparked(frame, cnxn.address);
       if (frame.isLong) cnxn.longReadsWaiting--;
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
       this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);
@@ -843,7 +859,7 @@ export class Server {
   /** Takes in the frames that came before the connection was ready for them, ahead of those of its frames that are held. */
   #readmit(cnxn: Cnxn, now: Now): void {
     const early = cnxn.early.takeAll();
-    for (const frame of early) this.#load.unparked(frame);
+    for (const frame of early) this.#load.unparked(frame, cnxn.address);
     for (const [at, frame] of early.entries()) {
       if (!this.#hasRoom() || this.#hasEnough()) {
         this.#noteHolding();

@@ -9,6 +9,7 @@ import { Fifo } from '../fifo.ts';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspect.ts';
 import type { CloseReason, CnxnId } from '../out.ts';
+import type { AddressLoad } from '../request/load.ts';
 import { writeOrigin } from '../request/proposal.ts';
 import type { ParkedFrame, Waiting } from '../request/session-order.ts';
 import type { CnxnContext } from './cnxn-context.ts';
@@ -25,6 +26,7 @@ export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'closed';
 export class Cnxn {
   readonly id: CnxnId;
   readonly context: CnxnContext;
+  readonly address: AddressLoad;
   readonly establishedWallMs: Millis;
   state: CnxnState = 'new';
   /** Replaced, never changed in place, so that a request that waits keeps the identities it came with. */
@@ -46,6 +48,9 @@ export class Cnxn {
   readonly waiting = new Fifo<Waiting>();
   /** Frames that came while the connection was `opening` or `parked`, behind all that waits. They are admitted when it is open. */
   readonly early = new Fifo<ParkedFrame>();
+
+  /** Frames of it that are held back, over all connections in the order they came (held-frames.ts). */
+  framesHeld = 0;
 
   /** Why we gave it up; undefined while we have not. */
   closeReason: CloseReason | undefined;
@@ -72,9 +77,10 @@ export class Cnxn {
   latencySumMs: Millis = 0;
   #answered = 0;
 
-  constructor(id: CnxnId, context: CnxnContext, nowWallMs: Millis) {
+  constructor(id: CnxnId, context: CnxnContext, address: AddressLoad, nowWallMs: Millis) {
     this.id = id;
     this.context = context;
+    this.address = address;
     this.establishedWallMs = nowWallMs;
     this.identities = Identities.of([{ scheme: 'ip', id: context.remoteAddress }]);
   }
