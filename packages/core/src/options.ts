@@ -43,7 +43,8 @@ export interface CoreOptions {
   /** znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child for ever. */
   readonly containerMaxNeverUsedIntervalMs: Millis;
   /**
-   * zookeeper.globalOutstandingLimit: with more requests than this under way, a connection that has one of its own is not read from.
+   * zookeeper.globalOutstandingLimit: with more requests than this under way, a connection that has one of its own is not read from, unless its
+   * address has less than an equal share.
    */
   readonly globalOutstandingLimit: number;
   /** With more bytes than this held for requests under way, such a connection is not read from; at eight times as much, nothing may grow. */

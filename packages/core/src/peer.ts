@@ -196,6 +196,15 @@ export class Peer {
     return this.server?.busy ?? false;
   }
 
+  get busyWith(): CnxnId | undefined {
+    return this.server?.busyWith;
+  }
+
+  /** See `Server.work`. What serves anew counts anew. */
+  get work(): number {
+    return this.server?.work ?? 0;
+  }
+
   /** See `Server.wantsInput`. Whoever is not served is not kept waiting: it is being closed. */
   wantsInput(id: CnxnId): boolean {
     return this.server?.wantsInput(id) ?? true;

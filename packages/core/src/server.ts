@@ -8,6 +8,7 @@ import {
   ErrorCode,
   type Millis,
   OpCode,
+  ProtocolError,
   Reader,
   type SessionId,
   sessionHigh,
@@ -35,9 +36,9 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { bytesPerUnit, type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
-import { Load } from './request/load.ts';
+import { AddressLoad, Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
@@ -56,6 +57,14 @@ const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
 const int32Bytes = 4;
+
+/** Credentials judged: a short text hashed, and what it says added to the identities. */
+const unitsPerCredentials = 32;
+const hashedBytesPerUnit = 64;
+/** A part of a multi takes 48 units, and a short one 24 bytes. */
+const unitsPerByteOfParts = 2;
+/** An entry of an ACL takes two units, and no less than about 16 bytes. */
+const bytesPerUnitOfAcl = 8;
 
 /** How a server that stands alone orders writes: by itself. */
 const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
@@ -80,6 +89,16 @@ export class Server {
 
   /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
   #job: Job | undefined;
+  /** Whether it came out of what waits here, and not straight from a client. */
+  #jobWaited = false;
+  /** Whose request that is. */
+  #jobCnxn: CnxnId = noCnxn;
+  /** Steps of jobs so far, in units. */
+  #jobUnits = 0;
+  /** What follows a job is being begun: nothing long, so that others get their turn before the next job. */
+  #endsJob = false;
+  /** What waits is being brought on. */
+  #isAdvancing = false;
   #afterJob: ((now: Now) => void) | undefined;
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
@@ -145,7 +164,7 @@ export class Server {
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
     this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
-    this.#held = new HeldFrames(options);
+    this.#held = new HeldFrames(options, this.#load);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
     replica.notice = (notice) => observer.notice(notice);
@@ -169,6 +188,7 @@ export class Server {
     const unconnected = new Cnxn(
       noCnxn,
       { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
+      new AddressLoad(''),
       now.wallMs,
     );
     this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
@@ -193,7 +213,7 @@ export class Server {
     if (cnxn === undefined || cnxn.isClosed) return;
     cnxn.packetsReceived++;
     // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
-    const takesUpSession = cnxn.state === 'new' && !this.busy && asksForItsSession(reader);
+    const takesUpSession = cnxn.state === 'new' && cnxn.framesHeld === 0 && !this.busy && asksForItsSession(reader);
     if (this.#mustHold() && !takesUpSession) {
       this.#hold(cnxn, reader, now);
       return;
@@ -265,6 +285,7 @@ export class Server {
 
   /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
   authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
+    this.#enough = this.#work() + this.#options.turnUnits;
     const cnxn = this.#authentication.decided(ticket, verdict, now);
     if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
@@ -295,6 +316,7 @@ export class Server {
    * another connection, it has brought in order up to `zxid`.
    */
   revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
+    this.#enough = this.#work() + this.#options.turnUnits;
     const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
     if (cnxn === undefined) return;
     cnxn.tookUpBehind = zxid;
@@ -367,13 +389,29 @@ export class Server {
     return this.#job !== undefined;
   }
 
+  /** Whose request the job under way is; undefined without one, and where no connection of this server has asked for it. */
+  get busyWith(): CnxnId | undefined {
+    return this.#job === undefined || this.#jobCnxn === noCnxn ? undefined : this.#jobCnxn;
+  }
+
+  /** Units of work done so far, those of jobs included; see budget.ts. */
+  get work(): number {
+    return this.#work() + this.#jobUnits;
+  }
+
   /** False while frames of this connection should stay where they are: its handshake is not answered, or too much is under way. */
   wantsInput(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
-    if (cnxn.waiting.length === 0) return true;
-    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= this.#options.inFlightBytesMax;
+    if (cnxn.waiting.length === 0 && cnxn.framesHeld === 0) return true;
+    // What is behind a handshake that is held back would only be held back with it.
+    if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
+    const load = this.#load;
+    const { globalOutstandingLimit, inFlightBytesMax } = this.#options;
+    if (load.requests + load.heldBack <= globalOutstandingLimit && load.bytes <= inFlightBytesMax) return true;
+    // Those who have more than their share under way do not keep the others from theirs.
+    return load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax);
   }
 
   /** Memory that the tree holds and that znodes to come can use, in bytes. */
@@ -494,6 +532,7 @@ export class Server {
         opCode,
         identities,
         heldBytes: 0,
+        frameBytes: 0,
         arrivedMs,
       },
       reader,
@@ -503,7 +542,7 @@ export class Server {
 
   #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
     this.#units += unitsPerRequest;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0 };
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
@@ -531,7 +570,7 @@ export class Server {
         return;
       case 'opening':
       case 'parked':
-        cnxn.early.push(this.#parked(reader, start, identities, arrivedMs, throttled));
+        cnxn.early.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
         return;
@@ -551,6 +590,8 @@ export class Server {
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
+      // Credentials are hashed, and identities gathered.
+      this.#units += unitsPerCredentials + reader.remaining / hashedBytesPerUnit;
       this.#authentication.request(cnxn, opCode, xid, reader, now);
       return;
     }
@@ -564,7 +605,7 @@ export class Server {
       return;
     }
     if (opCode === OpCode.sync && !throttled && !this.#order.isCaughtUp) {
-      this.#sync(cnxn, this.#parked(reader, start, identities, arrivedMs, throttled), now);
+      this.#sync(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), now);
       return;
     }
     this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
@@ -591,13 +632,39 @@ export class Server {
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
   #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
-    if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
+    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #parked(reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): ParkedFrame {
-    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
-    this.#load.parked(frame);
+  #park(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): void {
+    reader.offset = start + int32Bytes;
+    const opCode = reader.int32();
+    const isLong = this.#isLong(opCode, reader);
+    if (isLong) cnxn.longReadsWaiting++;
+    cnxn.waiting.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled, isLong));
+  }
+
+  #isLong(opCode: number, reader: Reader): boolean {
+    try {
+      return this.#reads.isLong(opCode, reader);
+    } catch (error) {
+      // When its turn comes it will be answered that it cannot be read.
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    }
+  }
+
+  #parked(
+    cnxn: Cnxn,
+    reader: Reader,
+    start: number,
+    identities: Identities,
+    arrivedMs: Millis,
+    throttled: boolean,
+    isLong = false,
+  ): ParkedFrame {
+    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled, isLong);
+    this.#load.parked(frame, cnxn.address);
     return frame;
   }
 
@@ -618,7 +685,7 @@ export class Server {
     request.arrivedMs = arrivedMs;
     request.now = now;
     const job = this.#reads.answer(request, reader);
-    if (job !== undefined) this.#begin(job, now, (later) => this.#drain(cnxn, later));
+    if (job !== undefined) this.#begin(job, cnxn.id, now, (later) => this.#drain(cnxn, later));
   }
 
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
@@ -645,6 +712,7 @@ export class Server {
       opCode,
       identities,
       heldBytes: this.#order.passesOn ? reader.remaining + identities.bytes : 0,
+      frameBytes: reader.remaining,
       arrivedMs,
     };
     this.#standInLine(cnxn, origin);
@@ -654,21 +722,37 @@ export class Server {
   #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
     cnxn.waiting.push(origin);
     cnxn.writesWaiting++;
-    this.#load.inLine(origin);
+    this.#load.inLine(origin, cnxn.address);
     if (!cnxn.isFull) return;
     cnxn.isFull = false;
     this.#draining.push(cnxn);
   }
 
   #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
+    this.#units += unitsOfWrite(origin.opCode, reader.remaining);
     const job = this.#order.write(origin, reader, now);
-    if (job !== undefined) this.#begin(job, now, nothing);
+    if (job !== undefined) this.#begin(job, origin.cnxn, now, nothing);
   }
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
     this.#enough = this.#work() + this.#options.turnUnits;
-    if (!this.#runJob(now)) return;
+    this.#isAdvancing = true;
+    this.#advanceQueues(now);
+    this.#isAdvancing = false;
+  }
+
+  #advanceQueues(now: Now): void {
+    if (this.busy) {
+      const waited = this.#jobWaited;
+      if (!this.#runJob(now)) return;
+      // What waits and what comes take turns: after a job that has waited those are heard who have sent something meanwhile, or a few who ask
+      // for much would have the server to themselves; after any other job it is the turn of what waits.
+      if (waited) {
+        this.#releasing = !this.#held.isEmpty;
+        return;
+      }
+    }
     while (this.#draining.length > 0) {
       if (this.#hasEnough()) return;
       this.#drain(this.#draining.shift()!, now);
@@ -684,7 +768,7 @@ export class Server {
   }
 
   #work(): number {
-    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work;
+    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work + this.#reads.work;
   }
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
@@ -698,7 +782,7 @@ export class Server {
       this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later));
+      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, now, (later) => this.#applied(proposal, later));
     }
   }
 
@@ -721,7 +805,7 @@ export class Server {
     if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
-    this.#load.answered(origin);
+    this.#load.answered(origin, cnxn.address);
     this.#reply(cnxn, proposal, error, now);
     if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
     this.#drain(cnxn, now);
@@ -751,7 +835,7 @@ export class Server {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
-      if (this.#hasEnough()) {
+      if (this.#endsJob || this.#hasEnough()) {
         this.#draining.push(cnxn);
         return;
       }
@@ -765,7 +849,8 @@ export class Server {
       cnxn.waiting.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
       if (next.kind === 'sync') this.#load.syncDone(next);
-      this.#load.unparked(frame);
+      this.#load.unparked(frame, cnxn.address);
+      if (frame.isLong) cnxn.longReadsWaiting--;
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
       this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);
     }
@@ -774,20 +859,25 @@ export class Server {
   /** Takes in the frames that came before the connection was ready for them, ahead of those of its frames that are held. */
   #readmit(cnxn: Cnxn, now: Now): void {
     const early = cnxn.early.takeAll();
-    for (const frame of early) this.#load.unparked(frame);
+    for (const frame of early) this.#load.unparked(frame, cnxn.address);
     for (const [at, frame] of early.entries()) {
-      if (!this.#hasRoom()) {
+      if (!this.#hasRoom() || this.#hasEnough()) {
         this.#noteHolding();
         this.#held.putBack(cnxn, early.slice(at), now.elapsedMs);
+        this.#releasing = this.#hasRoom();
         return;
       }
+      this.#units += unitsPerRequest;
       // One of those before it may have said who the client is.
       this.#admitParked(cnxn, { ...frame, identities: cnxn.identities }, now);
     }
   }
 
-  #begin(job: Job, now: Now, then: (now: Now) => void): void {
+  #begin(job: Job, cnxn: CnxnId, now: Now, then: (now: Now) => void): void {
     this.#job = job;
+    this.#jobCnxn = cnxn;
+    this.#jobWaited = this.#isAdvancing;
+    this.#jobUnits += stepBudget;
     this.#afterJob = then;
     this.#jobBeganMs = now.elapsedMs;
   }
@@ -795,12 +885,15 @@ export class Server {
   /** Takes the next step of the job under way. Returns whether there is none left. */
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
+    this.#jobUnits += stepBudget;
     if (this.#job.next(now).done !== true) return false;
     this.#order.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
+    this.#endsJob = true;
     then(now);
+    this.#endsJob = false;
     return this.#job === undefined;
   }
 
@@ -818,7 +911,7 @@ export class Server {
 
   #wakeOrder(now: Now, allHeard: boolean): void {
     const job = this.#order.wake(now, allHeard, this.#hasEnough);
-    if (job !== undefined) this.#begin(job, now, nothing);
+    if (job !== undefined) this.#begin(job, noCnxn, now, nothing);
   }
 
   /** A closeSession has been applied, whoever asked for it. */
@@ -839,6 +932,12 @@ export class Server {
 }
 
 function nothing(): void {}
+
+/** What judging a write costs besides what is counted for every request: a part of a multi, and an entry of an ACL, are short and take long. */
+function unitsOfWrite(opCode: number, bytes: number): number {
+  if (opCode === OpCode.multi) return bytes * unitsPerByteOfParts;
+  return bytes / (opCode === OpCode.setACL ? bytesPerUnitOfAcl : bytesPerUnit);
+}
 
 function opCodeOf({ bytes }: ParkedFrame): number | undefined {
   return bytes.length < headerBytes ? undefined : bytes.readInt32BE(4);

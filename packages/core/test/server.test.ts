@@ -1,6 +1,6 @@
 import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { coreDefaults, type Out, silentObserver, Server } from '../src/index.ts';
+import { coreDefaults, type CoreOptions, type Out, silentObserver, Server } from '../src/index.ts';
 import { Script } from './support/script.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
@@ -48,16 +48,16 @@ function request(xid: number, opCode: number, body: (writer: Writer) => void): R
   });
 }
 
-function connected(): { out: CountingOut; core: Server } {
-  const out = new CountingOut();
-  const core = new Server(coreDefaults, out, { uint32: () => 7 }, silentObserver, now);
-  core.connect(1, context, now);
+function connectRequest(): Reader {
   const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
-  core.frame(
-    1,
-    frame((writer) => writeConnectRequest(writer, hello)),
-    now,
-  );
+  return frame((writer) => writeConnectRequest(writer, hello));
+}
+
+function connected(options: Partial<CoreOptions> = {}): { out: CountingOut; core: Server } {
+  const out = new CountingOut();
+  const core = new Server({ ...coreDefaults, ...options }, out, { uint32: () => 7 }, silentObserver, now);
+  core.connect(1, context, now);
+  core.frame(1, connectRequest(), now);
   core.appended(out.lastAppended, now);
   out.frames();
   return { out, core };
@@ -137,6 +137,75 @@ describe('requests under way', () => {
     core.appended(out.lastAppended, now);
     while ((core.deadline() ?? 1) <= 0) core.wake(now);
     expect(core.wantsInput(1)).toBe(true);
+  });
+
+  it('count while they are held back, by number and by size: a connection of which any are held is not read from above the limits', () => {
+    for (const limits of [{ globalOutstandingLimit: 10 }, { inFlightBytesMax: 5_000_000 }]) {
+      const { out, core } = connected({ requestThrottleLimit: 1, requestThrottleStallMs: 0, ...limits });
+      core.frame(1, setRoot(1), now);
+      let held = 0;
+      while (core.wantsInput(1) && held < 100) core.frame(1, setMuch(++held + 1), now);
+      expect(held).toBeLessThan(12);
+      core.connect(3, context, now);
+      expect(core.wantsInput(3)).toBe(true);
+      for (let round = 0; round < 50; round++) {
+        core.appended(out.lastAppended, now);
+        core.wake(now);
+      }
+      expect(core.inspect.lastZxid()).toBe(2 + held);
+      for (let again = 0; again < 5; again++) {
+        core.frame(1, setRoot(100 + again), now);
+        expect(core.wantsInput(1)).toBe(true);
+      }
+    }
+  });
+
+  it('do not come ahead of a handshake of their connection that is held back', () => {
+    const { out, core } = connected({ requestThrottleLimit: 1, requestThrottleStallMs: 0 });
+    core.frame(1, setRoot(1), now);
+    core.connect(2, context, now);
+    core.frame(2, connectRequest(), now);
+    expect(core.wantsInput(2)).toBe(false);
+    // Those of a connection that breaks come all the same.
+    core.lastFrame(2, setMuch(1), now);
+    core.frame(2, setMuch(2), now);
+    for (let round = 0; round < 10; round++) {
+      core.appended(out.lastAppended, now);
+      core.wake(now);
+    }
+    expect(core.inspect.lastZxid()).toBe(5);
+  });
+
+  it('leave each address its share: one that has more under way than all may does not keep others from having several', () => {
+    for (const limits of [{ globalOutstandingLimit: 12 }, { inFlightBytesMax: 12_000_000 }]) {
+      const { out, core } = connected(limits);
+      for (const [id, remoteAddress] of [
+        [2, '10.0.6.6'],
+        [3, '10.0.6.6'],
+        [4, '10.0.9.1'],
+      ] as const) {
+        core.connect(id, { ...context, remoteAddress }, now);
+        core.frame(id, connectRequest(), now);
+        core.appended(out.lastAppended, now);
+        while ((core.deadline() ?? 1) <= 0) core.wake(now);
+      }
+      const fill = (id: number): number => {
+        let sent = 0;
+        while (core.wantsInput(id) && sent < 100) core.frame(id, setMuch(++sent), now);
+        return sent;
+      };
+      const greedy = fill(2);
+      expect(greedy).toBeGreaterThan(10);
+      expect(fill(3)).toBe(1);
+      expect(fill(4)).toBeGreaterThan(5);
+      // Between two addresses it is half each; the first has more already.
+      expect(fill(2) + fill(3)).toBe(0);
+      core.appended(out.lastAppended, now);
+      while ((core.deadline() ?? 1) <= 0) core.wake(now);
+      expect(fill(2)).toBeGreaterThan(10);
+      for (const id of [2, 3, 4]) core.disconnected(id, now);
+      expect(core.inspect.outstandingRequests()).toBe(0);
+    }
   });
 
   it('are forgotten when their connection goes, except for what is in the log already', () => {

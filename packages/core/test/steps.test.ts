@@ -236,6 +236,74 @@ describe('long reads', () => {
   });
 });
 
+describe('long reads that have waited behind a write', () => {
+  function listing(): Stepper {
+    const stepper = serving((replica) => putMany(replica, '/many', 30_000));
+    stepper.ask(big, 1, OpCode.create, create('/first'));
+    return stepper;
+  }
+
+  it('let others in between two of them, though a write has come behind them', () => {
+    const stepper = listing();
+    for (let xid = 2; xid <= 4; xid++) stepper.ask(big, xid, OpCode.getChildren, at('/many', false));
+    stepper.ask(big, 5, OpCode.create, create('/last'));
+    let asked = 0;
+    const heard = new Set<number>();
+    while (stepper.step()) {
+      if (stepper.core.busy) continue;
+      stepper.ask(other, ++asked, OpCode.exists, at('/', false));
+      if (repliesTo(stepper, other).length === asked) heard.add(repliesTo(stepper, big).length);
+    }
+    expect([...heard]).toEqual(expect.arrayContaining([2, 3]));
+    expect(repliesTo(stepper, big).map(({ header }) => header.xid)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('and others that come one after the other do not keep writes from being applied', () => {
+    const stepper = serving((replica) => putMany(replica, '/many', 30_000));
+    let listings = 0;
+    stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
+    stepper.finish();
+    stepper.ask(other, 1, OpCode.create, create('/between'));
+    while (repliesTo(stepper, other).length === 0 && listings < 20) {
+      if (!stepper.core.busy) stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
+      stepper.step();
+    }
+    expect(listings).toBeLessThan(4);
+  });
+
+  it.each([
+    ['getChildren', OpCode.getChildren, at('/many', false)],
+    ['getChildren2', OpCode.getChildren2, at('/many', false)],
+    ['getAllChildrenNumber', OpCode.getAllChildrenNumber, at('/many')],
+    ['multiRead', OpCode.multiRead, (writer: Writer) => writeMultiRequest(writer, { ops: [{ kind: 'getChildren', path: '/many' }] })],
+  ])('keep back what their connection asks behind them: %s', (_name, opCode, body) => {
+    const stepper = listing();
+    expect(stepper.core.wantsInput(big)).toBe(true);
+    stepper.ask(big, 2, OpCode.exists, at('/many', false));
+    expect(stepper.core.wantsInput(big)).toBe(true);
+    stepper.ask(big, 3, opCode, body);
+    expect(stepper.core.wantsInput(big)).toBe(false);
+    expect(stepper.core.wantsInput(other)).toBe(true);
+    stepper.finish();
+    expect(repliesTo(stepper, big)).toHaveLength(3);
+    expect(stepper.core.wantsInput(big)).toBe(true);
+  });
+
+  it('are work for whoever asked for them', () => {
+    const stepper = listing();
+    stepper.finish();
+    const before = stepper.core.work;
+    stepper.ask(big, 2, OpCode.getChildren, at('/many', false));
+    expect(stepper.core.busyWith).toBe(big);
+    stepper.finish();
+    expect(stepper.core.busyWith).toBeUndefined();
+    expect(stepper.core.work - before).toBeGreaterThan(60_000);
+    const short = stepper.core.work;
+    stepper.ask(big, 3, OpCode.exists, at('/many', false));
+    expect(stepper.core.work - short).toBeLessThan(40);
+  });
+});
+
 describe('a connection whose output is full', () => {
   it('is not held back from reads that a write has come behind: they must not see what it does', () => {
     const stepper = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));

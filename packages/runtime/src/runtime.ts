@@ -154,6 +154,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
         inFlightBytesMax: Math.min(clientPortDefaults.inFlightBytesMax, budgets.port),
+        turnUnits: this.#coreOptions.turnUnits,
       },
       words: new FourLetterWords({
         whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),

@@ -1,7 +1,7 @@
 /** The connections of a server, and how one ends: whoever gives a connection up does it here. */
 import type { Millis } from '@tskeeper/protocol';
 import type { CloseReason, CnxnId, Out } from '../out.ts';
-import type { Load } from '../request/load.ts';
+import { AddressLoad, type Load } from '../request/load.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import { Cnxn } from './cnxn.ts';
@@ -9,6 +9,7 @@ import type { CnxnContext } from './cnxn-context.ts';
 
 export class CnxnTable {
   readonly #cnxns = new Map<CnxnId, Cnxn>();
+  readonly #addresses = new Map<string, AddressLoad>();
   readonly #out: Out;
   readonly #tracker: SessionTracker;
   readonly #watches: WatchTable;
@@ -34,7 +35,11 @@ export class CnxnTable {
   }
 
   open(id: CnxnId, context: CnxnContext, wallMs: Millis): void {
-    this.#cnxns.set(id, new Cnxn(id, context, wallMs));
+    const { remoteAddress } = context;
+    let address = this.#addresses.get(remoteAddress);
+    if (address === undefined) this.#addresses.set(remoteAddress, (address = new AddressLoad(remoteAddress)));
+    address.cnxnCount++;
+    this.#cnxns.set(id, new Cnxn(id, context, address, wallMs));
   }
 
   /** Asks for a connection to be closed, once what was written to it has been sent. */
@@ -49,6 +54,7 @@ export class CnxnTable {
   remove(cnxn: Cnxn): void {
     this.#detach(cnxn);
     this.#cnxns.delete(cnxn.id);
+    if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
   }
 
   /** From here on the connection gets nothing: no events, no replies. Its session lives on. */
@@ -57,9 +63,10 @@ export class CnxnTable {
     cnxn.hasLostCredentials = cnxn.state === 'parked';
     cnxn.hasDropped = cnxn.early.length > 0;
     cnxn.state = 'closed';
-    this.#load.forget(cnxn.waiting.takeAll());
-    this.#load.forget(cnxn.early.takeAll());
+    this.#load.forget(cnxn.waiting.takeAll(), cnxn.address);
+    this.#load.forget(cnxn.early.takeAll(), cnxn.address);
     cnxn.writesWaiting = 0;
+    cnxn.longReadsWaiting = 0;
     this.#watches.removeAll(cnxn.id);
     if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
     cnxn.slot = -1;

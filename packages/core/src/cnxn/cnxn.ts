@@ -9,6 +9,7 @@ import { Fifo } from '../fifo.ts';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspect.ts';
 import type { CloseReason, CnxnId } from '../out.ts';
+import type { AddressLoad } from '../request/load.ts';
 import { writeOrigin } from '../request/proposal.ts';
 import type { ParkedFrame, Waiting } from '../request/session-order.ts';
 import type { CnxnContext } from './cnxn-context.ts';
@@ -25,6 +26,7 @@ export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'closed';
 export class Cnxn {
   readonly id: CnxnId;
   readonly context: CnxnContext;
+  readonly address: AddressLoad;
   readonly establishedWallMs: Millis;
   state: CnxnState = 'new';
   /** Replaced, never changed in place, so that a request that waits keeps the identities it came with. */
@@ -47,6 +49,9 @@ export class Cnxn {
   /** Frames that came while the connection was `opening` or `parked`, behind all that waits. They are admitted when it is open. */
   readonly early = new Fifo<ParkedFrame>();
 
+  /** Frames of it that are held back, over all connections in the order they came (held-frames.ts). */
+  framesHeld = 0;
+
   /** Why we gave it up; undefined while we have not. */
   closeReason: CloseReason | undefined;
   /** A request of it was dropped because it had gone before its turn came; then nothing behind that may have an effect either. */
@@ -55,6 +60,8 @@ export class Cnxn {
   hasLostCredentials = false;
   /** Writes among those that wait. */
   writesWaiting = 0;
+  /** Reads among them whose answers may take many steps. Nothing more is taken in behind one: a write would have to wait for it, and everybody for the write. */
+  longReadsWaiting = 0;
   /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */
   isFull = false;
 
@@ -70,9 +77,10 @@ export class Cnxn {
   latencySumMs: Millis = 0;
   #answered = 0;
 
-  constructor(id: CnxnId, context: CnxnContext, nowWallMs: Millis) {
+  constructor(id: CnxnId, context: CnxnContext, address: AddressLoad, nowWallMs: Millis) {
     this.id = id;
     this.context = context;
+    this.address = address;
     this.establishedWallMs = nowWallMs;
     this.identities = Identities.of([{ scheme: 'ip', id: context.remoteAddress }]);
   }

@@ -131,7 +131,7 @@ export class Answers {
 
   event(cnxn: Cnxn): void {
     this.#out.reply(cnxn.id).raw(this.#event.bytes, 0, this.#event.offset);
-    this.work += unitsPerFrame;
+    this.work += unitsPerFrame + this.#event.offset / bytesPerUnit;
     cnxn.packetsSent++;
     this.#observer.eventSent(cnxn.id, this.#event.offset);
   }

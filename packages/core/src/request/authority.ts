@@ -11,7 +11,7 @@ import type { Observer } from '../observer.ts';
 import { Expiry } from '../session/expiry.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
-import { type Job, unitsPerChange, unitsPerRequest } from './budget.ts';
+import { type Job, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './budget.ts';
 import type { Load } from './load.ts';
 import type { Order } from './order.ts';
 import { Prepare, type PrepareJob, type PrepareParts } from './prepare.ts';
@@ -214,6 +214,9 @@ export class Authority implements Order {
 
   #enqueue(proposal: Proposal): void {
     if (proposal.origin.owner !== ownerHere) proposal.origin.identities = Identities.none;
+    const { txn } = proposal;
+    // Those of a setACL are counted before it is judged.
+    if ('acl' in txn && txn.kind !== 'setACL') this.work += txn.acl.length * unitsPerAclEntry;
     this.#proposals.push(proposal);
     this.#load.proposed(proposal);
   }

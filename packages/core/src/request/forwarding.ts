@@ -176,6 +176,7 @@ export class Forwarding implements Order {
       opCode: type,
       identities: Identities.none,
       heldBytes: 0,
+      frameBytes: 0,
       arrivedMs: 0,
     };
   }

@@ -6,6 +6,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import { Fifo } from '../fifo.ts';
 import type { CoreOptions } from '../options.ts';
+import type { Load } from './load.ts';
 import type { ForwardedRequest } from './proposal.ts';
 import type { ParkedFrame } from './session-order.ts';
 
@@ -15,11 +16,13 @@ export type Held =
 
 export class HeldFrames {
   readonly #frames = new Fifo<Held>();
+  readonly #load: Load;
   readonly #stallMs: Millis;
   readonly #throttledAfterMs: Millis;
   #lookAgainMs: Millis = 0;
 
-  constructor(options: CoreOptions) {
+  constructor(options: CoreOptions, load: Load) {
+    this.#load = load;
     this.#stallMs = options.requestThrottleStallMs;
     this.#throttledAfterMs = options.throttledOpWaitMs;
   }
@@ -35,7 +38,13 @@ export class HeldFrames {
 
   push(cnxn: Cnxn, frame: ParkedFrame, nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
+    this.#count(cnxn, frame);
     this.#frames.push({ kind: 'frame', cnxn, frame });
+  }
+
+  #count(cnxn: Cnxn, frame: ParkedFrame): void {
+    cnxn.framesHeld++;
+    this.#load.holdBack(frame, cnxn.address);
   }
 
   /** A request that a learner has passed on, of a session that has moved so often. */
@@ -47,7 +56,10 @@ export class HeldFrames {
   /** Puts back frames of a connection, ahead of all that came later. */
   putBack(cnxn: Cnxn, frames: readonly ParkedFrame[], nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
-    for (const frame of frames.toReversed()) this.#frames.unshift({ kind: 'frame', cnxn, frame });
+    for (const frame of frames.toReversed()) {
+      this.#count(cnxn, frame);
+      this.#frames.unshift({ kind: 'frame', cnxn, frame });
+    }
   }
 
   /** The one that came first. One that has waited too long is marked as throttled. */
@@ -55,6 +67,8 @@ export class HeldFrames {
     const held = this.#frames.shift();
     if (held === undefined) throw new Error('no frame is held');
     if (held.kind === 'forwarded') return held;
+    held.cnxn.framesHeld--;
+    this.#load.letGo(held.frame, held.cnxn.address);
     const isLate = this.#throttledAfterMs > 0 && nowMs - held.frame.arrivedMs > this.#throttledAfterMs;
     return isLate ? { ...held, frame: { ...held.frame, throttled: true } } : held;
   }

@@ -10,31 +10,72 @@ const bytesPerChange = 1024;
 /** What an entry of an ACL holds besides its bytes in the log until its txn is applied, as objects and texts. */
 const bytesPerAclEntry = 160;
 
+/** What is under way for the connections of one address: by this it is judged whether the address has more than its share. */
+export class AddressLoad {
+  readonly name: string;
+  cnxnCount = 0;
+  /** Requests taken in or held back, and not yet answered. */
+  requests = 0;
+  /** Bytes of their frames. */
+  bytes = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
 export class Load {
   /** Requests taken in and not yet answered. */
   requests = 0;
+  /** Requests that are held back until there is room for them. */
+  heldBack = 0;
   /** What requests under way hold in memory: proposals that are not applied yet, frames that wait, and what is passed on to the leader. */
   bytes = 0;
 
-  parked(frame: ParkedFrame): void {
-    this.requests++;
-    this.bytes += frame.bytes.length;
+  /** Addresses that have requests under way. */
+  #addresses = 0;
+
+  /** Whether an address has less under way than an equal share of what all may have. */
+  isBelowShare({ requests, bytes }: AddressLoad, requestsMax: number, bytesMax: number): boolean {
+    return this.#addresses > 1 && requests * this.#addresses < requestsMax && bytes * this.#addresses < bytesMax;
   }
 
-  unparked(frame: ParkedFrame): void {
+  parked(frame: ParkedFrame, address: AddressLoad): void {
+    this.requests++;
+    this.bytes += frame.bytes.length;
+    this.#begun(address, frame.bytes.length);
+  }
+
+  unparked(frame: ParkedFrame, address: AddressLoad): void {
     this.requests--;
     this.bytes -= frame.bytes.length;
+    this.#done(address, frame.bytes.length);
+  }
+
+  /** A frame that there is no room for yet. It does not count among the requests, which are what it waits for. */
+  holdBack(frame: ParkedFrame, address: AddressLoad): void {
+    this.heldBack++;
+    this.bytes += frame.bytes.length;
+    this.#begun(address, frame.bytes.length);
+  }
+
+  letGo(frame: ParkedFrame, address: AddressLoad): void {
+    this.heldBack--;
+    this.bytes -= frame.bytes.length;
+    this.#done(address, frame.bytes.length);
   }
 
   /** A write that stands in the line of its connection. */
-  inLine(write: WriteOrigin): void {
+  inLine(write: WriteOrigin, address: AddressLoad): void {
     this.requests++;
     this.bytes += write.heldBytes;
+    this.#begun(address, write.frameBytes);
   }
 
-  answered(write: WriteOrigin): void {
+  answered(write: WriteOrigin, address: AddressLoad): void {
     this.requests--;
     this.bytes -= write.heldBytes;
+    this.#done(address, write.frameBytes);
   }
 
   /** A sync that stands in the line, its frame left out. */
@@ -44,6 +85,16 @@ export class Load {
 
   syncDone(sync: WaitingSync): void {
     this.bytes -= sync.heldBytes;
+  }
+
+  #begun(address: AddressLoad, bytes: number): void {
+    if (address.requests++ === 0) this.#addresses++;
+    address.bytes += bytes;
+  }
+
+  #done(address: AddressLoad, bytes: number): void {
+    if (--address.requests === 0) this.#addresses--;
+    address.bytes -= bytes;
   }
 
   /** A learner's request that cannot be judged yet. */
@@ -56,12 +107,16 @@ export class Load {
   }
 
   /** What stood in the line of a connection no longer does. A proposal is applied all the same, and holds its memory until then. */
-  forget(waiting: readonly Waiting[]): void {
-    this.requests -= waiting.length;
+  forget(waiting: readonly Waiting[], address: AddressLoad): void {
     for (const one of waiting) {
-      if (one.kind === 'frame') this.bytes -= one.bytes.length;
-      else if (one.kind === 'sync') this.bytes -= one.frame.bytes.length + one.heldBytes;
-      else this.bytes -= one.heldBytes;
+      if (one.kind === 'frame') {
+        this.unparked(one, address);
+      } else if (one.kind === 'sync') {
+        this.syncDone(one);
+        this.unparked(one.frame, address);
+      } else {
+        this.answered(one, address);
+      }
     }
   }
 

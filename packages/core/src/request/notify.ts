@@ -57,10 +57,10 @@ export class Notifier {
 
   /** Tells watchers for about a step; returns whether that was all of them. */
   #tellSome(): boolean {
-    const before = this.#permissions.work;
+    const before = this.#permissions.work + this.#answers.work;
     for (let told = 0; told < watchersPerStep; told += watchersPerLook) {
       if (this.#watches.drain(this.#tell, watchersPerLook)) return true;
-      if (this.#permissions.work - before + told * unitsPerWatcher >= stepBudget) return false;
+      if (this.#permissions.work + this.#answers.work - before + told * unitsPerWatcher >= stepBudget) return false;
     }
     return false;
   }
@@ -93,10 +93,10 @@ export class Notifier {
   };
 }
 
-/** An ACL looked at and an event written. */
-const unitsPerWatcher = 8;
+/** A watcher found and its ACL looked at; the event is counted where it is written. */
+const unitsPerWatcher = 4;
 const watchersPerStep = stepBudget / unitsPerWatcher;
-/** Told between two looks at what their ACLs have cost. */
+/** Told between two looks at what their ACLs and events have cost. */
 const watchersPerLook = 4;
 
 function parentOf(path: string): string {

@@ -25,6 +25,8 @@ export interface WriteOrigin {
   identities: Identities;
   /** Its record and its identities at a learner, from when it is passed on until it is answered. 0 elsewhere: a proposal counts by itself. */
   readonly heldBytes: number;
+  /** Its record, as it came from a client of this server; 0 for others. */
+  readonly frameBytes: number;
   readonly arrivedMs: Millis;
 }
 
@@ -66,6 +68,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     opCode,
     identities: Identities.none,
     heldBytes: 0,
+    frameBytes: 0,
     arrivedMs: now.elapsedMs,
   };
 }

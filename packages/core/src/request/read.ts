@@ -57,6 +57,8 @@ export class Reads {
   readonly #registry: AuthRegistry;
   readonly #permissions: Permissions;
   readonly #observer: Observer;
+  /** Units spent on looking at znodes one after the other, those of jobs left out. */
+  work = 0;
 
   constructor(
     replica: Replica,
@@ -137,6 +139,24 @@ export class Reads {
         );
         this.#cnxns.close(request.cnxn, 'unknown operation');
         return undefined;
+    }
+  }
+
+  /** Whether the answer may take many steps, as far as can be seen at a glance. `reader` is placed over the record. */
+  isLong(opCode: number, reader: Reader): boolean {
+    switch (opCode) {
+      case OpCode.getChildren:
+      case OpCode.getChildren2: {
+        const { offset } = reader;
+        const node = reader.range('a path') ? this.#replica.tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd) : 0;
+        reader.offset = offset;
+        return node !== 0 && this.#replica.tree.childCountOf(node) > namesPerStep;
+      }
+      case OpCode.getAllChildrenNumber:
+      case OpCode.multiRead:
+        return true;
+      default:
+        return reader.remaining > shortFrameBytes;
     }
   }
 
@@ -235,6 +255,7 @@ export class Reads {
       this.#answers.takeBack(writer);
       return start(this.#getChildrenSlowly({ ...request }, node));
     }
+    this.work += tree.childCountOf(node) * unitsPerName;
     this.#countRead(node, reader, this.#namesBytes(node, writer.offset - from));
     if (request.opCode === OpCode.getChildren2) tree.writeStat(node, writer);
     return this.#end(request, writer);
@@ -308,8 +329,11 @@ export class Reads {
     const acl = tree.aclOf(node);
     const showsHashes = this.#may(Perms.admin, node, request.identities);
     const writer = this.#begin(request);
+    const from = writer.offset;
     if (showsHashes) tree.acls.write(acl, writer);
     else tree.acls.writeWithoutHashes(acl, writer);
+    // Without hashes each entry is looked at, and an entry is more than eight bytes.
+    if (!showsHashes) this.work += (writer.offset - from) / aclBytesPerUnit;
     tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
@@ -366,6 +390,7 @@ export class Reads {
             this.#cnxns.close(cnxn, 'too many watches');
             return;
           }
+          this.work += acts ? unitsPerPath : 1;
           if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
           else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
           if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;
@@ -421,6 +446,7 @@ export class Reads {
     const prefix = prefixPath === null || prefixPath.trim() === '' || prefixPath.trim() === '/' ? '' : prefixPath;
     if (tree.ephemeralCountOf(sessionHigh, sessionLow) > ephemeralsInOneStep)
       return start(this.#getEphemeralsSlowly({ ...request }, prefix));
+    this.work += tree.ephemeralCountOf(sessionHigh, sessionLow) * unitsPerPath;
     const paths = this.#replica.ephemeralPaths(sessionHigh, sessionLow).filter((path) => path.startsWith(prefix));
     const writer = this.#begin(request);
     writer.vector(paths, writeText);
@@ -458,6 +484,7 @@ export class Reads {
     for (let at = tree.nextBelow(node, node); at !== 0; at = tree.nextBelow(at, node)) {
       if (++count === visitsPerStep) return this.#countSlowly({ ...request }, node, at, count);
     }
+    this.work += count;
     return this.#answerCount(request, count);
   }
 
@@ -479,6 +506,7 @@ export class Reads {
   }
 
   #whoAmI(request: ReadRequest): undefined {
+    this.work += request.identities.count * unitsPerIdentity;
     const writer = this.#begin(request);
     writer.vector(request.identities.toList(), (w, identity) => {
       w.ustring(identity.scheme);
@@ -512,6 +540,7 @@ export class Reads {
       tree.writeChildren(node, writer);
       sizes[sizes.length - 1] = this.#namesBytes(node, writer.offset - from);
     }
+    this.work += ops.length * unitsPerRead + names * unitsPerName;
     for (let i = 0; i < ops.length; i++) this.#countPart(ops[i]!, sizes[i]!);
     writeMultiEnd(writer);
     return this.#end(request, writer);
@@ -605,8 +634,9 @@ const pathBytesMin = 4;
 const lengthBytes = 4;
 /** In place of a size, for a part that has failed. */
 const nothingRead = -1;
-/** Names of children written in one step, some of them far from each other in memory. */
-const namesPerStep = stepBudget / 2;
+/** A name of a child written, which may be far from the others in memory. */
+const unitsPerName = 2;
+const namesPerStep = stepBudget / unitsPerName;
 /** Between two looks at how full a piece is. */
 const namesPerPiece = 1024;
 /** Written into a reply in one step. */
@@ -620,8 +650,13 @@ const unitsPerRead = 12;
  */
 const multiReadBytesMax = 64 * 1024 * 1024;
 
-/** Paths of a setWatches handled in one step. */
-const pathsPerStep = stepBudget / 16;
+/** An identity told to its owner. */
+const unitsPerIdentity = 2;
+/** Of an ACL whose entries are written one by one. */
+const aclBytesPerUnit = 8;
+/** A path of a setWatches handled, or of an ephemeral put together. */
+const unitsPerPath = 16;
+const pathsPerStep = stepBudget / unitsPerPath;
 
 function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChildren' }> {
   return op.kind === 'getData' || op.kind === 'getChildren';

@@ -19,6 +19,8 @@ export interface ParkedFrame {
   readonly identities: Identities;
   /** It waited too long for its turn, and is to be answered ThrottledOp. */
   readonly throttled: boolean;
+  /** Its answer may take many steps; see `Reads.isLong`. */
+  readonly isLong: boolean;
 }
 
 /** A sync that waits to hear that the leader still leads, and that everything it had committed by then has been applied here; or, of a server alone, for its log. */
@@ -44,9 +46,10 @@ export function parkFrame(
   identities: Identities,
   arrivedMs: Millis,
   throttled: boolean,
+  isLong = false,
 ): ParkedFrame {
   // A view would pin the whole chunk that came from the network.
   const copy = Buffer.allocUnsafeSlow(end - start);
   bytes.copy(copy, 0, start, end);
-  return { kind: 'frame', bytes: copy, identities, arrivedMs, throttled };
+  return { kind: 'frame', bytes: copy, identities, arrivedMs, throttled, isLong };
 }

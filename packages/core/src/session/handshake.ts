@@ -161,6 +161,7 @@ export class Handshakes {
       opCode: OpCode.createSession,
       identities: cnxn.identities,
       heldBytes: 0,
+      frameBytes: 0,
       arrivedMs: now.elapsedMs,
     };
   }

@@ -136,6 +136,7 @@ describe('at a leader', () => {
     opCode: OpCode.setData,
     identities: Identities.of([{ scheme: 'digest', id: 'x'.repeat(60_000) }]),
     heldBytes: 0,
+    frameBytes: 0,
     arrivedMs: 0,
   });
   const record = (): Reader => {

@@ -159,6 +159,7 @@ class Replayed {
       opCode,
       identities,
       heldBytes: 0,
+      frameBytes: 0,
       arrivedMs: 0,
     } as const;
     if (opCode === OpCode.createSession) {

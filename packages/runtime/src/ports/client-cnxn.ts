@@ -5,8 +5,13 @@
  * handed over where it lies, and a writer is lent for as long as there is output.
  */
 import type { CnxnContext } from '@tskeeper/core';
-import type { FrameCutter, Millis, Writer } from '@tskeeper/protocol';
+import { type FrameCutter, type Millis, Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
+import type { ClientAddress } from './client-address.ts';
+import { Turn } from './fair-queue.ts';
+
+/** Smaller outputs are not worth copying. */
+const shrunkFromBytes = 1024 * 1024;
 
 export type CnxnStage =
   /** Not four bytes yet. */
@@ -23,6 +28,7 @@ export type CnxnStage =
 export class ClientCnxn {
   readonly stream: StreamId;
   readonly context: CnxnContext;
+  readonly address: ClientAddress;
   readonly cutter: FrameCutter;
   readonly acceptedMs: Millis;
   stage: CnxnStage = 'preamble';
@@ -36,6 +42,8 @@ export class ClientCnxn {
 
   /** Frames wait in the cutter, because the core or the turn could not take more. */
   stalled = false;
+  /** Among the connections of its address. */
+  readonly turn = new Turn();
   /** The client has sent its end, behind frames that wait. */
   hasEnded = false;
   /** The core has been told that it is full, and waits to hear that it is not. */
@@ -74,9 +82,10 @@ export class ClientCnxn {
   /** Large requests the core has not answered yet, oldest first: which frame, and how long. */
   largeRequests: { readonly frame: number; readonly bytes: number }[] | undefined;
 
-  constructor(stream: StreamId, context: CnxnContext, cutter: FrameCutter, acceptedMs: Millis) {
+  constructor(stream: StreamId, context: CnxnContext, address: ClientAddress, cutter: FrameCutter, acceptedMs: Millis) {
     this.stream = stream;
     this.context = context;
+    this.address = address;
     this.cutter = cutter;
     this.acceptedMs = acceptedMs;
     this.receivedMs = acceptedMs;
@@ -90,6 +99,19 @@ export class ClientCnxn {
   /** Input and output held for it, as counted at the end of the last turn. */
   get heldBytes(): number {
     return this.retainedCounted + this.waitingCounted;
+  }
+
+  /**
+   * Moves what is left of a large output into memory of its own size when half of it has gone, so that a client cannot have much held by
+   * leaving little. Only while the network holds no slice of it.
+   */
+  shrinkOutput(): void {
+    const { sending, sendAt } = this;
+    if (sending === undefined || sending.bytes.length < shrunkFromBytes || sending.offset - sendAt > sending.bytes.length / 2) return;
+    const rest = new Writer(sending.offset - sendAt);
+    rest.raw(sending.bytes, sendAt, sending.offset);
+    this.sending = rest;
+    this.sendAt = 0;
   }
 
   get takesFrames(): boolean {

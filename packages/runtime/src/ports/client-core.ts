@@ -15,6 +15,10 @@ export interface ClientCore {
   drained(cnxn: CnxnId, now: Now): void;
   /** A long job is under way: no frames before it has ended. */
   readonly busy: boolean;
+  /** For which connection that is; undefined when it is for none of ours. */
+  readonly busyWith: CnxnId | undefined;
+  /** Units of work done so far, long jobs included: by how much it grows tells what a request has cost. */
+  readonly work: number;
   /** False while the connection has to wait: for the answer to its handshake, or because too many requests are outstanding. */
   wantsInput(cnxn: CnxnId): boolean;
   readonly inspect: Inspect;

@@ -8,18 +8,22 @@
  * What is held for clients is counted, and bounded in four ways:
  * - a connection is not read while more than 1 MiB of output waits for it, or while the core wants no more of its requests;
  * - it is closed when more than 4 MiB waits behind the reply in progress and nothing has moved for 10 seconds;
- * - from three quarters of `inFlightBytesMax` on, new connections are refused and nobody for whom output waits is read;
- * - above `inFlightBytesMax` the connections that hold most are closed, one after the other, until it is enough. A connection that
- *   holds nothing keeps its service throughout: its pings and small requests pass.
+ * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits for it;
+ * - above the limit the connections are closed that hold most of the addresses that hold most, one after the other, until it is enough
+ *   (held-shares.ts). A connection that holds nothing keeps its service throughout: its pings and small requests pass, and newcomers
+ *   get in.
  */
 import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
-import { ExpiryQueue, type SessionKind } from '@tskeeper/core/internal';
+import { ExpiryQueue, type SessionKind, stepBudget } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
+import { ClientAddress } from './client-address.ts';
 import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
+import { ClientTurns } from './client-turns.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
+import { HeldShares } from './held-shares.ts';
 import { LimitedLog } from './limited-log.ts';
 import { Nowhere } from './nowhere.ts';
 import type { PortObserver } from './port-observer.ts';
@@ -47,6 +51,8 @@ export interface ClientPortOptions {
   readonly largeRequestMaxBytes: number;
   /** Input and output held for clients, in all. */
   readonly inFlightBytesMax: number;
+  /** What the core does in one step, in its units. */
+  readonly turnUnits: number;
 }
 
 export const clientPortDefaults: ClientPortOptions = {
@@ -60,6 +66,7 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
+  turnUnits: stepBudget,
 };
 
 /** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
@@ -96,10 +103,14 @@ const drainTimeoutMs = 10_000;
 const sliceBytes = 1024 * 1024;
 /** A long answer to a four letter word waits until less than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
-/** Frames of one connection before another gets its turn. */
+/** Frames of one connection before another gets its turn, and steps of the core's work. */
 const framesPerGo = 256;
-/** Frames of one turn: about two milliseconds of small requests. */
+const stepsPerGo = 1;
+/** Frames of one turn, about two milliseconds of small reads; and steps of the core's work, where each costs more. */
 const framesPerTurn = 2048;
+const stepsPerTurn = 8;
+/** What a frame costs besides what the core counts. */
+const unitsPerFrame = 16;
 /** Connections closed for their age in one turn. */
 const closingsPerTurn = 1000;
 /** How long a client may take to notice that we have closed. */
@@ -146,7 +157,9 @@ export class ClientPort implements CnxnList {
   readonly #listeners = new Set<Listener>();
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
-  readonly #countByAddress = new Map<string, number>();
+  /** Those from which there are connections. */
+  readonly #addresses = new Map<string, ClientAddress>();
+  readonly #shares: HeldShares;
   /** Oldest first. */
   readonly #halfOpen = new Set<ClientCnxn>();
   /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
@@ -156,8 +169,15 @@ export class ClientPort implements CnxnList {
   /** These have been sent everything and an end; the one that has had it longest comes first. */
   readonly #ended = new Set<ClientCnxn>();
 
-  /** Frames wait in their cutters. */
-  #stalled: ClientCnxn[] = [];
+  /** Frames of these wait in their cutters for their turn. */
+  readonly #turns = new ClientTurns();
+  /** Frames of these wait until the core wants them, or until output has left. */
+  #blocked: ClientCnxn[] = [];
+  /** Frames have begun to wait in this turn. */
+  #newlyStalled: ClientCnxn[] = [];
+  /** The long job under way is for this connection; what it costs is charged when its steps have been taken. */
+  #served: ClientCnxn | undefined;
+  #workCharged = 0;
   /** The core has closed these in this turn and has to hear `disconnected`. */
   #leaving: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
@@ -174,12 +194,15 @@ export class ClientPort implements CnxnList {
   /** The connection whose frames are being cut. */
   #feeding: ClientCnxn | undefined;
   #allowance = 0;
+  /** Where the core's work has had enough of the connection that is fed. */
+  #goEnds = 0;
   #turnAllowance = framesPerTurn;
+  /** The same in units of the core's work, so far spent on feeding in this turn. */
+  #turnWork = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
   #retainedBytes = 0;
   #waitingBytes = 0;
   #graceUntilMs: Millis = 0;
-  #refusing = false;
   #memory: MemoryState = 'ample';
   #closingCount = 0;
   #unfinished = false;
@@ -196,6 +219,7 @@ export class ClientPort implements CnxnList {
     this.#observer = parts.observer;
     this.#log = new LimitedLog(parts.logger);
     this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
+    this.#shares = new HeldShares(parts.options.inFlightBytesMax);
   }
 
   // --- Listening
@@ -239,9 +263,12 @@ export class ClientPort implements CnxnList {
       secure: false,
       peerCertificate: undefined,
     };
-    const cnxn = new ClientCnxn(stream, context, new FrameCutter(this.#options.juteMaxBuffer, this.#reader), now.elapsedMs);
+    let address = this.#addresses.get(remote.address);
+    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress(remote.address)));
+    address.cnxnCount++;
+    const cutter = new FrameCutter(this.#options.juteMaxBuffer, this.#reader);
+    const cnxn = new ClientCnxn(stream, context, address, cutter, now.elapsedMs);
     this.#cnxns.set(stream, cnxn);
-    this.#countByAddress.set(remote.address, (this.#countByAddress.get(remote.address) ?? 0) + 1);
     this.#halfOpen.add(cnxn);
   }
 
@@ -260,6 +287,7 @@ export class ClientPort implements CnxnList {
     if (cnxn === undefined || !cnxn.sliceHeld) return;
     cnxn.sliceHeld = false;
     cnxn.sendAt = cnxn.sliceEnd;
+    cnxn.shrinkOutput();
     cnxn.progressMs = now.elapsedMs;
     this.#slow.delete(cnxn);
     this.#slow.add(cnxn);
@@ -294,13 +322,9 @@ export class ClientPort implements CnxnList {
     this.#ended.delete(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
-    this.#waitingBytes -= cnxn.waitingCounted;
-    cnxn.waitingCounted = 0;
+    this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
-    const { remoteAddress } = cnxn.context;
-    const left = this.#countByAddress.get(remoteAddress)! - 1;
-    if (left === 0) this.#countByAddress.delete(remoteAddress);
-    else this.#countByAddress.set(remoteAddress, left);
+    if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
     if (error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE') {
       this.#log.warn(now.elapsedMs, `The connection of ${nameOf(cnxn)} was lost (${error}).`, {
         event: 'cnxn.lost',
@@ -466,6 +490,7 @@ export class ClientPort implements CnxnList {
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
+    this.#chargeJob();
     this.#feedStalled();
     this.#answerWords();
     this.#tellLeaving();
@@ -475,34 +500,64 @@ export class ClientPort implements CnxnList {
     // Whoever was shed has left the core as well.
     this.#tellLeaving();
     this.#turnAllowance = framesPerTurn;
+    this.#turnWork = 0;
+    this.#noteJob();
+  }
+
+  /** Long jobs are work for whoever asked for them. */
+  #chargeJob(): void {
+    if (this.#served === undefined) return;
+    this.#turns.charge(this.#served, Math.max(0, this.#core.work - this.#workCharged));
+    this.#served = undefined;
+  }
+
+  #noteJob(): void {
+    if (!this.#core.busy) return;
+    const id = this.#core.busyWith;
+    this.#served = id === undefined ? undefined : this.#cnxns.get(id);
+    this.#workCharged = this.#core.work;
   }
 
   #feedStalled(): void {
     this.#inputWaits = false;
-    if (this.#stalled.length === 0) return;
-    const waiting = this.#stalled;
-    this.#stalled = [];
-    for (let index = 0; index < waiting.length; index++) {
-      const cnxn = waiting[index]!;
-      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
+    if (this.#turns.length === 0 && this.#blocked.length === 0) return;
+    if (!this.#core.busy) this.#unblock();
+    while (this.#hasTurnLeft() && !this.#core.busy) {
+      const cnxn = this.#turns.take();
+      if (cnxn === undefined) break;
       if (this.#mayFeed(cnxn)) {
         cnxn.stalled = false;
+        // If it has more after its go, it waits for another, in this turn if the turn has room.
         this.#feed(cnxn, undefined, 0, 0);
-        // It had its go and has more: behind the others, in this turn if the turn has room.
-        if (cnxn.stalled && this.#turnAllowance > 0 && this.#mayFeed(cnxn)) waiting.push(this.#stalled.pop()!);
       } else {
-        this.#stalled.push(cnxn);
+        this.#blocked.push(cnxn);
       }
       this.#updateReading(cnxn);
     }
     // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
-    this.#inputWaits = this.#stalled.length > 0 && (this.#turnAllowance <= 0 || this.#core.busy);
+    const waiting = this.#turns.length + this.#blocked.length;
+    this.#inputWaits = waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy);
     if (this.#inputWaits) this.#unfinished = true;
+  }
+
+  /** Those who are wanted again wait for their turn. */
+  #unblock(): void {
+    const blocked = this.#blocked;
+    this.#blocked = [];
+    for (const cnxn of blocked) {
+      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
+      if (this.#isWanted(cnxn)) this.#turns.push(cnxn);
+      else this.#blocked.push(cnxn);
+    }
+  }
+
+  #hasTurnLeft(): boolean {
+    return this.#turnAllowance > 0 && this.#turnWork < stepsPerTurn * this.#options.turnUnits;
   }
 
   #tellLeaving(): void {
     // Their requests no longer count, so others may be wanted again.
-    if (this.#leaving.length > 0 && this.#stalled.length > 0) this.#unfinished = true;
+    if (this.#leaving.length > 0 && this.#turns.length + this.#blocked.length > 0) this.#unfinished = true;
     for (let index = 0; index < this.#leaving.length; index++) this.#core.disconnected(this.#leaving[index]!.stream, this.#now);
     this.#leaving.length = 0;
   }
@@ -578,7 +633,7 @@ export class ClientPort implements CnxnList {
       this.#pool.giveBack(cnxn.writer);
       cnxn.writer = undefined;
     }
-    this.#countWaiting(cnxn);
+    this.#countWaiting(cnxn, cnxn.waitingBytes);
     // It may have been its own output that held its requests back; nobody else will call for a turn now that it is gone.
     if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
     if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
@@ -610,19 +665,11 @@ export class ClientPort implements CnxnList {
   #mayEnter(remote: Endpoint): boolean {
     const { maxClientCnxns, maxCnxns, maxCnxnsRemedy, halfOpenMax } = this.#options;
     const { elapsedMs } = this.#now;
-    if (maxClientCnxns > 0 && (this.#countByAddress.get(remote.address) ?? 0) >= maxClientCnxns) {
+    if (maxClientCnxns > 0 && (this.#addresses.get(remote.address)?.cnxnCount ?? 0) >= maxClientCnxns) {
       this.#log.warn(
         elapsedMs,
         `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns if it should have more.`,
         { event: 'cnxn.address-limit', address: remote.address, limit: maxClientCnxns },
-      );
-      return false;
-    }
-    if (this.#isAbove(0.75)) {
-      this.#log.warn(
-        elapsedMs,
-        `A connection of ${remote.address} was refused: ${this.inFlightBytes} bytes are held for clients, near the limit of ${this.#options.inFlightBytesMax}.`,
-        { event: 'cnxn.memory', address: remote.address, reason: 'too much is held for clients' },
       );
       return false;
     }
@@ -675,7 +722,8 @@ export class ClientPort implements CnxnList {
         return;
       case 'handshake':
       case 'open':
-        if (!cnxn.stalled && !this.#mayFeed(cnxn)) this.#stall(cnxn);
+        // Nobody overtakes those who wait.
+        if (!cnxn.stalled && (this.#turns.length > 0 || !this.#mayFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
         return;
       case 'word':
@@ -706,7 +754,7 @@ export class ClientPort implements CnxnList {
       case 'frames':
         cnxn.first = undefined;
         cnxn.stage = 'handshake';
-        if (!this.#mayFeed(cnxn)) this.#stall(cnxn);
+        if (this.#turns.length > 0 || !this.#mayFeed(cnxn)) this.#stall(cnxn);
         if (before > 0) this.#feed(cnxn, first, 0, before);
         if (cnxn.takesFrames) this.#feed(cnxn, bytes, start, end);
         return;
@@ -716,18 +764,19 @@ export class ClientPort implements CnxnList {
   }
 
   #mayFeed(cnxn: ClientCnxn): boolean {
-    return (
-      this.#turnAllowance > 0 &&
-      !this.#core.busy &&
-      cnxn.waitingBytes <= readingStopsBytes &&
-      (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream))
-    );
+    return this.#hasTurnLeft() && !this.#core.busy && this.#isWanted(cnxn);
+  }
+
+  #isWanted(cnxn: ClientCnxn): boolean {
+    return cnxn.waitingBytes <= readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
   }
 
   /** Feeds new bytes, or what was kept when there are none. */
   #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
     this.#feeding = cnxn;
     this.#allowance = framesPerGo;
+    const workBefore = this.#core.work;
+    this.#goEnds = workBefore + stepsPerGo * this.#options.turnUnits;
     let wantsMore = true;
     try {
       if (bytes === undefined) wantsMore = cnxn.cutter.resume(this.#onFrame);
@@ -743,11 +792,20 @@ export class ClientPort implements CnxnList {
     } finally {
       this.#feeding = undefined;
     }
+    const frames = framesPerGo - this.#allowance;
+    if (frames > 0) this.#chargeGo(cnxn, frames, this.#core.work - workBefore);
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#stall(cnxn);
     else if (cnxn.hasEnded) this.#end(cnxn);
     this.#countRetained(cnxn);
     this.#checkLargeFrame(cnxn);
+  }
+
+  #chargeGo(cnxn: ClientCnxn, frames: number, work: number): void {
+    // A server that has begun to lead or follow counts anew.
+    const units = Math.max(0, work);
+    this.#turnWork += units;
+    this.#turns.charge(cnxn, units + frames * unitsPerFrame);
   }
 
   /** All at once: there is no later, and nothing of it has to be answered. */
@@ -776,7 +834,7 @@ export class ClientPort implements CnxnList {
     }
     this.#core.frame(cnxn.stream, reader, this.#now);
     this.#turnAllowance--;
-    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#mayFeed(cnxn);
+    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#core.work < this.#goEnds && this.#mayFeed(cnxn);
   }
 
   /** The first frame: from here on the core knows the connection. */
@@ -813,7 +871,8 @@ export class ClientPort implements CnxnList {
     if (cnxn.stalled) return;
     cnxn.stalled = true;
     cnxn.cutter.stop();
-    this.#stalled.push(cnxn);
+    this.#turns.push(cnxn);
+    this.#newlyStalled.push(cnxn);
   }
 
   #juteHint(cnxn: ClientCnxn): string {
@@ -884,6 +943,7 @@ export class ClientPort implements CnxnList {
     cnxn.closingMs = this.#now.elapsedMs;
     cnxn.first = undefined;
     cnxn.stalled = false;
+    this.#turns.remove(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
     this.#markDirty(cnxn);
@@ -894,8 +954,7 @@ export class ClientPort implements CnxnList {
     this.#close(cnxn);
     this.#slow.delete(cnxn);
     this.#ended.delete(cnxn);
-    this.#waitingBytes -= cnxn.waitingCounted;
-    cnxn.waitingCounted = 0;
+    this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
     cnxn.sliceHeld = false;
     cnxn.dropped = true;
@@ -934,20 +993,18 @@ export class ClientPort implements CnxnList {
     return this.#waitingBytes;
   }
 
-  #isAbove(share: number): boolean {
-    return this.inFlightBytes > this.#options.inFlightBytesMax * share;
-  }
-
   #countRetained(cnxn: ClientCnxn): void {
-    const retained = cnxn.cutter.retainedBytes;
-    this.#retainedBytes += retained - cnxn.retainedCounted;
-    cnxn.retainedCounted = retained;
+    const more = cnxn.cutter.retainedBytes - cnxn.retainedCounted;
+    this.#retainedBytes += more;
+    cnxn.retainedCounted += more;
+    this.#shares.count(cnxn.address, more);
   }
 
-  #countWaiting(cnxn: ClientCnxn): void {
-    const waiting = cnxn.waitingBytes;
-    this.#waitingBytes += waiting - cnxn.waitingCounted;
+  #countWaiting(cnxn: ClientCnxn, waiting: number): void {
+    const more = waiting - cnxn.waitingCounted;
+    this.#waitingBytes += more;
     cnxn.waitingCounted = waiting;
+    this.#shares.count(cnxn.address, more);
   }
 
   #markDirty(cnxn: ClientCnxn): void {
@@ -959,7 +1016,9 @@ export class ClientPort implements CnxnList {
   #updateReading(cnxn: ClientCnxn): void {
     const pause =
       cnxn.stage !== 'closing' &&
-      (cnxn.stalled || cnxn.waitingCounted > readingStopsBytes || (this.#refusing && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
+      (cnxn.stalled ||
+        cnxn.waitingCounted > readingStopsBytes ||
+        (cnxn.address.isHeavy && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
     if (pause === cnxn.paused) return;
     cnxn.paused = pause;
     if (pause) this.#network.pause(cnxn.stream);
@@ -968,34 +1027,20 @@ export class ClientPort implements CnxnList {
 
   /** Keeps what is held for clients below its limit. */
   #shed(): void {
-    const refusing = this.#isAbove(0.75);
-    if (refusing !== this.#refusing) {
-      this.#refusing = refusing;
-      for (const cnxn of this.#slow) this.#updateReading(cnxn);
-    }
-    for (const cnxn of this.#stalled) this.#updateReading(cnxn);
-    if (this.#isAbove(1)) this.#closeLargest();
-  }
-
-  /** Closes those who hold most, in two passes over the connections whatever their number: sizes are compared by their highest bit. */
-  #closeLargest(): void {
-    const heldBySize = new Float64Array(32);
-    for (const cnxn of this.#cnxns.values()) heldBySize[sizeClassOf(cnxn)]! += cnxn.heldBytes;
-    let excess = this.inFlightBytes - this.#options.inFlightBytesMax;
-    let sizeClass = heldBySize.length;
-    while (excess > 0 && sizeClass > 0) excess -= heldBySize[--sizeClass]!;
-    for (const leastClass of [sizeClass + 1, sizeClass]) {
-      for (const cnxn of this.#cnxns.values()) {
-        if (!this.#isAbove(1)) return;
-        if (cnxn.heldBytes === 0 || sizeClassOf(cnxn) < leastClass) continue;
-        this.#log.warn(
-          this.#now.elapsedMs,
-          `${nameOf(cnxn)} was closed: it held ${cnxn.heldBytes} of ${this.inFlightBytes} bytes held for clients, and the limit is ${this.#options.inFlightBytesMax}.`,
-          { event: 'cnxn.shed', address: nameOf(cnxn), bytes: cnxn.heldBytes, limitBytes: this.#options.inFlightBytesMax },
-        );
-        this.#observer.cnxnRejected();
-        this.#drop(cnxn);
-      }
+    if (this.#shares.weigh()) for (const cnxn of this.#slow) this.#updateReading(cnxn);
+    for (const cnxn of this.#newlyStalled) this.#updateReading(cnxn);
+    this.#newlyStalled.length = 0;
+    const isShared = this.#addresses.size > 1;
+    if (!this.#shares.isExceeded(isShared)) return;
+    for (const cnxn of this.#shares.overdue(this.#cnxns.values(), isShared)) {
+      const { address, heldBytes } = cnxn;
+      this.#log.warn(
+        this.#now.elapsedMs,
+        `${nameOf(cnxn)} was closed: it held ${heldBytes} of the ${address.heldBytes} bytes that are held for ${address.name}, and of ${this.inFlightBytes} that are held for clients; the limit is ${this.#options.inFlightBytesMax}. A client must read its answers and events.`,
+        { event: 'cnxn.shed', address: nameOf(cnxn), bytes: heldBytes, limitBytes: this.#options.inFlightBytesMax },
+      );
+      this.#observer.cnxnRejected();
+      this.#drop(cnxn);
     }
   }
 
@@ -1092,11 +1137,6 @@ export class ClientPort implements CnxnList {
 
 const noCnxns: ClientCnxn[] = [];
 const nothing = Buffer.alloc(0);
-
-/** The place of the highest bit of what it holds. */
-function sizeClassOf(cnxn: ClientCnxn): number {
-  return 31 - Math.clz32(cnxn.heldBytes | 1);
-}
 
 /** A ConnectRequest too short to hold a session id will be refused by whoever decodes it. */
 function sessionKindOf(reader: Reader): SessionKind {

@@ -95,6 +95,10 @@ export class FakeCore implements ClientCore {
 
   /** A long job that takes so many turns more. */
   busyTurns = 0;
+  /** For whom that is, and what each of these turns counts. */
+  busyWith: CnxnId | undefined;
+  unitsPerTurn = 0;
+  work = 0;
   outstanding = 0;
   sessionTimeoutMs = 6000;
   /** The writer half of Out, and its close. */

@@ -99,7 +99,10 @@ export class PortRig {
     this.turns++;
     const now = this.clock.now();
     input(now);
-    if (this.core.busyTurns > 0) this.core.busyTurns--;
+    if (this.core.busyTurns > 0) {
+      this.core.busyTurns--;
+      this.core.work += this.core.unitsPerTurn;
+    }
     this.port.endTurn(now);
     if (this.#wakeAt !== undefined) this.clock.cancel(this.#wakeAt);
     const deadline = this.port.unfinished ? now.elapsedMs : this.port.deadline();

@@ -1,0 +1,21 @@
+import type { ClientCnxn } from './client-cnxn.ts';
+import { FairQueue, Turn } from './fair-queue.ts';
+
+/** One address from which clients are connected: what is shared among addresses is counted here. */
+export class ClientAddress {
+  readonly name: string;
+  /** Connections, those on their way out included. */
+  cnxnCount = 0;
+  /** Input and output held for its connections. */
+  heldBytes = 0;
+  /** It holds more than its share: none of its connections is read while output waits for it. */
+  isHeavy = false;
+  /** Among addresses. */
+  readonly turn = new Turn();
+  /** Its connections whose frames wait for their turn. */
+  readonly waiting = new FairQueue<ClientCnxn>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}

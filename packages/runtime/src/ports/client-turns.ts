@@ -1,0 +1,47 @@
+/**
+ * Whose frames the core gets next, when it could not take all that came: by address, then by connection of that address, each time the
+ * one that has had least of the core's work. So an address gets no more by having more connections, nor a connection by asking for more.
+ */
+import type { ClientAddress } from './client-address.ts';
+import type { ClientCnxn } from './client-cnxn.ts';
+import { FairQueue } from './fair-queue.ts';
+
+export class ClientTurns {
+  readonly #addresses = new FairQueue<ClientAddress>();
+  #length = 0;
+
+  /** Connections that wait. */
+  get length(): number {
+    return this.#length;
+  }
+
+  push(cnxn: ClientCnxn): void {
+    if (cnxn.turn.place !== -1) return;
+    this.#length++;
+    cnxn.address.waiting.push(cnxn);
+    this.#addresses.push(cnxn.address);
+  }
+
+  take(): ClientCnxn | undefined {
+    const address = this.#addresses.take();
+    if (address === undefined) return undefined;
+    this.#length--;
+    const cnxn = address.waiting.take();
+    if (address.waiting.length > 0) this.#addresses.push(address);
+    return cnxn;
+  }
+
+  remove(cnxn: ClientCnxn): void {
+    if (cnxn.turn.place === -1) return;
+    this.#length--;
+    const { waiting } = cnxn.address;
+    waiting.remove(cnxn);
+    if (waiting.length === 0) this.#addresses.remove(cnxn.address);
+  }
+
+  /** The core has done so many units of work for a connection. */
+  charge(cnxn: ClientCnxn, units: number): void {
+    cnxn.address.waiting.charge(cnxn, units);
+    this.#addresses.charge(cnxn.address, units);
+  }
+}

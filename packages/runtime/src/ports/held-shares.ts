@@ -1,0 +1,114 @@
+/**
+ * Who pays when much is held for clients: the address that holds most, and of its connections the one that holds most. A client can
+ * have more connections, but not more addresses, so a limit shared by connection alone would let it take the share of all others.
+ *
+ * There are two steps. An address that holds more than its share is no longer read where output waits for it; it can end that by taking
+ * what it asked for. Above the limit connections are closed until what is left fits, which is what nobody can get around. An address
+ * that is not alone has to leave a quarter to others at any time, so that what a newcomer asks for finds room.
+ */
+import type { ClientAddress } from './client-address.ts';
+import type { ClientCnxn } from './client-cnxn.ts';
+
+/** Of the limit: what one address may hold before it is read no more, whatever the others hold. */
+const readShare = 0.5;
+/** Of the limit: what all may hold before each address is read no more above an equal share, and what one may hold that is not alone. */
+const crowdedShare = 0.75;
+
+export class HeldShares {
+  readonly #bytesMax: number;
+  /** Addresses for which anything is held, the one that has held something for longest first. */
+  readonly #holders = new Set<ClientAddress>();
+  readonly #heavy = new Set<ClientAddress>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Held for all. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** So much more is held for an address, or less. */
+  count(address: ClientAddress, bytes: number): void {
+    if (bytes === 0) return;
+    if (address.heldBytes === 0) this.#holders.add(address);
+    address.heldBytes += bytes;
+    this.#bytes += bytes;
+    if (address.heldBytes === 0) this.#holders.delete(address);
+  }
+
+  /** Decides anew which addresses are heavy. Returns whether any has changed. */
+  weigh(): boolean {
+    const isCalm = this.#bytes <= this.#bytesMax * readShare;
+    if (isCalm && this.#heavy.size === 0) return false;
+    const share = this.#readMax();
+    let changed = false;
+    for (const address of this.#heavy) {
+      if (address.heldBytes > share) continue;
+      address.isHeavy = false;
+      this.#heavy.delete(address);
+      changed = true;
+    }
+    if (isCalm) return changed;
+    for (const address of this.#holders) {
+      if (address.heldBytes <= share || address.isHeavy) continue;
+      address.isHeavy = true;
+      this.#heavy.add(address);
+      changed = true;
+    }
+    return changed;
+  }
+
+  #readMax(): number {
+    const { size } = this.#holders;
+    const half = this.#bytesMax * readShare;
+    // One at least is above an equal share of what all hold, so reading less always means reading those less who hold much.
+    return this.#bytes > this.#bytesMax * crowdedShare ? Math.min(half, (this.#bytesMax * crowdedShare) / size) : half;
+  }
+
+  /** Whether somebody has to go. `isShared` says that there are connections from more than one address. */
+  isExceeded(isShared: boolean): boolean {
+    if (this.#bytes > this.#bytesMax) return true;
+    if (!isShared || this.#bytes <= this.#bytesMax * crowdedShare) return false;
+    for (const { heldBytes } of this.#holders) if (heldBytes > this.#bytesMax * crowdedShare) return true;
+    return false;
+  }
+
+  /** Those who have to go, the heaviest first. Each must have been dropped, and counted, before the next is asked for. */
+  *overdue(cnxns: Iterable<ClientCnxn>, isShared: boolean): Generator<ClientCnxn, void, undefined> {
+    const addressMax = isShared ? this.#bytesMax * crowdedShare : this.#bytesMax;
+    const level = Math.min(this.#fairLevel(), addressMax);
+    const byAddress = new Map<ClientAddress, ClientCnxn[]>();
+    for (const cnxn of cnxns) {
+      if (cnxn.heldBytes === 0 || cnxn.address.heldBytes <= level) continue;
+      const others = byAddress.get(cnxn.address);
+      if (others === undefined) byAddress.set(cnxn.address, [cnxn]);
+      else others.push(cnxn);
+    }
+    const heaviestFirst = [...byAddress].sort(([a], [b]) => b.heldBytes - a.heldBytes);
+    for (const [address, holders] of heaviestFirst) {
+      holders.sort((a, b) => b.heldBytes - a.heldBytes);
+      for (const cnxn of holders) {
+        const isAboveItsOwn = address.heldBytes > addressMax;
+        const isAboveAll = this.#bytes > this.#bytesMax && address.heldBytes > level;
+        if (!isAboveItsOwn && !isAboveAll) break;
+        yield cnxn;
+      }
+    }
+  }
+
+  /** What each address may hold so that all together fit, where those who need less leave the rest to the others. */
+  #fairLevel(): number {
+    if (this.#bytes <= this.#bytesMax) return this.#bytesMax;
+    const least = [...this.#holders].map(({ heldBytes }) => heldBytes).sort((a, b) => a - b);
+    let left = this.#bytesMax;
+    for (const [index, bytes] of least.entries()) {
+      const share = left / (least.length - index);
+      if (bytes > share) return share;
+      left -= bytes;
+    }
+    return this.#bytesMax;
+  }
+}

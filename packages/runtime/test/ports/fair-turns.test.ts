@@ -1,0 +1,162 @@
+/** Whose frames the core gets next: turns go round by address, then by connection, and who has had much of its time comes later. */
+import { describe, expect, test } from 'vitest';
+import { frame, PortRig } from './port-rig.ts';
+
+const attacker = '10.0.6.6';
+const honest = '10.0.9.1';
+/** What a listing takes, and what the core counts for it. */
+const listingTurns = 10;
+const listingUnits = 1_500_000;
+
+/** A port whose core takes ten turns for each request that begins with `list`, and counts what it has cost when it is done. */
+async function openPort(): Promise<PortRig> {
+  const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
+  const { core } = rig;
+  core.answer = (cnxn, body) => {
+    core.write(cnxn, body);
+    if (!body.toString('latin1').startsWith('list')) return;
+    core.busyTurns = listingTurns;
+    core.busyWith = cnxn;
+    core.unitsPerTurn = listingUnits / listingTurns;
+  };
+  return rig;
+}
+
+/** Connections of one address, each of which asks for so many listings at once, all in one turn. */
+function listers(rig: PortRig, address: string, count: number, listings: number): void {
+  const streams = Array.from({ length: count }, () => join(rig, address));
+  receive(
+    rig,
+    streams.map((stream) => ({
+      stream,
+      bytes: Buffer.concat(Array.from({ length: listings }, (_, nth) => frame(`list ${stream}.${nth}`))),
+    })),
+  );
+}
+
+/** Connects a client, whose number at the port it returns. */
+function join(rig: PortRig, address: string): number {
+  const stream = rig.core.contexts.size;
+  rig.join(address);
+  return stream;
+}
+
+/** Gives bytes to the port in one turn. */
+function receive(rig: PortRig, input: readonly { readonly stream: number; readonly bytes: Buffer }[]): void {
+  const streams = input.map(({ stream }) => stream);
+  const buffers = input.map(({ bytes }) => bytes);
+  const starts = input.map(() => 0);
+  const ends = input.map(({ bytes }) => bytes.length);
+  rig.turn((now) => rig.port.received({ count: input.length, streams, buffers, starts, ends }, now));
+}
+
+function turnsOf(rig: PortRig, count: number): void {
+  for (let turn = 0; turn < count; turn++) rig.turn(() => undefined);
+}
+
+/** Requests that reached the core ahead of this one since there were so many. */
+function overtaken(rig: PortRig, body: string, since: number): string[] {
+  const at = rig.core.bodies.indexOf(body);
+  expect(at, `${body} has reached the core`).toBeGreaterThanOrEqual(since);
+  return rig.core.bodies.slice(since, at);
+}
+
+function hand(rig: PortRig, stream: number, body: string): void {
+  receive(rig, [{ stream, bytes: frame(body) }]);
+}
+
+describe('turns', () => {
+  test('go round by address: of 55 connections with 20 listings each no more than one is served ahead of an honest request', async () => {
+    const rig = await openPort();
+    const stream = join(rig, honest);
+    listers(rig, attacker, 55, 20);
+    turnsOf(rig, 3);
+    for (let round = 0; round < 20; round++) {
+      const before = rig.core.bodies.length;
+      hand(rig, stream, `honest ${round}`);
+      turnsOf(rig, 2 * listingTurns + 5);
+      expect(overtaken(rig, `honest ${round}`, before).length).toBeLessThanOrEqual(1);
+    }
+    // Nobody waits in vain.
+    rig.settle();
+    expect(rig.core.bodies).toHaveLength(55 * 20 + 20);
+  });
+
+  test('an address that has had little of the core goes on until it has had as much as others', async () => {
+    const rig = await openPort();
+    const streams = Array.from({ length: 30 }, () => join(rig, honest));
+    listers(rig, attacker, 5, 5);
+    turnsOf(rig, 3);
+    const before = rig.core.bodies.length;
+    receive(
+      rig,
+      streams.map((stream) => ({ stream, bytes: frame(`honest ${stream}`) })),
+    );
+    rig.settle();
+    const last = Math.max(...streams.map((stream) => rig.core.bodies.indexOf(`honest ${stream}`)));
+    const listings = rig.core.bodies.slice(before, last).filter((body) => body.startsWith('list'));
+    expect(listings.length).toBeLessThanOrEqual(3);
+  });
+
+  test('go round by connection within an address', async () => {
+    const rig = await openPort();
+    const stream = join(rig, attacker);
+    listers(rig, attacker, 10, 20);
+    turnsOf(rig, 3);
+    // Some have been served twice by now, and have had their share.
+    turnsOf(rig, 12 * (listingTurns + 2));
+    const before = rig.core.bodies.length;
+    hand(rig, stream, 'a neighbour');
+    turnsOf(rig, 2 * listingTurns + 5);
+    expect(overtaken(rig, 'a neighbour', before).length).toBeLessThanOrEqual(1);
+  });
+
+  test('a request that arrives while others wait for their turn does not overtake them', async () => {
+    const rig = await openPort();
+    const crowd = Array.from({ length: 12 }, () => join(rig, attacker));
+    const flood = (body: string) => Buffer.concat(Array.from({ length: 200 }, () => frame(body)));
+    receive(
+      rig,
+      crowd.map((stream, index) => ({ stream, bytes: flood(index === 11 ? 'waited' : 'short') })),
+    );
+    expect(rig.core.bodies).not.toContain('waited');
+    receive(rig, [{ stream: crowd[0]!, bytes: flood('came later') }]);
+    rig.settle();
+    expect(rig.core.bodies.lastIndexOf('waited')).toBeLessThan(rig.core.bodies.indexOf('came later'));
+    expect(rig.core.bodies).toHaveLength(13 * 200);
+  });
+
+  test('end early where each request is costly, though none is a job', async () => {
+    const rig = await openPort();
+    const { core } = rig;
+    core.answer = (cnxn, body) => {
+      core.write(cnxn, body);
+      if (body.toString('latin1') === 'costly') core.work += 8000;
+    };
+    const [greedy, modest] = [join(rig, attacker), join(rig, honest)];
+    receive(rig, [
+      { stream: greedy, bytes: Buffer.concat(Array.from({ length: 200 }, () => frame('costly'))) },
+      { stream: modest, bytes: frame('modest') },
+    ]);
+    rig.settle();
+    expect(core.bodies.indexOf('modest')).toBeLessThan(4);
+    expect(core.bodies).toHaveLength(201);
+  });
+
+  test('what an address did while nobody waited is not held against it', async () => {
+    const rig = await openPort();
+    const [early, other] = [join(rig, attacker), join(rig, honest)];
+    for (let round = 0; round < 20; round++) {
+      hand(rig, early, `list ${round}`);
+      turnsOf(rig, listingTurns + 2);
+    }
+    const before = rig.core.bodies.length;
+    hand(rig, early, 'list once more');
+    receive(rig, [{ stream: other, bytes: Buffer.concat(Array.from({ length: 8 }, (_, nth) => frame(`list of another ${nth}`))) }]);
+    hand(rig, early, 'short');
+    rig.settle();
+    // It pays for the last one alone.
+    expect(rig.core.bodies.slice(before).indexOf('short')).toBeLessThanOrEqual(3);
+    expect(rig.core.bodies).toHaveLength(before + 10);
+  });
+});
