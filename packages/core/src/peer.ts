@@ -10,6 +10,7 @@
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
 import {
+  incarnationOf,
   makeZxid,
   type Millis,
   type Notification,
@@ -111,6 +112,8 @@ export class Peer {
   readonly #out: PeerOut;
   readonly #disk: DiskState;
   readonly #random: Random;
+  /** Of this process: see `LearnerInfo`. */
+  readonly #incarnation: number;
   readonly #observer: Observer;
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
@@ -147,6 +150,7 @@ export class Peer {
     this.#disk = new DiskState(recovered, out);
     this.#attempts = new Attempts(options.zab);
     this.#random = random;
+    this.#incarnation = incarnationOf(random.uint32(), random.uint32());
     this.#observer = observer;
     this.#view = view;
     this.#replicaOptions = replicaOptions(options.core, random);
@@ -324,6 +328,7 @@ export class Peer {
       ...this.#disk.found,
       snapshotIn: this.#snapshotIn,
       configVersion: this.#config.version,
+      incarnation: this.#incarnation,
       leader: role.dialling.leader,
     };
     this.#snapshotIn = 0;

@@ -61,6 +61,8 @@ export interface LearnerStart {
   /** The epoch whose leader wanted the log cut where it cannot be: it is told that there is nothing, and sends a snapshot. 0 for none. */
   readonly snapshotIn: number;
   readonly configVersion: number;
+  /** See `LearnerInfo`; undefined for a learner that does not say. */
+  readonly incarnation?: number | undefined;
   /** Whom it learns from. */
   readonly leader: Sid;
 }
@@ -172,7 +174,7 @@ export class Learner implements LeaderLink {
     const writer = out.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
-    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion });
+    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion, incarnation: start.incarnation });
     endQuorumPacket(writer, at);
   }
 
