@@ -49,7 +49,7 @@ import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
 import type { ZabOptions } from './zab/zab-options.ts';
-import type { ChannelId, EpochName } from './zab/zab-out.ts';
+import { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
 export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
@@ -398,6 +398,11 @@ export class Peer {
     else if (role.kind === 'learning' && role.channel === channel) role.learner.heard(now);
   }
 
+  /** Who is at the other end of a stream. */
+  channelRank(channel: ChannelId): ChannelRank {
+    return this.#role.kind === 'leading' ? this.#role.leader.rankOf(channel) : ChannelRank.voter;
+  }
+
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(_channel: ChannelId, now: Now): void {
     this.wake(now);
@@ -683,6 +688,7 @@ export class Peer {
           if (this.#config.followed(isFollowed)) this.#out.askOracle?.();
         },
         configVersion: () => this.#config.version,
+        isMember: (sid) => this.#config.has(sid),
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, Math.min(this.#replica.lastZxid, this.#disk.durable)),
       },

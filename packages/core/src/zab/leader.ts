@@ -45,7 +45,7 @@ import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
+import { type ChannelId, ChannelRank, type EpochName, type ZabOut } from './zab-out.ts';
 
 /** What a leader begins with: its own state, on which everyone else's will be. */
 export interface LeaderStart {
@@ -67,6 +67,8 @@ export interface LeaderHost {
   followed?(isFollowed: boolean): void;
   /** Of the configuration in force. */
   configVersion(): number;
+  /** Whether the configuration in force has this server, as a voter or an observer. */
+  isMember(sid: Sid): boolean;
   /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
   newLeaderConfig(epoch: number): string;
   /** A txn is committed: header, record and digest as they stand in the log. */
@@ -194,8 +196,17 @@ const acceptedAheadMax = 10_000;
 /** How long at most a learner has to answer when another stream gives its id: a restarted server must not wait longer for its old stream. */
 const claimWaitMsMax: Millis = 1000;
 
+/** Enough for observers that only their own configuration has, as in containers, and few enough to be sent everything. */
+export const unknownObserversMaxDefault = 16;
+
+const packetTypeBytes = 4;
 /** Of a packet without identities. */
 const authinfoBytes = 4;
+
+/** It has said who it is, and nobody else is that. */
+function isKnown({ stage }: Learner): boolean {
+  return stage !== 'silent' && stage !== 'claiming';
+}
 
 /** The bytes of a txn as they stand in the log, out of the packet that proposes it. */
 function entryOf(packet: Buffer): Buffer {
@@ -287,11 +298,18 @@ export class Leader {
     return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
   }
 
+  rankOf(channel: ChannelId): ChannelRank {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || !isKnown(learner)) return ChannelRank.stranger;
+    if (this.#votes(learner)) return ChannelRank.voter;
+    return this.#isMember(learner) ? ChannelRank.observer : ChannelRank.stranger;
+  }
+
   /** What an operator may know of its learners. */
   inspect(): LeadingInspect {
     let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
     for (const learner of this.#learners.values()) {
-      if (learner.stage !== 'silent' && learner.stage !== 'claiming') learners++;
+      if (isKnown(learner)) learners++;
       if (!learner.hears) continue;
       if (learner.isObserver) syncedObservers++;
       else syncedFollowers++;
@@ -409,7 +427,7 @@ export class Leader {
     if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
-      this.#behind(learner).raw(packet);
+      this.#share(learner, packet, 0);
       learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
     if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');
@@ -538,7 +556,7 @@ export class Leader {
   /** One stream per learner: what would come over another one is not what its server says now. */
   #holderOf(sid: Sid): Learner | undefined {
     for (const learner of this.#learners.values()) {
-      if (learner.sid === sid && learner.stage !== 'silent' && learner.stage !== 'claiming') return learner;
+      if (learner.sid === sid && isKnown(learner)) return learner;
     }
     return undefined;
   }
@@ -592,11 +610,31 @@ export class Leader {
     this.#drop(claimant, `server ${holder.sid}, which it says that it is, is connected and answers. ${remedy}`);
   }
 
+  /** Anybody who can reach the port may say to be an observer, each of which costs memory and sends. Of those in the configuration all are let in. */
+  #hasRoomFor(learner: Learner): boolean {
+    if (this.#isMember(learner)) return true;
+    const { unknownObserversMax = unknownObserversMaxDefault } = this.#options;
+    let present = 0;
+    for (const other of this.#learners.values()) if (isKnown(other) && !this.#isMember(other)) present++;
+    if (present < unknownObserversMax) return true;
+    const remedy = 'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers';
+    this.#drop(
+      learner,
+      `the configuration does not have server ${learner.sid}, and ${present} such observers are connected already. ${remedy}`,
+    );
+    return false;
+  }
+
+  #isMember({ sid }: Learner): boolean {
+    return this.#quorum.isVoter(sid) || this.#host.isMember(sid);
+  }
+
   get #claimWaitMs(): Millis {
     return Math.min(this.#options.tickTimeMs / 2, claimWaitMsMax);
   }
 
   #admit(learner: Learner): void {
+    if (!this.#hasRoomFor(learner)) return;
     learner.stage = 'known';
     if (this.#stage === 'discovery') {
       // Anybody may say to be an observer. One that has accepted a later epoch than is chosen follows all the same, or, if it is of ZooKeeper,
@@ -794,9 +832,8 @@ export class Leader {
       if (!learner.hears) continue;
       const writer = this.#behind(learner);
       if (learner.isObserver) {
-        const at = writer.offset;
-        writer.raw(packet);
-        writer.patchInt32(at, PacketType.INFORM);
+        writer.int32(PacketType.INFORM);
+        this.#share(learner, packet, packetTypeBytes);
       } else {
         writeEmptyPacket(writer, PacketType.COMMIT, zxid);
       }
@@ -806,6 +843,11 @@ export class Leader {
   /** Where something goes that comes behind everything that the learner is being sent. */
   #behind({ channel, backlog }: Learner): Writer {
     return backlog ?? this.#out.packets(channel);
+  }
+
+  #share({ channel, backlog }: Learner, packet: Buffer, start: number): void {
+    if (backlog === undefined) this.#out.share(channel, packet, start);
+    else backlog.raw(packet, start, packet.length);
   }
 
   // ---- learners' clients

@@ -6,6 +6,7 @@ import { ErrorCode, makeZxid, OpCode, openAcl, PacketType, Writer, operations } 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
 import { isWrite } from '../../src/request/proposal.ts';
+import { ChannelRank } from '../../src/zab/zab-out.ts';
 import { LoneLeader } from './lone-leader.ts';
 
 /** Not those of the honest follower. */
@@ -370,5 +371,46 @@ describe('a stream that gives the id of a learner which has one', () => {
       expect(leader.take(channel).map(({ name }) => name)).toContain('UPTODATE');
     }
     expect([...leader.closed]).toEqual([]);
+  });
+});
+
+describe('observers that the configuration does not have', () => {
+  const observer = (leader: LoneLeader, channel: number, sid: number) => {
+    leader.introduce(channel, sid, 4, PacketType.OBSERVERINFO);
+    if (leader.closed.has(channel)) return;
+    leader.acceptEpoch(channel);
+    leader.ack(channel, makeZxid(4, 0));
+  };
+
+  it('are let in up to sixteen, with and without a number; the next is refused with a remedy, and comes in when one has gone', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    for (let at = 0; at < 16; at++) observer(leader, 100 + at, at % 2 === 0 ? 1000 + at : -1);
+    expect([...leader.closed]).toEqual([]);
+    observer(leader, 200, 2000);
+    expect(leader.closed.get(200)).toBe(
+      'the configuration does not have server 2000, and 16 such observers are connected already. ' +
+        'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers',
+    );
+    // A voter of the configuration is let in, however many there are.
+    leader.introduce(3, 3, 4);
+    expect(leader.take(3).map(({ name }) => name)).toEqual(['LEADERINFO']);
+    leader.streamGone(107);
+    observer(leader, 201, 2000);
+    expect(leader.take(201).map(({ name }) => name)).toContain('UPTODATE');
+  });
+
+  it('rank behind voters and behind observers that it has, and strangers that have not said who they are rank with them', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    observer(leader, 100, 1000);
+    leader.connect(101);
+    leader.introduce(102, 2, 4);
+    expect([2, 100, 101, 102].map((channel) => leader.peer.channelRank(channel))).toEqual([
+      ChannelRank.voter,
+      ChannelRank.stranger,
+      ChannelRank.stranger,
+      ChannelRank.stranger,
+    ]);
   });
 });

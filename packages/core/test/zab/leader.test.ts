@@ -36,6 +36,7 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
     },
     forget: () => undefined,
     configVersion: () => 0,
+    isMember: (sid: Sid) => sid < 100,
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };

@@ -249,6 +249,10 @@ export class LoneLeader implements PeerOut {
     return writer;
   }
 
+  share(channel: ChannelId, bytes: Buffer, start: number): void {
+    this.packets(channel).raw(bytes, start, bytes.length);
+  }
+
   closeChannel(channel: ChannelId, reason: string): void {
     if (!this.closed.has(channel)) this.closed.set(channel, reason);
   }

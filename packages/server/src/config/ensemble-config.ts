@@ -47,6 +47,7 @@ export interface EnsembleConfig {
   /** How long a new leader waits for a quorum although a voter looks elsewhere; undefined: initLimit. */
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
+  readonly maxUnknownObservers: number;
 
   /** To connect to an election port. */
   readonly cnxTimeoutMs: number;
@@ -185,6 +186,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     connectToLearnerMasterTicks: own('connectToLearnerMasterLimit') ?? initLimitTicks,
     maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : int('leader.maxTimeToWaitForEpoch'),
     leaderConnectDelayDuringRetryMs: int('leaderConnectDelayDuringRetryMs'),
+    maxUnknownObservers: int('tskeeper.maxUnknownObservers'),
     cnxTimeoutMs: int('cnxTimeout'),
     quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
     electionPortBindRetry: atLeast('electionPortBindRetry', 0, electionPortBindRetryDefault, settings),
