@@ -373,7 +373,8 @@ export class Server {
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
     if (cnxn.waiting.length === 0) return true;
-    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= this.#options.inFlightBytesMax;
+    const bytes = Math.max(this.#load.bytes, this.#order.queuedBytes);
+    return this.#load.requests <= this.#options.globalOutstandingLimit && bytes <= this.#options.inFlightBytesMax;
   }
 
   /** Memory that the tree holds and that znodes to come can use, in bytes. */
@@ -481,7 +482,7 @@ export class Server {
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
-    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
+    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) return;
     const cxid = xid;
     this.#bringInOrder(
       {
@@ -559,7 +560,8 @@ export class Server {
       return;
     }
     if (isWrite(opCode)) {
-      if (throttled || this.#limits.refuses(opCode, reader)) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
+      const isRefused = throttled || this.#limits.refuses(opCode, reader, this.#order.queuedBytes);
+      if (isRefused) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }

@@ -139,6 +139,7 @@ export class Member {
         view: this.#view,
         options: {
           ...learnerPortDefaults,
+          ...options.learnerPort,
           halfOpenMax: Math.min(learnerPortDefaults.halfOpenMax, strangersMax),
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,

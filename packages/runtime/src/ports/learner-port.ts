@@ -54,6 +54,8 @@ export interface LearnerPortOptions {
   readonly behindBytesMax: number;
   /** What may wait for all channels together; above it channels are reset, those of strangers first. */
   readonly waitingBytesMax: number;
+  /** What several channels are sent is held once from so many bytes on. Less is copied, which costs less than a piece of its own. */
+  readonly sharedBytesMin: number;
 }
 
 export const learnerPortDefaults: LearnerPortOptions = {
@@ -66,6 +68,7 @@ export const learnerPortDefaults: LearnerPortOptions = {
   fullBytes: 1024 * 1024,
   behindBytesMax: 64 * 1024 * 1024,
   waitingBytesMax: 128 * 1024 * 1024,
+  sharedBytesMin: 4096,
 };
 
 export interface LearnerPortParts {
@@ -84,8 +87,6 @@ export interface LearnerPortParts {
 const firstPacketBytesMax = 1024;
 /** Packets of one channel before another gets its turn. */
 const packetsPerGo = 1024;
-/** Shorter ones are copied into what each channel writes, which costs less than a piece of its own. */
-const sharedBytesMin = 4096;
 
 export class LearnerPort {
   readonly #network: Network;
@@ -248,7 +249,7 @@ export class LearnerPort {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
     this.#markDirty(channel);
-    if (bytes.length - start < sharedBytesMin) channel.output.writer().raw(bytes, start, bytes.length);
+    if (bytes.length - start < this.#options.sharedBytesMin) channel.output.writer().raw(bytes, start, bytes.length);
     else channel.output.share(bytes, start);
   }
 
