@@ -15,4 +15,4 @@ export type { AclKeys } from './tree/acl-index.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';
 export type { ZabOptions } from './zab/zab-options.ts';
-export type { ChannelId, EpochName } from './zab/zab-out.ts';
+export { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';

@@ -10,6 +10,7 @@
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
 import {
+  incarnationOf,
   makeZxid,
   type Millis,
   type Notification,
@@ -48,7 +49,7 @@ import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
 import type { ZabOptions } from './zab/zab-options.ts';
-import type { ChannelId, EpochName } from './zab/zab-out.ts';
+import { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
 export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
@@ -111,6 +112,8 @@ export class Peer {
   readonly #out: PeerOut;
   readonly #disk: DiskState;
   readonly #random: Random;
+  /** Of this process: see `LearnerInfo`. */
+  readonly #incarnation: number;
   readonly #observer: Observer;
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
@@ -147,6 +150,7 @@ export class Peer {
     this.#disk = new DiskState(recovered, out);
     this.#attempts = new Attempts(options.zab);
     this.#random = random;
+    this.#incarnation = incarnationOf(random.uint32(), random.uint32());
     this.#observer = observer;
     this.#view = view;
     this.#replicaOptions = replicaOptions(options.core, random);
@@ -333,6 +337,7 @@ export class Peer {
       ...this.#disk.found,
       snapshotIn: this.#snapshotIn,
       configVersion: this.#config.version,
+      incarnation: this.#incarnation,
       leader: role.dialling.leader,
     };
     this.#snapshotIn = 0;
@@ -400,6 +405,11 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') role.leader.moves(channel, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.heard(now);
+  }
+
+  /** Who is at the other end of a stream. */
+  channelRank(channel: ChannelId): ChannelRank {
+    return this.#role.kind === 'leading' ? this.#role.leader.rankOf(channel) : ChannelRank.voter;
   }
 
   /** There is room again in the output of a channel that was said to be full. */
@@ -687,6 +697,7 @@ export class Peer {
           if (this.#config.followed(isFollowed)) this.#out.askOracle?.();
         },
         configVersion: () => this.#config.version,
+        isMember: (sid) => this.#config.has(sid),
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry, Math.min(this.#replica.lastZxid, this.#disk.durable)),
       },

@@ -409,7 +409,8 @@ export class Server {
     if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
     const load = this.#load;
     const { globalOutstandingLimit, inFlightBytesMax } = this.#options;
-    if (load.requests + load.heldBack <= globalOutstandingLimit && load.bytes <= inFlightBytesMax) return true;
+    const bytes = Math.max(load.bytes, this.#order.queuedBytes);
+    if (load.requests + load.heldBack <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
     // Those who have more than their share under way do not keep the others from theirs.
     return load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax);
   }
@@ -519,7 +520,7 @@ export class Server {
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
-    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
+    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) return;
     const cxid = xid;
     this.#bringInOrder(
       {
@@ -600,7 +601,8 @@ export class Server {
       return;
     }
     if (isWrite(opCode)) {
-      if (throttled || this.#limits.refuses(opCode, reader)) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
+      const isRefused = throttled || this.#limits.refuses(opCode, reader, this.#order.queuedBytes);
+      if (isRefused) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }

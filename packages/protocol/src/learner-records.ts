@@ -22,23 +22,35 @@ export interface LearnerInfo {
   readonly protocolVersion: number;
   /** Version of the configuration that the learner goes by; undefined from one that does not say. */
   readonly configVersion: number | undefined;
+  /** Tells one process from the next that gives the same id; 0 from one that does not say, as those of ZooKeeper, which pass over it. */
+  readonly incarnation: number;
 }
 
 /** `hasData` is false when the packet has none, as from the oldest learners. What stands behind the record is left to be read. */
 export function readLearnerInfo(reader: Reader, hasData = true): LearnerInfo {
-  if (!hasData) return { serverId: undefined, protocolVersion: oldestProtocolVersion, configVersion: undefined };
+  if (!hasData) return { serverId: undefined, protocolVersion: oldestProtocolVersion, configVersion: undefined, incarnation: 0 };
   return {
     serverId: reader.exactInt64('the number of a server'),
     protocolVersion: reader.remaining < 4 ? oldestProtocolVersion : reader.int32(),
     configVersion: reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration'),
+    incarnation: reader.remaining < 8 ? 0 : incarnationOf(reader.int32(), reader.int32()),
   };
 }
 
-/** The whole record, which is what learners have sent since 3.5. */
-export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVersion: number }): void {
+/** So that it is a number without a rest. */
+const incarnationHighMask = 0x1f_ffff;
+
+/** Out of 64 bits. */
+export function incarnationOf(high: number, low: number): number {
+  return (high & incarnationHighMask) * 2 ** 32 + (low >>> 0);
+}
+
+/** The whole record, which is what learners have sent since 3.5; and, if there is one, the incarnation. */
+export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVersion: number; incarnation?: number | undefined }): void {
   writer.int64(info.serverId);
   writer.int32(learnerProtocolVersion);
   writer.int64(info.configVersion);
+  if (info.incarnation !== undefined) writer.int64(info.incarnation);
 }
 
 /** LEADERINFO: the leader's version of this protocol. */

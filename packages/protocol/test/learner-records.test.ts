@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  incarnationOf,
   learnerProtocolVersion,
   PacketType,
   ProtocolError,
@@ -21,15 +22,28 @@ describe('LearnerInfo', () => {
   const whole = written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 0x1_00000005 }));
 
   test.each([
-    [20, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: 0x1_00000005 }],
-    [12, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: undefined }],
-    [8, { serverId: 3, protocolVersion: 1, configVersion: undefined }],
+    [20, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: 0x1_00000005, incarnation: 0 }],
+    [12, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: undefined, incarnation: 0 }],
+    [8, { serverId: 3, protocolVersion: 1, configVersion: undefined, incarnation: 0 }],
   ])('of %i bytes says as much as it has', (length, info) => {
     expect(readLearnerInfo(new Reader(whole, 0, length))).toEqual(info);
   });
 
   test('may be missing as a whole, in the packets of the oldest learners', () => {
-    expect(readLearnerInfo(new Reader(), false)).toEqual({ serverId: undefined, protocolVersion: 1, configVersion: undefined });
+    expect(readLearnerInfo(new Reader(), false)).toEqual({
+      serverId: undefined,
+      protocolVersion: 1,
+      configVersion: undefined,
+      incarnation: 0,
+    });
+  });
+
+  test('tells one process from the next, from those that say so, and is read without it by those that do not', () => {
+    const incarnation = incarnationOf(-1, -2);
+    const bytes = written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 5, incarnation }));
+    expect(readLearnerInfo(new Reader(bytes))).toMatchObject({ serverId: 3, configVersion: 5, incarnation });
+    expect(bytes.subarray(0, 20)).toEqual(written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 5 })));
+    expect(readLearnerInfo(new Reader(Buffer.concat([bytes.subarray(0, 20), Buffer.alloc(8, 0xff)]))).incarnation).toBe(2 ** 53 - 1);
   });
 
   test('leaves what stands behind it to be read', () => {

@@ -9,6 +9,8 @@ import type { Millis } from '@tskeeper/protocol';
 interface FieldTypes {
   /** Host and port of the other side of a connection, of an address to bind, or, where a port is not known, the host alone. */
   readonly address: string;
+  /** Addresses that this server listens on. */
+  readonly addresses: readonly string[];
   /** The addresses at which this server waits for votes. */
   readonly electionAddresses: readonly string[];
   /** Session id in hexadecimal, as ZooKeeper prints it: `0x100000ceb4c0000`. */
@@ -75,6 +77,7 @@ export const logEvents = {
       'settings',
     ],
   },
+  'server.exposed': { level: 'warn', fields: ['addresses'] },
   'config.warning': { level: 'warn', fields: ['reason'] },
   'config.no-effect': { level: 'info', fields: ['reason'] },
   'server.serving': {

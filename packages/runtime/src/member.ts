@@ -2,7 +2,17 @@
  * What a server of an ensemble has besides its clients: the ports to the other servers, and the disk work that its peer asks for. The
  * runtime drives it in its turns.
  */
-import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
+import {
+  type ChannelId,
+  ChannelRank,
+  type CoreOptions,
+  type EpochName,
+  type Now,
+  type Observer,
+  type Out,
+  Peer,
+  type PeerOut,
+} from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, isParticipant, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import { DiskError } from './disk.ts';
@@ -129,6 +139,7 @@ export class Member {
         view: this.#view,
         options: {
           ...learnerPortDefaults,
+          ...options.learnerPort,
           halfOpenMax: Math.min(learnerPortDefaults.halfOpenMax, strangersMax),
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
@@ -234,6 +245,7 @@ export class Member {
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
       channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
+      channelRank: (channel) => peer()?.channelRank(channel) ?? ChannelRank.voter,
       channelDrained: (channel, now) => {
         this.#goOnReading(channel);
         peer()?.channelDrained(channel, now);
@@ -265,6 +277,7 @@ export class Member {
         if (oracle !== undefined) void this.#askOracle(oracle);
       },
       packets: (channel) => this.#learners!.packets(channel),
+      share: (channel, bytes, start) => this.#learners!.share(channel, bytes, start),
       channelIsFull: (channel) => this.#learners!.channelIsFull(channel),
       closeChannel: (channel, reason) => this.#learners!.closeChannel(channel, reason),
       saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),

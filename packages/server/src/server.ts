@@ -20,6 +20,7 @@ import { LimitedLog } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config/config-error.ts';
 import { memberOptionsOf } from './config/member-config.ts';
 import { type ConfigFile, type ConfigSources, resolveConfig, type ServerConfig } from './config/server-config.ts';
+import { exposedPorts, exposedSentence } from './exposed-ports.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts, ownVersion, zookeeperRelease } from './host-facts.ts';
 import { loggerThatNeverThrows } from './log.ts';
@@ -101,6 +102,8 @@ export async function startServerWith(
   const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
   logStart(config, member, surroundings.config?.name ?? options.configFile, logger);
   for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
+  const exposed = member === undefined ? [] : exposedPorts(member);
+  if (exposed.length > 0) logger.warn(exposedSentence(exposed), { event: 'server.exposed', addresses: exposed });
   for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });
 
   const clock = surroundings.clock ?? new SystemClock(warningOfRefusals(logger));

@@ -97,6 +97,11 @@ export class Configuration {
     this.#later(text);
   }
 
+  /** Whether the configuration in force has this server, as a voter or an observer. */
+  has(sid: Sid): boolean {
+    return this.#members.servers.has(sid);
+  }
+
   /** What a new leader tells its learners in NEWLEADER; it goes by that itself once a quorum has acknowledged it. */
   proposedBy(epoch: number): string {
     if (!this.#reconfigEnabled || this.version !== 0) return this.#active.text;

@@ -32,6 +32,7 @@ export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
 export class Authority implements Order {
   readonly role: 'standalone' | 'leader';
   readonly passesOn = false;
+  readonly queuedBytes = 0;
   readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #observer: Observer;

@@ -31,6 +31,8 @@ export interface LeaderLink {
   /** `record` is placed over the request's record; its bytes may be used again after the call. */
   request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
   revalidate(high: number, low: number, timeoutMs: Millis): void;
+  /** Bytes of requests that wait until the stream to the leader takes more. */
+  readonly queuedBytes: number;
 }
 
 /** A session that a client of an observer wants to go on with, until the leader has answered the sync behind the question whether it lives. */
@@ -144,6 +146,10 @@ export class Forwarding implements Order {
       return false;
     }
     return true;
+  }
+
+  get queuedBytes(): number {
+    return this.#link.queuedBytes;
   }
 
   appended(): void {

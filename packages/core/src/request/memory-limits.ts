@@ -24,6 +24,8 @@ export type MemoryState = 'ample' | 'tight' | 'full';
 
 /** A part of a multi takes fifty times its bytes while it is under way. Deletes in batches of a thousand are shorter than this. */
 const longMultiBytes = 64 * 1024;
+/** Of what still goes into a queue that is full: a session that ends, a delete. */
+const longQueuedBytes = 4096;
 
 /** Times `inFlightBytesMax` under way: beyond it, requests that would grow the tree are refused rather than kept waiting. */
 const refusedAbove = 8;
@@ -54,8 +56,12 @@ export class MemoryLimits {
     else if (this.#watchesMax === Infinity) this.#watchesMax = this.#watches.count;
   }
 
-  /** Whether a write is refused. `reader` is placed over its record, and stays where it is. */
-  refuses(opCode: number, reader: Reader): boolean {
+  /**
+   * Whether a write is refused. `reader` is placed over its record, and stays where it is. `queuedBytes`: of requests that wait to be passed on; those
+   * of clients that have gone count nowhere else, so while there are that many, no long one is added, whatever it does.
+   */
+  refuses(opCode: number, reader: Reader, queuedBytes = 0): boolean {
+    if (queuedBytes > refusedAbove * this.#inFlightBytesMax && reader.remaining > longQueuedBytes) return true;
     // Every connection may have one request under way, whatever it holds; but not thousands of them while the disk stands still.
     const isBlocked = this.#state === 'full' || this.#load.bytes > refusedAbove * this.#inFlightBytesMax;
     if (!isBlocked && this.#state === 'ample') return false;

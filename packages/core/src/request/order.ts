@@ -19,6 +19,8 @@ export interface Order {
   readonly work: number;
   /** Requests go to the leader, each with its identities. */
   readonly passesOn: boolean;
+  /** Bytes of requests that wait to be passed on, also of clients that have gone. */
+  readonly queuedBytes: number;
 
   /**
    * Brings a write in order; `reader` is placed over its record, and its bytes may be used again after the call. Returns a job when that

@@ -30,6 +30,8 @@ export class DiskState {
     this.#logged = this.#durable = lastZxid;
     this.out = {
       packets: (channel) => out.packets(channel),
+      share: (channel, bytes, start) => out.share(channel, bytes, start),
+      channelIsFull: (channel) => out.channelIsFull(channel),
       closeChannel: (channel, reason) => out.closeChannel(channel, reason),
       append: (zxid, bytes, from, to) => {
         this.#logged = zxid;

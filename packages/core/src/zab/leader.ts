@@ -45,7 +45,7 @@ import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
+import { type ChannelId, ChannelRank, type EpochName, type ZabOut } from './zab-out.ts';
 
 /** What a leader begins with: its own state, on which everyone else's will be. */
 export interface LeaderStart {
@@ -67,6 +67,8 @@ export interface LeaderHost {
   followed?(isFollowed: boolean): void;
   /** Of the configuration in force. */
   configVersion(): number;
+  /** Whether the configuration in force has this server, as a voter or an observer. */
+  isMember(sid: Sid): boolean;
   /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
   newLeaderConfig(epoch: number): string;
   /** A txn is committed: header, record and digest as they stand in the log. */
@@ -78,6 +80,8 @@ type Stage = 'discovery' | 'saving acceptedEpoch' | 'acknowledgement' | 'saving 
 type LearnerStage =
   /** It has connected. */
   | 'silent'
+  /** It has said that it is a learner that has a stream already, which is asked whether it lives. */
+  | 'claiming'
   /** FOLLOWERINFO or OBSERVERINFO has come. */
   | 'known'
   /** ACKEPOCH has come. */
@@ -89,12 +93,26 @@ type LearnerStage =
   /** UPTODATE has been sent. */
   | 'active';
 
+/** Another stream gives the id of a learner that has one. */
+interface Claim {
+  claimant: Learner;
+  /** The PING that the learner was sent for it; undefined while it answers none, since it is being brought up to date. */
+  ping: number | undefined;
+  askedMs: Millis;
+}
+
 class Learner {
   readonly channel: ChannelId;
   /** What it passes on bears this number, once it does: channels' numbers are used again, and what waits of an older one is not this one's. */
   owner: SessionOwner | undefined;
   stage: LearnerStage = 'silent';
   sid: Sid = 0;
+  /** Of its process; 0 when it does not say. */
+  incarnation = 0;
+  introducedMs: Millis = 0;
+  claim: Claim | undefined;
+  /** When bytes last went over its stream. */
+  movedMs: Millis;
   isObserver = false;
   acceptedEpoch = 0;
   lastZxid: Zxid = 0;
@@ -131,13 +149,19 @@ class Learner {
       to.number(zxid);
       to.number(age(Math.max(sentMs, this.activeMs), nowMs, limitMs));
     }
+    to.number(this.incarnation);
+    to.number(this.claim?.claimant.channel ?? -1);
+    if (this.claim !== undefined) {
+      to.number(lastPing - (this.claim.ping ?? -1));
+      for (const ms of [this.claim.askedMs, this.movedMs, this.introducedMs]) to.number(age(ms, nowMs, limitMs));
+    }
     to.number(this.backlog?.offset ?? -1);
     if (this.backlog !== undefined) writeBytes(to, this.backlog.bytes, 0, this.backlog.offset);
   }
 
   constructor(channel: ChannelId, now: Now) {
     this.channel = channel;
-    this.heardMs = now.elapsedMs;
+    this.heardMs = this.movedMs = now.elapsedMs;
   }
 }
 
@@ -169,8 +193,20 @@ export const disloyalVoter = 'a voter looks for another leader';
  */
 const acceptedAheadMax = 10_000;
 
+/** How long at most a learner has to answer when another stream gives its id: a restarted server must not wait longer for its old stream. */
+const claimWaitMsMax: Millis = 1000;
+
+/** Enough for observers that only their own configuration has, as in containers, and few enough to be sent everything. */
+export const unknownObserversMaxDefault = 16;
+
+const packetTypeBytes = 4;
 /** Of a packet without identities. */
 const authinfoBytes = 4;
+
+/** It has said who it is, and nobody else is that. */
+function isKnown({ stage }: Learner): boolean {
+  return stage !== 'silent' && stage !== 'claiming';
+}
 
 /** The bytes of a txn as they stand in the log, out of the packet that proposes it. */
 function entryOf(packet: Buffer): Buffer {
@@ -262,11 +298,18 @@ export class Leader {
     return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
   }
 
+  rankOf(channel: ChannelId): ChannelRank {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || !isKnown(learner)) return ChannelRank.stranger;
+    if (this.#votes(learner)) return ChannelRank.voter;
+    return this.#isMember(learner) ? ChannelRank.observer : ChannelRank.stranger;
+  }
+
   /** What an operator may know of its learners. */
   inspect(): LeadingInspect {
     let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
     for (const learner of this.#learners.values()) {
-      if (learner.stage !== 'silent') learners++;
+      if (isKnown(learner)) learners++;
       if (!learner.hears) continue;
       if (learner.isObserver) syncedObservers++;
       else syncedFollowers++;
@@ -292,11 +335,11 @@ export class Leader {
     this.#nowMs = now.elapsedMs;
     const learner = this.#learners.get(channel);
     if (learner === undefined || this.#stage === 'over') return;
-    learner.heardMs = now.elapsedMs;
+    learner.heardMs = learner.movedMs = now.elapsedMs;
     switch (packet.type) {
       case PacketType.FOLLOWERINFO:
       case PacketType.OBSERVERINFO:
-        this.#onInfo(learner, packet);
+        this.#onInfo(learner, packet, now);
         return;
       case PacketType.ACKEPOCH:
         this.#onAckEpoch(learner, packet);
@@ -324,7 +367,9 @@ export class Leader {
    */
   moves(channel: ChannelId, now: Now): void {
     const learner = this.#learners.get(channel);
-    if (learner === undefined || learner.stage !== 'synchronising') return;
+    if (learner === undefined) return;
+    learner.movedMs = now.elapsedMs;
+    if (learner.stage !== 'synchronising') return;
     learner.heardMs = now.elapsedMs;
     // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
     if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
@@ -382,7 +427,7 @@ export class Leader {
     if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
-      this.#behind(learner).raw(packet);
+      this.#share(learner, packet, 0);
       learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
     if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');
@@ -401,6 +446,7 @@ export class Leader {
       this.#sendPing();
     }
     this.#dropSilent(now);
+    this.#judgeClaims(now);
     if (now.elapsedMs < this.#nextTickMs) return;
     this.#nextTickMs = now.elapsedMs + this.#options.tickTimeMs;
     this.#checkQuorum(now);
@@ -435,7 +481,10 @@ export class Leader {
   }
 
   deadline(): Millis | undefined {
-    return this.#stage === 'over' ? undefined : Math.min(this.#nextPingMs, this.#nextTickMs);
+    if (this.#stage === 'over') return undefined;
+    let due = Math.min(this.#nextPingMs, this.#nextTickMs);
+    for (const { claim } of this.#learners.values()) if (claim !== undefined) due = Math.min(due, claim.askedMs + this.#claimWaitMs);
+    return due;
   }
 
   /** Leads no more. What it has proposed is in its log, and may or may not be what the next leader goes on from. */
@@ -478,12 +527,12 @@ export class Leader {
 
   // ---- discovery
 
-  #onInfo(learner: Learner, packet: PacketView): void {
+  #onInfo(learner: Learner, packet: PacketView, now: Now): void {
     if (learner.stage !== 'silent') {
       this.#drop(learner, 'it has introduced itself twice');
       return;
     }
-    const { serverId, configVersion } = readLearnerInfo(packet.data, packet.hasData);
+    const { serverId, configVersion, incarnation } = readLearnerInfo(packet.data, packet.hasData);
     if (configVersion !== undefined && configVersion > this.#host.configVersion()) {
       this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
       return;
@@ -492,15 +541,101 @@ export class Leader {
       this.#drop(learner, `it says that it is server ${serverId}, as this server does: one of the two has a wrong myid`);
       return;
     }
-    learner.sid = serverId ?? --this.#unnamed;
+    // Observers without a number of their own give -1, any number of them.
+    learner.sid = serverId === undefined || serverId < 0 ? --this.#unnamed : serverId;
+    learner.incarnation = incarnation;
+    learner.introducedMs = now.elapsedMs;
     learner.isObserver = packet.type === PacketType.OBSERVERINFO;
     learner.acceptedEpoch = epochOf(packet.zxid);
     if (this.#votes(learner) && !this.#canHaveAccepted(learner)) return;
-    learner.stage = 'known';
-    // One stream per learner: the older one is a leftover, and what still comes from it is not what its server says now.
-    for (const other of this.#learners.values()) {
-      if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
+    const holder = this.#holderOf(learner.sid);
+    if (holder === undefined) this.#admit(learner);
+    else this.#claim(learner, holder, now);
+  }
+
+  /** One stream per learner: what would come over another one is not what its server says now. */
+  #holderOf(sid: Sid): Learner | undefined {
+    for (const learner of this.#learners.values()) {
+      if (learner.sid === sid && isKnown(learner)) return learner;
     }
+    return undefined;
+  }
+
+  /**
+   * The first stream may be a leftover, whose server has restarted or has lost its link. That it is has to show: anybody may give an id, and must not
+   * cut off the server that has it. So the first is sent a PING, and the second waits for what comes of it.
+   */
+  #claim(claimant: Learner, holder: Learner, now: Now): void {
+    claimant.stage = 'claiming';
+    if (holder.claim !== undefined) {
+      // The question stands, however often it is asked: claims that keep coming must not give a dead stream more time.
+      const { claimant: older } = holder.claim;
+      holder.claim.claimant = claimant;
+      this.#drop(older, `another connection says as well that it is server ${claimant.sid}`);
+    } else {
+      holder.claim = { claimant, ping: undefined, askedMs: 0 };
+      this.#askHolder(holder, holder.claim, now);
+    }
+    // A process has one stream, and knows which; but what it says of itself can be repeated by others.
+    const isSameProcess = claimant.incarnation !== 0 && claimant.incarnation === holder.incarnation;
+    if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#claimWaitMs) this.#drop(holder, 'it has connected anew');
+  }
+
+  #askHolder(holder: Learner, claim: Claim, now: Now): void {
+    claim.askedMs = now.elapsedMs;
+    claim.ping = undefined;
+    if (holder.stage !== 'active' || holder.backlog !== undefined) return;
+    claim.ping = this.#ownPing = ++this.#ping;
+    writeEmptyPacket(this.#out.packets(holder.channel), PacketType.PING, this.#proposed);
+    holder.pings.push(claim.ping);
+  }
+
+  #judgeClaims({ elapsedMs, wallMs }: Now): void {
+    const waitMs = this.#claimWaitMs;
+    for (const holder of this.#learners.values()) {
+      const { claim } = holder;
+      if (claim === undefined || elapsedMs - claim.askedMs < waitMs) continue;
+      // What was under way when the question was asked says nothing; what has come since does, if only a part of a packet.
+      if (holder.movedMs > claim.askedMs + waitMs / 2) this.#refuseClaim(holder);
+      // This server itself was late, and may have an answer to read.
+      else if (elapsedMs - claim.askedMs > waitMs * 1.5) this.#askHolder(holder, claim, { elapsedMs, wallMs });
+      else this.#drop(holder, 'it does not answer, and has connected anew');
+    }
+  }
+
+  #refuseClaim(holder: Learner): void {
+    const { claimant } = holder.claim!;
+    holder.claim = undefined;
+    const remedy = 'If that is another server, one of the two has a wrong myid';
+    this.#drop(claimant, `server ${holder.sid}, which it says that it is, is connected and answers. ${remedy}`);
+  }
+
+  /** Anybody who can reach the port may say to be an observer, each of which costs memory and sends. Of those in the configuration all are let in. */
+  #hasRoomFor(learner: Learner): boolean {
+    if (this.#isMember(learner)) return true;
+    const { unknownObserversMax = unknownObserversMaxDefault } = this.#options;
+    let present = 0;
+    for (const other of this.#learners.values()) if (isKnown(other) && !this.#isMember(other)) present++;
+    if (present < unknownObserversMax) return true;
+    const remedy = 'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers';
+    this.#drop(
+      learner,
+      `the configuration does not have server ${learner.sid}, and ${present} such observers are connected already. ${remedy}`,
+    );
+    return false;
+  }
+
+  #isMember({ sid }: Learner): boolean {
+    return this.#quorum.isVoter(sid) || this.#host.isMember(sid);
+  }
+
+  get #claimWaitMs(): Millis {
+    return Math.min(this.#options.tickTimeMs / 2, claimWaitMsMax);
+  }
+
+  #admit(learner: Learner): void {
+    if (!this.#hasRoomFor(learner)) return;
+    learner.stage = 'known';
     if (this.#stage === 'discovery') {
       // Anybody may say to be an observer. One that has accepted a later epoch than is chosen follows all the same, or, if it is of ZooKeeper,
       // stays outside until a later one is.
@@ -697,9 +832,8 @@ export class Leader {
       if (!learner.hears) continue;
       const writer = this.#behind(learner);
       if (learner.isObserver) {
-        const at = writer.offset;
-        writer.raw(packet);
-        writer.patchInt32(at, PacketType.INFORM);
+        writer.int32(PacketType.INFORM);
+        this.#share(learner, packet, packetTypeBytes);
       } else {
         writeEmptyPacket(writer, PacketType.COMMIT, zxid);
       }
@@ -709,6 +843,11 @@ export class Leader {
   /** Where something goes that comes behind everything that the learner is being sent. */
   #behind({ channel, backlog }: Learner): Writer {
     return backlog ?? this.#out.packets(channel);
+  }
+
+  #share({ channel, backlog }: Learner, packet: Buffer, start: number): void {
+    if (backlog === undefined) this.#out.share(channel, packet, start);
+    else backlog.raw(packet, start, packet.length);
   }
 
   // ---- learners' clients
@@ -773,6 +912,7 @@ export class Leader {
     if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
+    if (learner.claim?.ping !== undefined && learner.answeredPing >= learner.claim.ping) this.#refuseClaim(learner);
     this.#answerSyncs(now);
   }
 
@@ -840,9 +980,15 @@ export class Leader {
     this.#learners.delete(learner.channel);
     this.#host.forget(learner.channel);
     this.#noteFollowers();
+    if (learner.stage === 'claiming') {
+      for (const holder of this.#learners.values()) if (holder.claim?.claimant === learner) holder.claim = undefined;
+      return;
+    }
     // Who has not said who it is has no sid, and an observer is not the voter whose sid it may give.
     const hadSay = learner.stage !== 'silent' && this.#votes(learner);
     if (hadSay && this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
+    // It was a leftover, or its server has gone meanwhile.
+    if (learner.claim !== undefined && this.#stage !== 'over') this.#admit(learner.claim.claimant);
   }
 
   #noteFollowers(): void {

@@ -30,6 +30,7 @@ import {
   writeLearnerInfo,
   writeRevalidateRequest,
   writeTouchedSession,
+  Writer,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Identities } from '../auth/identities.ts';
@@ -38,6 +39,7 @@ import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
 import type { Server } from '../server.ts';
+import { RequestQueue } from './request-queue.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 
@@ -61,6 +63,8 @@ export interface LearnerStart {
   /** The epoch whose leader wanted the log cut where it cannot be: it is told that there is nothing, and sends a snapshot. 0 for none. */
   readonly snapshotIn: number;
   readonly configVersion: number;
+  /** See `LearnerInfo`; undefined for a learner that does not say. */
+  readonly incarnation?: number | undefined;
   /** Whom it learns from. */
   readonly leader: Sid;
 }
@@ -122,6 +126,9 @@ export class Learner implements LeaderLink {
   readonly #out: LearnerOut;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
+  readonly #requests: RequestQueue;
+  /** For a packet that has to wait. */
+  readonly #packet = new Writer(64);
   #stage: Stage = 'introduced';
   /** For who asks only: what the leader has sent. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
@@ -164,6 +171,7 @@ export class Learner implements LeaderLink {
     this.#options = options;
     this.#start = start;
     this.#channel = channel;
+    this.#requests = new RequestQueue(out, channel);
     this.#view = view;
     this.#out = out;
     this.#host = host;
@@ -172,7 +180,7 @@ export class Learner implements LeaderLink {
     const writer = out.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
-    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion });
+    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion, incarnation: start.incarnation });
     endQuorumPacket(writer, at);
   }
 
@@ -284,6 +292,7 @@ export class Learner implements LeaderLink {
 
   wake(now: Now): void {
     if (this.#stage === 'over') return;
+    this.#requests.send();
     // Whoever does not listen cannot say that nothing comes.
     if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#heardMs;
@@ -325,27 +334,39 @@ export class Learner implements LeaderLink {
     to.number(this.#waiting.length);
     for (const packet of this.#waiting.values()) writeBytes(to, packet);
     to.number(age(this.#heardMs, nowMs, this.#silentMaxMs));
+    this.#requests.fingerprint(to);
   }
 
   // ---- as LeaderLink
 
   request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
     if (this.#stage === 'over') return;
-    const writer = this.#out.packets(this.#channel);
+    const writer = this.#requests.writer() ?? this.#cleared();
     const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
     writer.halves(high, low);
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(record.bytes, record.offset, record.limit);
     endQuorumPacket(writer, at, identities?.toList() ?? null);
+    if (writer === this.#packet) this.#requests.push(writer);
   }
 
   revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {
     if (this.#stage === 'over') return;
-    const writer = this.#out.packets(this.#channel);
+    const writer = this.#requests.writer() ?? this.#cleared();
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, -1);
     writeRevalidateRequest(writer, { sessionHigh, sessionLow, timeOut });
     endQuorumPacket(writer, at);
+    if (writer === this.#packet) this.#requests.push(writer);
+  }
+
+  get queuedBytes(): number {
+    return this.#requests.bytes;
+  }
+
+  #cleared(): Writer {
+    this.#packet.clear();
+    return this.#packet;
   }
 
   // ---- packets, in their turn

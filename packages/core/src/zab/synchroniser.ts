@@ -5,7 +5,7 @@
  *
  * Whatever is decided is decided by sync-plan.ts.
  */
-import { beginQuorumPacket, endQuorumPacket, type Millis, PacketType, writeEmptyPacket, type Writer, type Zxid } from '@tskeeper/protocol';
+import { type Millis, PacketType, writeEmptyPacket, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
@@ -36,6 +36,8 @@ export interface LogEntry {
 
 export interface SynchroniserOut {
   packets(channel: ChannelId): Writer;
+  /** As `ZabOut.share`. */
+  share(channel: ChannelId, bytes: Buffer, start: number): void;
   /** Whether so much waits for the stream that what can wait should. Once it has been said, `wake` is called when there is room again. */
   channelIsFull(channel: ChannelId): boolean;
   closeChannel(channel: ChannelId, reason: string): void;
@@ -220,10 +222,9 @@ export class Synchroniser {
       return;
     }
     const upTo = learner.begin();
-    const writer = this.#out.packets(channel);
     this.#committed.forEachAbove(sent, (zxid, bytes) => {
       if (zxid > upTo) return false;
-      sendTxn(writer, zxid, bytes);
+      this.#sendTxn(channel, zxid, bytes);
       return true;
     });
     learner.done();
@@ -256,7 +257,6 @@ export class Synchroniser {
   #sendLogged(tail: Tail, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
     const { learner } = tail;
     const { channel } = learner;
-    const writer = this.#out.packets(channel);
     for (const { zxid, bytes } of entries) {
       // What is proposed and not committed is in the log as well, and comes later.
       if (zxid <= tail.sent || zxid > leaderLast) continue;
@@ -266,7 +266,7 @@ export class Synchroniser {
         this.#out.closeChannel(channel, purged);
         return;
       }
-      sendTxn(writer, zxid, bytes);
+      this.#sendTxn(channel, zxid, bytes);
       tail.sent = zxid;
     }
     if (!isEnd) return;
@@ -311,11 +311,16 @@ export class Synchroniser {
     this.#snapshot?.source.abandon();
     this.#snapshot = this.#voterWaitsSinceMs = undefined;
   }
-}
 
-function sendTxn(writer: Writer, zxid: Zxid, bytes: Buffer): void {
-  const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
-  writer.raw(bytes);
-  endQuorumPacket(writer, at);
-  writeEmptyPacket(writer, PacketType.COMMIT, zxid);
+  #sendTxn(channel: ChannelId, zxid: Zxid, bytes: Buffer): void {
+    const writer = this.#out.packets(channel);
+    writer.int32(PacketType.PROPOSAL);
+    writer.int64(zxid);
+    writer.int32(bytes.length);
+    this.#out.share(channel, bytes, 0);
+    const behind = this.#out.packets(channel);
+    // No identities.
+    behind.int32(-1);
+    writeEmptyPacket(behind, PacketType.COMMIT, zxid);
+  }
 }

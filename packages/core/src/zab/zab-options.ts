@@ -15,6 +15,8 @@ export interface ZabOptions {
    * a leader. Default: syncLimit. In ZooKeeper it waits for initLimit by default, whatever they do.
    */
   readonly maxTimeToWaitForEpochMs?: Millis;
+  /** tskeeper.maxUnknownObservers: how many learners may join that the configuration does not have. Default: 16. */
+  readonly unknownObserversMax?: number | undefined;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
   readonly forceSnapshotSync: boolean;
   /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */

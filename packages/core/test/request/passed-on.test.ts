@@ -17,11 +17,12 @@ const other = 2;
 
 class Host implements Out {
   readonly core: Server;
+  readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
   order!: Authority | Forwarding;
   readonly #output = new Writer();
 
   constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
-    const link = { request: () => undefined, revalidate: () => undefined };
+    const { link } = this;
     const orderOf = (parts: OrderParts) =>
       (this.order = role === 'leader' ? new Authority(parts, now, () => undefined) : new Forwarding(role, link, parts));
     const options = { ...testOptions, ...changed };
@@ -100,6 +101,28 @@ describe('at a learner', () => {
     host.write(client, 4);
     host.write(client, 5);
     expect(host.core.wantsInput(client)).toBe(true);
+  });
+
+  it('what waits to be passed on counts as well, also that of clients that have gone: none is read that has something under way', () => {
+    const host = follower();
+    host.write(client, 1);
+    expect(host.core.wantsInput(client)).toBe(true);
+    host.link.queuedBytes = 25_001;
+    expect(host.core.wantsInput(client)).toBe(false);
+    host.link.queuedBytes = 25_000;
+    expect(host.core.wantsInput(client)).toBe(true);
+  });
+
+  it('a long write is refused while eight times as much waits, whatever it changes; a short one is passed on', () => {
+    const host = follower();
+    const outstanding = () => host.core.inspect.outstandingRequests();
+    host.link.queuedBytes = 200_001;
+    host.ask(client, 1, OpCode.setData, (writer) =>
+      operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(5000), version: -1 }),
+    );
+    expect(outstanding()).toBe(0);
+    host.write(client, 2);
+    expect(outstanding()).toBe(1);
   });
 
   it('syncs count likewise, and nothing is left over when a connection goes', () => {

@@ -7,6 +7,8 @@ function opened() {
   const asked: string[] = [];
   const out: LearnerOut = {
     packets: () => new Writer(),
+    share: () => undefined,
+    channelIsFull: () => false,
     closeChannel: (channel, reason) => void asked.push(`close ${channel} ${reason}`),
     append: (zxid, bytes, start, end) => void asked.push(`append ${zxid} ${bytes.toString('latin1', start, end)}`),
     saveEpoch: (name, epoch) => void asked.push(`${name} ${epoch}`),

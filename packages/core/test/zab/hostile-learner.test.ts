@@ -3,9 +3,10 @@
  * an error txn, so that this client is answered, and the stream with everybody else's requests stays.
  */
 import { ErrorCode, makeZxid, OpCode, openAcl, PacketType, Writer, operations } from '@tskeeper/protocol';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
 import { isWrite } from '../../src/request/proposal.ts';
+import { ChannelRank } from '../../src/zab/zab-out.ts';
 import { LoneLeader } from './lone-leader.ts';
 
 /** Not those of the honest follower. */
@@ -240,5 +241,176 @@ describe('a request that no client may make', () => {
     leader.settle();
     expect(LoneLeader.txns(leader.take(2)).at(-1)).toMatchObject({ txn: { kind: 'error', err: ErrorCode.SessionExpired } });
     expect(leader.closed.has(hostile)).toBe(false);
+  });
+});
+
+/** Half a tick: the time in which a learner has to show that it lives when another stream gives its id. */
+const claimWaitMs = 50;
+
+describe('a stream that gives the id of a learner which has one', () => {
+  let leader: LoneLeader;
+  const pings = (channel: number) => leader.take(channel).filter(({ type }) => type === PacketType.PING).length;
+  const answer = (channel: number) => {
+    for (let left = pings(channel); left > 0; left--) leader.say(channel, PacketType.PING, -1, Buffer.alloc(0));
+  };
+  beforeEach(() => {
+    leader = new LoneLeader();
+    leader.serveWithFollower();
+    answer(2);
+  });
+
+  it.each([PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO])(
+    'does not cut it off, however often it comes, while the learner answers: packet type %i',
+    (type) => {
+      for (let round = 0; round < 100; round++) {
+        const impostor = 100 + round;
+        leader.introduce(impostor, 2, 4, type);
+        leader.elapse(10);
+        answer(2);
+        expect(leader.closed.get(impostor)).toContain('server 2, which it says that it is, is connected and answers');
+        leader.elapse(90);
+        answer(2);
+        expect(harm(leader)).toEqual(Array.from({ length: round + 1 }, (_, at) => expect.stringContaining(`${100 + at} is closed`)));
+      }
+      leader.request(2, 1, 0, OpCode.createSession, int(4000));
+      leader.settle();
+      expect(LoneLeader.txns(leader.take(2))).toHaveLength(1);
+    },
+  );
+
+  it('is sent nothing, and has no say, until the learner is known to be gone', () => {
+    leader.introduce(100, 2, 4);
+    expect(leader.take(100)).toEqual([]);
+    leader.ack(100, makeZxid(4, 0));
+    leader.acceptEpoch(100);
+    expect(leader.closed.get(100)).toBe('it has accepted an epoch that it was not told');
+    leader.elapse(claimWaitMs * 2);
+    expect(leader.closed.has(2)).toBe(false);
+  });
+
+  it('takes its place when the learner has not answered a PING for half a tick, and no sooner', () => {
+    leader.elapse(7);
+    answer(2);
+    leader.introduce(100, 2, 4);
+    expect(pings(2)).toBe(1);
+    leader.elapse(claimWaitMs - 1);
+    expect([...leader.closed]).toEqual([]);
+    leader.elapse(1);
+    expect(leader.closed.get(2)).toBe('it does not answer, and has connected anew');
+    expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
+    leader.acceptEpoch(100);
+    leader.ack(100, makeZxid(4, 0));
+    expect(leader.take(100).map(({ name }) => name)).toContain('UPTODATE');
+  });
+
+  it('takes its place at once when the older stream closes', () => {
+    leader.introduce(100, 2, 4);
+    leader.streamGone(2);
+    expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
+  });
+
+  it('gives way to the next that says the same, and the question is not put off by that', () => {
+    leader.elapse(3);
+    answer(2);
+    for (let at = 0; at < 5; at++) {
+      leader.introduce(100 + at, 2, 4);
+      leader.elapse(claimWaitMs / 5);
+    }
+    for (let at = 0; at < 4; at++) expect(leader.closed.get(100 + at)).toBe('another connection says as well that it is server 2');
+    expect(leader.closed.get(2)).toBe('it does not answer, and has connected anew');
+    expect(leader.take(104).map(({ name }) => name)).toEqual(['LEADERINFO']);
+  });
+
+  it('does not take the place of one that is sending a long packet', () => {
+    leader.introduce(100, 2, 4);
+    for (let at = 0; at < 5; at++) {
+      leader.elapse(claimWaitMs / 5);
+      leader.peer.channelMoves(2, leader.now);
+      if (at === 3) expect(leader.closed.has(100)).toBe(false);
+    }
+    leader.elapse(1);
+    expect(leader.closed.has(2)).toBe(false);
+    expect(leader.closed.get(100)).toContain('is connected and answers');
+  });
+
+  it('waits for as long again where the leader itself was late, as an answer may wait to be read', () => {
+    leader.introduce(100, 2, 4);
+    leader.elapse(claimWaitMs * 3);
+    expect([...leader.closed]).toEqual([]);
+    answer(2);
+    expect([...leader.closed.keys()]).toEqual([100]);
+  });
+
+  it('takes the place of one that is being brought up to date, once nothing moves there', () => {
+    leader.introduce(3, 3, 4);
+    leader.acceptEpoch(3);
+    leader.introduce(100, 3, 4);
+    leader.elapse(claimWaitMs);
+    expect(leader.closed.get(3)).toBe('it does not answer, and has connected anew');
+    expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
+  });
+
+  it('takes its place at once when it comes from the same process, though not more often than every half tick', () => {
+    leader.introduce(3, 3, 4, PacketType.FOLLOWERINFO, 77);
+    leader.elapse(claimWaitMs);
+    leader.introduce(100, 3, 4, PacketType.FOLLOWERINFO, 77);
+    expect(leader.closed.get(3)).toBe('it has connected anew');
+    expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
+    leader.introduce(101, 3, 4, PacketType.FOLLOWERINFO, 77);
+    expect(leader.closed.has(100)).toBe(false);
+    leader.elapse(claimWaitMs);
+    expect(leader.closed.has(100)).toBe(true);
+    expect(leader.take(101).map(({ name }) => name)).toEqual(['LEADERINFO']);
+  });
+
+  it('may be one of any number of observers that have no number of their own, and give -1', () => {
+    for (const channel of [100, 101, 102]) {
+      leader.introduce(channel, -1, 4, PacketType.OBSERVERINFO);
+      leader.acceptEpoch(channel);
+      leader.ack(channel, makeZxid(4, 0));
+      expect(leader.take(channel).map(({ name }) => name)).toContain('UPTODATE');
+    }
+    expect([...leader.closed]).toEqual([]);
+  });
+});
+
+describe('observers that the configuration does not have', () => {
+  const observer = (leader: LoneLeader, channel: number, sid: number) => {
+    leader.introduce(channel, sid, 4, PacketType.OBSERVERINFO);
+    if (leader.closed.has(channel)) return;
+    leader.acceptEpoch(channel);
+    leader.ack(channel, makeZxid(4, 0));
+  };
+
+  it('are let in up to sixteen, with and without a number; the next is refused with a remedy, and comes in when one has gone', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    for (let at = 0; at < 16; at++) observer(leader, 100 + at, at % 2 === 0 ? 1000 + at : -1);
+    expect([...leader.closed]).toEqual([]);
+    observer(leader, 200, 2000);
+    expect(leader.closed.get(200)).toBe(
+      'the configuration does not have server 2000, and 16 such observers are connected already. ' +
+        'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers',
+    );
+    // A voter of the configuration is let in, however many there are.
+    leader.introduce(3, 3, 4);
+    expect(leader.take(3).map(({ name }) => name)).toEqual(['LEADERINFO']);
+    leader.streamGone(107);
+    observer(leader, 201, 2000);
+    expect(leader.take(201).map(({ name }) => name)).toContain('UPTODATE');
+  });
+
+  it('rank behind voters and behind observers that it has, and strangers that have not said who they are rank with them', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    observer(leader, 100, 1000);
+    leader.connect(101);
+    leader.introduce(102, 2, 4);
+    expect([2, 100, 101, 102].map((channel) => leader.peer.channelRank(channel))).toEqual([
+      ChannelRank.voter,
+      ChannelRank.stranger,
+      ChannelRank.stranger,
+      ChannelRank.stranger,
+    ]);
   });
 });

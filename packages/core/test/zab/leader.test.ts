@@ -36,6 +36,7 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
     },
     forget: () => undefined,
     configVersion: () => 0,
+    isMember: (sid: Sid) => sid < 100,
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
@@ -253,7 +254,8 @@ describe('serving', () => {
     const info = new Writer(32);
     writeLearnerInfo(info, { serverId: 2, configVersion: 0 });
     leader.packet(20, packet(PacketType.FOLLOWERINFO, makeZxid(4, 0), info.written()), now);
-    notes.take();
+    leader.wake(at(options.tickTimeMs / 2));
+    expect(notes.take()).toContain('close 2: it does not answer, and has connected anew');
     acknowledge(leader, 2, makeZxid(4, 1));
     leader.appended(makeZxid(4, 1), now);
     expect(notes.take()).toEqual([]);
@@ -314,6 +316,7 @@ describe('broadcast', () => {
     writeLearnerInfo(info, { serverId: 4, configVersion: 0 });
     leader.packet(99, packet(PacketType.OBSERVERINFO, makeZxid(3, 0), info.written()), now);
     introduce(leader, 4, 3);
+    leader.wake(at(options.tickTimeMs / 2));
     acceptEpoch(leader, 4, 3, start.lastZxid);
     expect(notes.take()).toContain('save currentEpoch 4');
     leader.gone(99);

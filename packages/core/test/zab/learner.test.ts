@@ -1,5 +1,5 @@
 /** What a learner says to its leader, and above all when: never before the disk has what it speaks of. */
-import { makeZxid, OpCode, PacketType, PacketView, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
+import { makeZxid, OpCode, PacketType, PacketView, Reader, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
 import { Notes, packet } from './packets.ts';
@@ -380,4 +380,52 @@ it('what stands in the log when the leader is lost is applied, committed or not'
   learner.gone();
   learner.end(now);
   expect(notes.take()).toEqual(['close 9: the connection to the leader is gone', 'apply 0x300000009', 'apply 0x30000000a']);
+});
+
+describe('requests of clients, while the stream to the leader is full', () => {
+  const ask = (learner: Learner, cxid: number, bytes = 10) =>
+    learner.request(0, 1, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
+  const kinds = () => notes.take().map((line) => line.replace(/^9 <- (\w+).*/, '$1'));
+
+  it('wait in order, and ACKs go before them', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, makeZxid(3, 7)), now);
+    learner.packet(newLeader, now);
+    learner.epochSaved('currentEpoch', now);
+    notes.take();
+    ask(learner, 1);
+    expect(kinds()).toEqual(['REQUEST']);
+    notes.full.add(9);
+    ask(learner, 2);
+    learner.revalidate(0, 5, 4000);
+    ask(learner, 3);
+    expect(kinds()).toEqual([]);
+    learner.packet(proposal(makeZxid(5, 1)), now);
+    learner.appended(makeZxid(5, 1));
+    expect(notes.take()).toEqual(['append 0x500000001', '9 <- ACK 0x500000001']);
+    notes.full.delete(9);
+    // Still behind those that wait.
+    ask(learner, 4);
+    expect(kinds()).toEqual([]);
+    learner.wake(now);
+    expect(kinds()).toEqual(['REQUEST', 'REVALIDATE', 'REQUEST', 'REQUEST']);
+    ask(learner, 5);
+    expect(kinds()).toEqual(['REQUEST']);
+  });
+
+  it('count until they have been sent', () => {
+    const learner = accepted();
+    expect(learner.queuedBytes).toBe(0);
+    notes.full.add(9);
+    ask(learner, 1, 1000);
+    const one = learner.queuedBytes;
+    expect(one).toBeGreaterThan(1000);
+    ask(learner, 2, 1000);
+    expect(learner.queuedBytes).toBe(2 * one);
+    learner.wake(now);
+    expect(learner.queuedBytes).toBe(2 * one);
+    notes.full.delete(9);
+    learner.wake(now);
+    expect(learner.queuedBytes).toBe(0);
+  });
 });

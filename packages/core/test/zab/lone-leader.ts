@@ -141,9 +141,9 @@ export class LoneLeader implements PeerOut {
     this.peer.channelGone(channel, this.now);
   }
 
-  introduce(channel: ChannelId, serverId: Sid, acceptedEpoch = 3, type: number = PacketType.FOLLOWERINFO): void {
+  introduce(channel: ChannelId, serverId: Sid, acceptedEpoch = 3, type: number = PacketType.FOLLOWERINFO, incarnation?: number): void {
     const info = new Writer(32);
-    writeLearnerInfo(info, { serverId, configVersion: 0 });
+    writeLearnerInfo(info, { serverId, configVersion: 0, incarnation });
     this.connect(channel);
     this.say(channel, type, makeZxid(acceptedEpoch, 0), info.written());
   }
@@ -247,6 +247,10 @@ export class LoneLeader implements PeerOut {
     let writer = this.#writers.get(channel);
     if (writer === undefined) this.#writers.set(channel, (writer = new Writer(1024)));
     return writer;
+  }
+
+  share(channel: ChannelId, bytes: Buffer, start: number): void {
+    this.packets(channel).raw(bytes, start, bytes.length);
   }
 
   closeChannel(channel: ChannelId, reason: string): void {

@@ -24,6 +24,16 @@ export class Notes implements LearnerOut {
     return writer;
   }
 
+  share(channel: ChannelId, bytes: Buffer, start: number): void {
+    this.packets(channel).raw(bytes, start, bytes.length);
+  }
+
+  readonly full = new Set<ChannelId>();
+
+  channelIsFull(channel: ChannelId): boolean {
+    return this.full.has(channel);
+  }
+
   closeChannel(channel: ChannelId, reason: string): void {
     this.#gather();
     this.#lines.push(`close ${channel}: ${reason}`);

@@ -192,6 +192,10 @@ class Replayed implements PeerOut {
     return writer;
   }
 
+  share(channel: ChannelId, bytes: Buffer, start: number): void {
+    this.packets(channel).raw(bytes, start, bytes.length);
+  }
+
   closeChannel(channel: ChannelId, reason: string): void {
     this.closed.push(`${channel}: ${reason}`);
   }

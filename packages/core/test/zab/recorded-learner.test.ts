@@ -82,6 +82,8 @@ class Replayed {
     };
     const out: LearnerOut = {
       packets: () => this.#writer,
+      share: () => undefined,
+      channelIsFull: () => false,
       closeChannel: () => undefined,
       append: (zxid) => this.#disk.push(() => this.learner.appended(zxid)),
       saveEpoch: (name: EpochName, epoch) => {

@@ -24,7 +24,13 @@ describe('learners that need a snapshot', () => {
       { tickTimeMs: 100, forceSnapshotSync: false, logBytesMax: () => undefined, wholeFrom: 0, begun: () => undefined },
       replica,
       new CommittedLog(committedLogDefaults),
-      { packets, channelIsFull: () => false, closeChannel: () => undefined, readLog: () => undefined },
+      {
+        packets,
+        share: (channel, bytes, start) => packets(channel).raw(bytes, start, bytes.length),
+        channelIsFull: () => false,
+        closeChannel: () => undefined,
+        readLog: () => undefined,
+      },
     );
     const done: ChannelId[] = [];
     const learner = (channel: ChannelId, lastZxid: number): LearnerSync => {

@@ -1,32 +1,73 @@
 /**
  * What is to be sent over one channel. A turn's packets gather in a writer, which goes to the network as it is, a slice at a time, so that it
  * shows whether the other side takes anything; what later turns write waits behind it.
+ *
+ * Long bytes that go to several channels are held once: each channel has its place for them among what it writes itself.
  */
 import type { Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
 import type { SendList } from './send-list.ts';
+import type { SharedBytes } from './shared-bytes.ts';
 import type { WriterPool } from './writer-pool.ts';
 
 /** Given to the network in one piece. */
 const sliceBytes = 256 * 1024;
 
+/** [start, end) of bytes that others may hold too. */
+class SharedPiece {
+  readonly bytes: Buffer;
+  readonly start: number;
+
+  constructor(bytes: Buffer, start: number) {
+    this.bytes = bytes;
+    this.start = start;
+  }
+
+  get offset(): number {
+    return this.bytes.length;
+  }
+}
+
+type Piece = Writer | SharedPiece;
+
 export class ChannelOutput {
   readonly #stream: StreamId;
   readonly #pool: WriterPool;
+  readonly #shared: SharedBytes;
   #writer: Writer | undefined;
-  /** Being sent: of [0, offset) everything before #sentTo has been taken, and the network has been given everything before #givenTo. */
-  #sending: Writer | undefined;
+  /** What was written before #writer, and waits for what is being sent. */
+  #behind: Piece[] = [];
+  #behindPieceBytes = 0;
+  /** Being sent, one after the other; of the first everything before #sentTo has been taken, and the network has been given everything before #givenTo. */
+  #sending: Piece[] = [];
+  #sendingAt = 0;
+  #sendingBytes = 0;
   #sentTo = 0;
   #givenTo = 0;
   #isHeld = false;
+  #sharedBytes = 0;
 
-  constructor(stream: StreamId, pool: WriterPool) {
+  constructor(stream: StreamId, pool: WriterPool, shared: SharedBytes) {
     this.#stream = stream;
     this.#pool = pool;
+    this.#shared = shared;
   }
 
   writer(): Writer {
     return (this.#writer ??= this.#pool.take());
+  }
+
+  /** From `start` to their end. They must stay as they are. */
+  share(bytes: Buffer, start: number): void {
+    if (this.#writer !== undefined && this.#writer.offset > 0) {
+      this.#behind.push(this.#writer);
+      this.#behindPieceBytes += this.#writer.offset;
+      this.#writer = undefined;
+    }
+    this.#behind.push(new SharedPiece(bytes, start));
+    this.#behindPieceBytes += bytes.length - start;
+    this.#sharedBytes += bytes.length - start;
+    this.#shared.hold(bytes);
   }
 
   get isHeld(): boolean {
@@ -35,38 +76,44 @@ export class ChannelOutput {
 
   /** Written, and not taken by the system. */
   get waitingBytes(): number {
-    return this.behindBytes + (this.#sending === undefined ? 0 : this.#sending.offset - this.#sentTo);
+    return this.behindBytes + this.#sendingBytes;
   }
 
-  /** Of these, what later turns have written behind the one that is being sent. */
+  /** Of these, what later turns have written behind what is being sent. */
   get behindBytes(): number {
-    return this.#writer?.offset ?? 0;
+    return this.#behindPieceBytes + (this.#writer?.offset ?? 0);
+  }
+
+  /** Of those that wait, what this channel alone holds. */
+  get ownBytes(): number {
+    return this.waitingBytes - this.#sharedBytes;
   }
 
   /** Adds the next slice to the list, if there is one and the network holds none. Returns whether it did. */
   addSlice(list: SendList): boolean {
     if (this.#isHeld) return false;
-    if (this.#sending !== undefined && this.#sentTo === this.#sending.offset) this.#release();
-    if (this.#sending === undefined) {
-      if (this.behindBytes === 0) return false;
-      this.#sending = this.#writer;
-      this.#writer = undefined;
-    }
-    const { bytes, offset } = this.#sending!;
-    this.#givenTo = Math.min(offset, this.#sentTo + sliceBytes);
-    list.add(this.#stream, bytes, this.#sentTo, this.#givenTo);
+    this.#releaseSent();
+    if (this.#sendingAt === this.#sending.length && !this.#takeBehind()) return false;
+    const piece = this.#sending[this.#sendingAt]!;
+    this.#givenTo = Math.min(piece.offset, this.#sentTo + sliceBytes);
+    list.add(this.#stream, piece.bytes, this.#sentTo, this.#givenTo);
     return true;
   }
 
   /** The network has taken the slice, or holds it; once it has let go of that, this is called again. */
   sliceSent(isHeld: boolean): void {
     this.#isHeld = isHeld;
-    if (!isHeld) this.#sentTo = this.#givenTo;
+    if (isHeld) return;
+    const piece = this.#sending[this.#sendingAt];
+    const bytes = this.#givenTo - this.#sentTo;
+    this.#sendingBytes -= bytes;
+    if (piece instanceof SharedPiece) this.#sharedBytes -= bytes;
+    this.#sentTo = this.#givenTo;
   }
 
   /** Gives back an empty writer at the end of a turn. */
   settle(): void {
-    if (this.#sending !== undefined && !this.#isHeld && this.#sentTo === this.#sending.offset) this.#release();
+    if (!this.#isHeld) this.#releaseSent();
     if (this.#writer?.offset !== 0) return;
     this.#pool.giveBack(this.#writer);
     this.#writer = undefined;
@@ -74,13 +121,51 @@ export class ChannelOutput {
 
   /** Nothing of it will be sent. */
   discard(): void {
-    this.#writer = this.#sending = undefined;
+    for (const pieces of [this.#sending, this.#behind]) {
+      for (let at = pieces === this.#sending ? this.#sendingAt : 0; at < pieces.length; at++) {
+        const piece = pieces[at]!;
+        if (piece instanceof SharedPiece) this.#shared.release(piece.bytes);
+      }
+      pieces.length = 0;
+    }
+    this.#writer = undefined;
+    this.#sendingAt = this.#sendingBytes = this.#behindPieceBytes = this.#sharedBytes = this.#sentTo = this.#givenTo = 0;
     this.#isHeld = false;
   }
 
-  #release(): void {
-    this.#pool.giveBack(this.#sending!);
-    this.#sending = undefined;
-    this.#sentTo = this.#givenTo = 0;
+  /** Everything that has been written is to be sent now. Returns whether there is something. */
+  #takeBehind(): boolean {
+    if (this.behindBytes === 0) return false;
+    const done = this.#sending;
+    done.length = 0;
+    if (this.#writer !== undefined && this.#writer.offset > 0) {
+      this.#behind.push(this.#writer);
+      this.#behindPieceBytes += this.#writer.offset;
+      this.#writer = undefined;
+    }
+    this.#sendingBytes = this.#behindPieceBytes;
+    this.#sending = this.#behind;
+    this.#behind = done;
+    this.#behindPieceBytes = 0;
+    this.#begin(0);
+    return true;
+  }
+
+  #begin(at: number): void {
+    this.#sendingAt = at;
+    const piece = this.#sending[at];
+    this.#sentTo = this.#givenTo = piece instanceof SharedPiece ? piece.start : 0;
+  }
+
+  /** Of pieces that have been sent to their end nothing is kept. */
+  #releaseSent(): void {
+    const piece = this.#sending[this.#sendingAt];
+    if (piece === undefined || this.#sentTo < piece.offset) return;
+    if (piece instanceof SharedPiece) this.#shared.release(piece.bytes);
+    else this.#pool.giveBack(piece);
+    this.#begin(this.#sendingAt + 1);
+    if (this.#sendingAt < this.#sending.length) return;
+    this.#sending.length = 0;
+    this.#sendingAt = 0;
   }
 }

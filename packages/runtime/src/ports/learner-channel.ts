@@ -1,7 +1,8 @@
-import { type Millis, PacketCutter, type PacketView } from '@tskeeper/protocol';
+import type { Millis, PacketCutter } from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '../network.ts';
 import { ChannelOutput } from './channel-output.ts';
 import { PeerStream } from './peer-streams.ts';
+import type { SharedBytes } from './shared-bytes.ts';
 import type { WriterPool } from './writer-pool.ts';
 
 /** A stream between a leader and a learner, at either end. The core does not know it while it is half open: it has brought no packet. */
@@ -12,10 +13,10 @@ export class LearnerChannel extends PeerStream {
   /** The core was told that much waits, and has to hear when there is room. */
   saidFull = false;
 
-  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, packetBytesMax: number, view: PacketView, pool: WriterPool) {
+  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, cutter: PacketCutter, pool: WriterPool, shared: SharedBytes) {
     super(stream, remote, sinceMs);
-    this.cutter = new PacketCutter(packetBytesMax, view);
-    this.output = new ChannelOutput(stream, pool);
+    this.cutter = cutter;
+    this.output = new ChannelOutput(stream, pool, shared);
   }
 
   override discardOutput(): void {

@@ -12,7 +12,16 @@
  * learner leave in one write.
  */
 import type { ChannelId, Now } from '@tskeeper/core';
-import { type HostPort, type Millis, type PacketConsumer, type PacketView, ProtocolError, type Sid, Writer } from '@tskeeper/protocol';
+import {
+  type HostPort,
+  type Millis,
+  type PacketConsumer,
+  PacketCutter,
+  type PacketView,
+  ProtocolError,
+  type Sid,
+  Writer,
+} from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
@@ -23,6 +32,7 @@ import { Nowhere } from './nowhere.ts';
 import type { LearnerCore, PeerServer } from './peer-core.ts';
 import { PeerStreams } from './peer-streams.ts';
 import { SendList } from './send-list.ts';
+import { SharedBytes } from './shared-bytes.ts';
 import { WriterPool } from './writer-pool.ts';
 
 export interface LearnerPortOptions {
@@ -42,6 +52,10 @@ export interface LearnerPortOptions {
   readonly fullBytes: number;
   /** What may wait behind the output of one turn; above it the channel is reset. */
   readonly behindBytesMax: number;
+  /** What may wait for all channels together; above it channels are reset, those of strangers first. */
+  readonly waitingBytesMax: number;
+  /** What several channels are sent is held once from so many bytes on. Less is copied, which costs less than a piece of its own. */
+  readonly sharedBytesMin: number;
 }
 
 export const learnerPortDefaults: LearnerPortOptions = {
@@ -53,6 +67,8 @@ export const learnerPortDefaults: LearnerPortOptions = {
   halfOpenMax: 256,
   fullBytes: 1024 * 1024,
   behindBytesMax: 64 * 1024 * 1024,
+  waitingBytesMax: 128 * 1024 * 1024,
+  sharedBytesMin: 4096,
 };
 
 export interface LearnerPortParts {
@@ -91,6 +107,7 @@ export class LearnerPort {
   #dial: Dial | undefined;
 
   readonly #pool = new WriterPool();
+  readonly #shared = new SharedBytes();
   readonly #sends = new SendList();
   readonly #nowhere = new Nowhere();
   #feeding: LearnerChannel | undefined;
@@ -116,7 +133,8 @@ export class LearnerPort {
     this.#channels = new PeerStreams(
       { network, clock, log: this.#log, port: 'quorum port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: firstPacketTimeoutMs },
       {
-        newStream: (stream, remote, sinceMs) => new LearnerChannel(stream, remote, sinceMs, packetBytesMax, view, this.#pool),
+        newStream: (stream, remote, sinceMs) =>
+          new LearnerChannel(stream, remote, sinceMs, new PacketCutter(packetBytesMax, view), this.#pool, this.#shared),
         receive: (channel, bytes, start, end) => this.#receive(channel, bytes, start, end),
         resume: (channel) => this.#feed(channel, undefined),
         closing: (channel) => this.#closing(channel),
@@ -224,6 +242,15 @@ export class LearnerPort {
     }
     this.#markDirty(channel);
     return channel.output.writer();
+  }
+
+  /** As `ZabOut.share`. */
+  share(id: ChannelId, bytes: Buffer, start: number): void {
+    const channel = this.#channels.get(id);
+    if (channel === undefined || channel.stage !== 'open') return;
+    this.#markDirty(channel);
+    if (bytes.length - start < this.#options.sharedBytesMin) channel.output.writer().raw(bytes, start, bytes.length);
+    else channel.output.share(bytes, start);
   }
 
   /** As `SynchroniserOut.channelIsFull`: `channelDrained` follows when there is room again. */
@@ -334,7 +361,49 @@ export class LearnerPort {
       for (const { output, stream } of given) output.sliceSent(held.has(stream));
       pending = given;
     }
-    for (const channel of dirty) this.#settle(channel);
+    let someWait = false;
+    for (const channel of dirty) {
+      this.#settle(channel);
+      someWait ||= channel.output.waitingBytes > 0;
+    }
+    if (someWait) this.#cutOverAll();
+  }
+
+  /** The memory for all channels together has a bound, which nobody can pass by coming as many. The heaviest of the last rank pays. */
+  #cutOverAll(): void {
+    const { waitingBytesMax } = this.#options;
+    for (let bytes = this.#waitingBytes; bytes > waitingBytesMax; bytes = this.#waitingBytes) {
+      let heaviest: LearnerChannel | undefined;
+      let heaviestRank = -1;
+      for (const channel of this.#channels.values()) {
+        const { waitingBytes } = channel.output;
+        if (waitingBytes === 0) continue;
+        const rank = channel.stage === 'open' ? this.#core.channelRank(channel.stream) : rankOfClosing;
+        const isHeavier = heaviest === undefined || waitingBytes > heaviest.output.waitingBytes;
+        if (rank < heaviestRank || (rank === heaviestRank && !isHeavier)) continue;
+        heaviest = channel;
+        heaviestRank = rank;
+      }
+      if (heaviest === undefined) return;
+      this.#cutOff(heaviest, `${bytes} bytes wait for all learners, which may be ${waitingBytesMax}, and most of them for this one`);
+    }
+  }
+
+  get #waitingBytes(): number {
+    let bytes = this.#shared.bytes;
+    for (const { output } of this.#channels.values()) bytes += output.ownBytes;
+    return bytes;
+  }
+
+  #cutOff(channel: LearnerChannel, reason: string): void {
+    const bytes = channel.output.waitingBytes;
+    const remedy = 'Look at its disk and at the link to it; it may come again, and is sent what it lacks';
+    this.#log.warn(this.#now.elapsedMs, `${channel.name} was cut off: ${reason}. ${remedy}.`, {
+      event: 'peer.slow',
+      address: channel.name,
+      bytes,
+    });
+    this.#channels.drop(channel, this.#now);
   }
 
   #settle(channel: LearnerChannel): void {
@@ -347,12 +416,7 @@ export class LearnerPort {
     }
     const { fullBytes, behindBytesMax } = this.#options;
     if (output.behindBytes > behindBytesMax) {
-      this.#log.warn(this.#now.elapsedMs, `${channel.name} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`, {
-        event: 'peer.slow',
-        address: channel.name,
-        bytes: waitingBytes,
-      });
-      this.#channels.drop(channel, this.#now);
+      this.#cutOff(channel, `${waitingBytes} bytes wait for it, and it does not take them`);
     } else if (channel.saidFull && waitingBytes <= fullBytes) {
       channel.saidFull = false;
       this.#core.channelDrained(channel.stream, this.#now);
@@ -437,6 +501,9 @@ export class LearnerPort {
     this.#markDirty(channel);
   }
 }
+
+/** It is nobody's any more: after all others. */
+const rankOfClosing = 3;
 
 /** Asked anew after each call to the core, which may have closed it. */
 function isOpen(channel: LearnerChannel): boolean {

@@ -1,4 +1,4 @@
-import type { ChannelId, Now } from '@tskeeper/core';
+import type { ChannelId, ChannelRank, Now } from '@tskeeper/core';
 import type { HostPort, Notification, PacketView, Sid } from '@tskeeper/protocol';
 
 /** A server of the ensemble, and where the others reach it. */
@@ -42,6 +42,8 @@ export interface LearnerCore {
    * a large packet shows no other sign of life.
    */
   channelMoves(channel: ChannelId, now: Now): void;
+  /** Who is cut off first when too much waits for all channels together: the higher ranks. */
+  channelRank(channel: ChannelId): ChannelRank;
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(channel: ChannelId, now: Now): void;
   /** The last that is heard of a channel, whoever closed it; once for each that was accepted or dialled. */

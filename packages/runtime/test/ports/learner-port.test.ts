@@ -1,5 +1,6 @@
 import { PacketType, ProtocolError, writeEmptyPacket, writeQuorumPacket, Writer } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
+import { ChannelRank } from '@tskeeper/core';
 import { learnerPortDefaults } from '../../src/internal.ts';
 import { addressOf, type NodeOptions, quorumPort, RawHost, Rig, RigNode, serverOf } from './peer-rig.ts';
 
@@ -360,7 +361,10 @@ describe('output', () => {
     }
     expect(rounds).toBe(66);
     expect(node.events).toEqual([`gone ${channel}`]);
-    expect(node.lines).toEqual(['10.0.0.2:32768 was cut off: 69206016 bytes wait for it, and it does not take them.']);
+    expect(node.lines).toEqual([
+      '10.0.0.2:32768 was cut off: 69206016 bytes wait for it, and it does not take them. ' +
+        'Look at its disk and at the link to it; it may come again, and is sent what it lacks.',
+    ]);
     expect(other.received.length).toBe(rounds * 20);
   });
 
@@ -370,6 +374,64 @@ describe('output', () => {
     await rig.run(200);
     expect(cnxn.backward.deliveredBytes).toBe(80 * mebibyte);
     expect(node.channels.has(channel)).toBe(true);
+  });
+
+  test('what waits for many that take nothing is bounded over all of them, and those of the last rank are cut off first', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    const others = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
+    for (const other of others) other.send(info);
+    await rig.settle();
+    const channels = [...node.channels];
+    expect(channels).toHaveLength(40);
+    for (const each of rig.cnxns) each.backward.manners.windowBytes = 0;
+    for (const [at, id] of channels.entries())
+      if (id !== channel) node.ranks.set(id, at < 10 ? ChannelRank.observer : ChannelRank.stranger);
+    for (let round = 0; round < 40; round++) {
+      for (const id of channels) node.learner.packets(id).raw(Buffer.alloc(mebibyte / 4));
+      node.turn(() => {});
+    }
+    // 40 times 10 MiB were written.
+    expect(node.channels.size * 10).toBeLessThanOrEqual(128);
+    expect(node.channels.has(channel)).toBe(true);
+    expect(channels.slice(1, 10).filter((id) => node.channels.has(id))).toHaveLength(9);
+    expect(node.lines[0]).toMatch(
+      / was cut off: \d+ bytes wait for all learners, which may be 134217728, and most of them for this one\. Look at /,
+    );
+    cnxn.backward.manners.windowBytes = mebibyte;
+    cnxn.backward.changed();
+    await rig.run(1000);
+    expect(cnxn.backward.deliveredBytes).toBe(10 * mebibyte);
+  });
+
+  test('what many are sent is held once, and each gets it in its place among what it alone is sent', async () => {
+    const { rig, node } = await withLearner();
+    const ends = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
+    for (const end of ends) end.send(info);
+    await rig.settle();
+    for (const each of rig.cnxns) each.backward.manners.windowBytes = 0;
+    const channels = [...node.channels].slice(1);
+    const sent: Buffer[] = [];
+    // 40 MiB, which would be 1.6 GiB if each had its own.
+    for (let round = 0; round < 40; round++) {
+      const bytes = Buffer.alloc(round % 4 === 3 ? 100 : mebibyte, round);
+      node.turn(() => {
+        for (const id of channels) {
+          node.learner.packets(id).int32(round);
+          node.learner.share(id, bytes, 5);
+        }
+      });
+      const number = Buffer.alloc(4);
+      number.writeInt32BE(round);
+      sent.push(number, bytes.subarray(5));
+    }
+    expect(node.lines).toEqual([]);
+    for (const each of rig.cnxns) {
+      each.backward.manners.windowBytes = mebibyte;
+      each.backward.changed();
+    }
+    await rig.run(1000);
+    for (const end of ends) expect(end.received.equals(Buffer.concat(sent))).toBe(true);
+    expect(node.channels.size).toBe(40);
   });
 
   test('what was written before a channel is closed is sent before its end; the core hears at once', async () => {

@@ -1,5 +1,5 @@
 /** Servers of an ensemble as their ports see them, on a network in memory: recording cores, and hosts that speak raw bytes. */
-import type { ChannelId, Now } from '@tskeeper/core';
+import { type ChannelId, ChannelRank, type Now } from '@tskeeper/core';
 import {
   type HostPort,
   type Notification,
@@ -296,6 +296,12 @@ export class RigNode implements ElectionCore, LearnerCore {
 
   channelMoves(channel: ChannelId): void {
     this.moves.set(channel, (this.moves.get(channel) ?? 0) + 1);
+  }
+
+  readonly ranks = new Map<ChannelId, ChannelRank>();
+
+  channelRank(channel: ChannelId): ChannelRank {
+    return this.ranks.get(channel) ?? ChannelRank.voter;
   }
 
   channelDrained(channel: ChannelId): void {

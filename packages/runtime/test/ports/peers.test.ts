@@ -56,6 +56,7 @@ class Server implements PeerOut {
       isLoading: (channel: number) => this.peer.isLoading(channel),
       snapshotBytes: (...args: Parameters<Peer['snapshotBytes']>) => this.peer.snapshotBytes(...args),
       channelMoves: (...args: Parameters<Peer['channelMoves']>) => this.peer.channelMoves(...args),
+      channelRank: (channel: number) => this.peer.channelRank(channel),
       channelDrained: (_channel: number, now: Now) => this.peer.wake(now),
       channelGone: (...args: Parameters<Peer['channelGone']>) => this.peer.channelGone(...args),
     };
@@ -160,6 +161,7 @@ class Server implements PeerOut {
   dialNobody: PeerOut['dialNobody'] = () => this.#learner.dialNobody();
   reconnect: PeerOut['reconnect'] = (sid) => this.#election.reconnect(sid);
   packets: PeerOut['packets'] = (channel) => this.#learner.packets(channel);
+  share: PeerOut['share'] = (channel, bytes, start) => this.#learner.share(channel, bytes, start);
   channelIsFull: PeerOut['channelIsFull'] = (channel) => this.#learner.channelIsFull(channel);
   closeChannel: PeerOut['closeChannel'] = (channel, reason) => this.#learner.closeChannel(channel, reason);
 

@@ -239,6 +239,8 @@ export const configKeys: readonly ConfigKey[] = [
   idle('leader.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
   idle('follower.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
   idle('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
+  // Ours: a ZooKeeper leader lets any number in.
+  inEnsemble('tskeeper.maxUnknownObservers', 'file', whole, '16'),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   idle('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
   idle('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),

@@ -2,7 +2,6 @@
  * What zoo.cfg, the dynamic file and myid say about an ensemble, as one value. Everything is judged here that ZooKeeper's QuorumPeerConfig
  * judges when a server of an ensemble starts, and what it leaves to fail later: two servers on one port, a number that stands in no list.
  */
-import { isIP } from 'node:net';
 import { join } from 'node:path';
 import {
   formatHostPort,
@@ -18,6 +17,7 @@ import {
   type Sid,
 } from '@tskeeper/protocol';
 import { ConfigError } from './config-error.ts';
+import { isLoopback } from './loopback.ts';
 import type { Setting } from './settings.ts';
 
 /** One server's view of its ensemble. Ticks are multiples of tickTime. */
@@ -47,6 +47,7 @@ export interface EnsembleConfig {
   /** How long a new leader waits for a quorum although a voter looks elsewhere; undefined: initLimit. */
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
+  readonly maxUnknownObservers: number;
 
   /** To connect to an election port. */
   readonly cnxTimeoutMs: number;
@@ -185,6 +186,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     connectToLearnerMasterTicks: own('connectToLearnerMasterLimit') ?? initLimitTicks,
     maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : int('leader.maxTimeToWaitForEpoch'),
     leaderConnectDelayDuringRetryMs: int('leaderConnectDelayDuringRetryMs'),
+    maxUnknownObservers: int('tskeeper.maxUnknownObservers'),
     cnxTimeoutMs: int('cnxTimeout'),
     quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
     electionPortBindRetry: atLeast('electionPortBindRetry', 0, electionPortBindRetryDefault, settings),
@@ -391,10 +393,6 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
       );
     }
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: KnownSettings): void {

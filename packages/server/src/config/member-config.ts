@@ -29,6 +29,7 @@ export function memberOptionsOf(config: EnsembleConfig, tickTimeMs: number): Mem
       syncLimitTicks: config.syncLimitTicks,
       forceSnapshotSync: config.forceSnapshotSync,
       counterMax,
+      unknownObserversMax: config.maxUnknownObservers,
       ...(config.maxTimeToWaitForEpochMs === undefined ? {} : { maxTimeToWaitForEpochMs: config.maxTimeToWaitForEpochMs }),
     },
     role: config.role,

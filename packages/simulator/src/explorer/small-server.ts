@@ -546,6 +546,10 @@ export class SmallServer implements PeerOut {
     return this.ends.get(channel)?.writer ?? new Writer(64);
   }
 
+  share(channel: ChannelId, bytes: Buffer, start: number): void {
+    this.packets(channel).raw(bytes, start, bytes.length);
+  }
+
   closeChannel(channel: ChannelId, reason: string): void {
     const end = this.ends.get(channel);
     if (end === undefined) return;

@@ -132,6 +132,8 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
     options: {
       commitLogCount: pick(3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
+      // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
+      learnerPort: pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
     },
     zab: {
       forceSnapshotSync: random.below(4) === 0,

@@ -1,0 +1,49 @@
+/**
+ * What a learner asks of its leader for clients, while the stream is full. It waits here, in order, and not in the stream: ACKs, answers to PINGs and
+ * whatever else the leader judges a learner by go before it, so no amount of requests makes the leader give the learner up. REVALIDATE waits in the
+ * same order: what the leader answers holds for requests that were sent before it.
+ */
+import type { Writer } from '@tskeeper/protocol';
+import { Fifo } from '../fifo.ts';
+import { type Fingerprint, writeBytes } from '../fingerprint.ts';
+import type { ChannelId, ZabOut } from './zab-out.ts';
+
+export class RequestQueue {
+  readonly #out: ZabOut;
+  readonly #channel: ChannelId;
+  readonly #waiting = new Fifo<Buffer>();
+  /** Of those that wait. */
+  bytes = 0;
+
+  constructor(out: ZabOut, channel: ChannelId) {
+    this.#out = out;
+    this.#channel = channel;
+  }
+
+  /** Where the next packet is to be written; undefined when it has to wait, and goes to `push`. */
+  writer(): Writer | undefined {
+    if (this.#waiting.length > 0 || this.#out.channelIsFull(this.#channel)) return undefined;
+    return this.#out.packets(this.#channel);
+  }
+
+  /** Its bytes may be used again after the call. */
+  push({ bytes, offset }: Writer): void {
+    this.#waiting.push(Buffer.from(bytes.subarray(0, offset)));
+    this.bytes += offset;
+  }
+
+  /** There may be room in the stream. */
+  send(): void {
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      if (this.#out.channelIsFull(this.#channel)) return;
+      this.#waiting.shift();
+      this.bytes -= next.length;
+      this.#out.share(this.#channel, next, 0);
+    }
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#waiting.length);
+    for (const packet of this.#waiting.values()) writeBytes(to, packet);
+  }
+}
