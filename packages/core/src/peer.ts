@@ -46,8 +46,9 @@ import { Dialling } from './zab/dialling.ts';
 import { DiskState, type FoundOnDisk } from './zab/disk-state.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
-import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
-import type { ZabOptions } from './zab/zab-options.ts';
+import type { SynchroniserOut } from './zab/learner-sync.ts';
+import { type LogEntry, Synchroniser, type SynchroniserOptions } from './zab/synchroniser.ts';
+import { diffSyncsMaxDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
@@ -213,9 +214,9 @@ export class Peer {
     return this.server?.watchBytes ?? 0;
   }
 
-  /** Whether a snapshot can be begun: none is being taken, for a file or for a learner, and the state is that of a txn's end. */
+  /** Whether a snapshot can be begun: the state is that of a txn's end, and stays what it is. */
   get canSnapshot(): boolean {
-    return !this.busy && !this.#replica.tree.isBeingWritten && !this.#disk.isAtWork;
+    return !this.busy && !this.#disk.isAtWork;
   }
 
   /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
@@ -656,10 +657,12 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const { forceSnapshotSync, tickTimeMs } = this.#options.zab;
+    const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
       tickTimeMs,
       forceSnapshotSync,
+      snapSyncsMax,
+      diffSyncsMax,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
       begun: (by, from) => this.#observer.learnerSynchronised(by, from),
@@ -672,6 +675,7 @@ export class Peer {
       this.#disk.out,
       {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
+        isMember: (sid) => this.#config.names(sid),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
         followed: (isFollowed) => {

@@ -57,6 +57,11 @@ export class Configuration {
     return this.#active.version;
   }
 
+  /** Whether it names this server, as a voter or as an observer. */
+  names(sid: Sid): boolean {
+    return this.#members.servers.has(sid);
+  }
+
   /**
    * Takes over a configuration that others go by, if it is a later one. Returns whether it did. Throws a `ConfigurationConflict` if others
    * vote in it. What nobody could read is passed over, as in ZooKeeper.

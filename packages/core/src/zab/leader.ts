@@ -43,7 +43,7 @@ import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
-import type { LearnerSync } from './synchroniser.ts';
+import type { LearnerSync } from './learner-sync.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 
@@ -59,6 +59,8 @@ export interface LeaderStart {
 export interface LeaderHost {
   /** Makes the server that clients speak to, now that there is an epoch to order writes in. Its log is `proposed`. */
   serve(epoch: number, now: Now): Server;
+  /** Whether the configuration names this server. */
+  isMember(sid: Sid): boolean;
   /** Works out what a learner lacks, and sends it; `NEWLEADER` and everything after it follow behind. */
   synchronise(learner: LearnerSync, leaderLast: Zxid): void;
   /** The learner is gone. */
@@ -580,10 +582,11 @@ export class Leader {
 
   #synchronise(learner: Learner): void {
     learner.stage = 'synchronising';
-    const { channel, lastZxid } = learner;
+    const { channel, sid, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
     const done = () => this.#historySent(learner);
-    this.#host.synchronise({ channel, isVoter: this.#votes(learner), lastZxid, begin, done }, this.#committed);
+    const isMember = this.#host.isMember(sid);
+    this.#host.synchronise({ channel, isVoter: this.#votes(learner), isMember, lastZxid, begin, done }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {

@@ -3,7 +3,7 @@ import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
-import type { LearnerSync } from '../../src/zab/synchroniser.ts';
+import type { LearnerSync } from '../../src/zab/learner-sync.ts';
 import type { ZabOptions } from '../../src/zab/zab-options.ts';
 import { int, Notes, packet } from './packets.ts';
 
@@ -30,6 +30,7 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
       notes.note(`serve ${epoch}`);
       return server as never;
     },
+    isMember: () => true,
     synchronise: (learner: LearnerSync) => {
       notes.note(`synchronise ${learner.channel} from 0x${learner.lastZxid.toString(16)} to 0x${learner.begin().toString(16)}`);
       learner.done();
