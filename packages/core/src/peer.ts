@@ -48,7 +48,7 @@ import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import type { SynchroniserOut } from './zab/learner-sync.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions } from './zab/synchroniser.ts';
-import { diffSyncsMaxDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
+import { diffSyncsMaxDefault, snapshotSliceBytesDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
@@ -657,15 +657,22 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = this.#options.zab;
+    const {
+      forceSnapshotSync,
+      tickTimeMs,
+      snapSyncsMax = snapSyncsMaxDefault,
+      diffSyncsMax = diffSyncsMaxDefault,
+      snapshotSliceBytes = snapshotSliceBytesDefault,
+    } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
       tickTimeMs,
       forceSnapshotSync,
       snapSyncsMax,
       diffSyncsMax,
+      snapshotSliceBytes,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
-      begun: (by, from) => this.#observer.learnerSynchronised(by, from),
+      begun: (by, from, snapshots) => this.#observer.learnerSynchronised(by, from, snapshots),
     };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(

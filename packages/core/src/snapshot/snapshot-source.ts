@@ -94,7 +94,7 @@ export class SnapshotSource {
   }
 
   /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */
-  static stream(tree: DataTree, sessions: SessionList, zxid: Zxid, aheadBytesMax: number): SnapshotSource {
+  static stream(tree: DataTree, sessions: SessionList, zxid: Zxid, aheadBytesMax = Infinity): SnapshotSource {
     return new SnapshotSource(tree, sessions, zxid, false, false, { isStream: true, aheadBytesMax });
   }
 

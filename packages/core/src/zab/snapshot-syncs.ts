@@ -17,8 +17,10 @@ export interface SnapshotSyncsOptions {
   readonly tickTimeMs: Millis;
   /** How many observers of the configuration are sent one at a time. */
   readonly observersMax: number;
-  /** Told that one begins. */
-  readonly begun: () => void;
+  /** Of a snapshot, in one go. */
+  readonly sliceBytes: number;
+  /** Told that one begins, and how many there are with it. */
+  readonly begun: (underWay: number) => void;
   /** A learner has been sent all of a snapshot as of `zxid`. */
   readonly sent: (learner: LearnerSync, zxid: Zxid) => void;
 }
@@ -39,8 +41,6 @@ interface SnapshotSync {
   sinceBytes: number;
 }
 
-/** Of a snapshot, in one go. */
-const sliceBytes = 64 * 1024;
 const strangersMax = 2;
 /** For how long one that takes nothing may keep others of its kind waiting. */
 const stallTicks = 2;
@@ -84,6 +84,11 @@ export class SnapshotSyncs {
     this.#queue = [];
     for (const { source } of this.#syncs) source.abandon();
     this.#syncs = [];
+  }
+
+  /** How many learners are being sent one. */
+  get underWay(): number {
+    return this.#syncs.length;
   }
 
   /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
@@ -133,18 +138,18 @@ export class SnapshotSyncs {
   #begin(learner: LearnerSync, nowMs: Millis): void {
     this.#queue.splice(this.#queue.indexOf(learner), 1);
     const zxid = this.#replica.lastZxid;
-    this.#options.begun();
     writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
     const rank = rankOf(learner);
     const source = this.#replica.snapshotStream(rank === voter ? voterAheadBytesMax : otherAheadBytesMax);
     this.#syncs.push({ learner, rank, source, zxid, movedMs: nowMs, sinceMs: nowMs, sinceBytes: 0 });
+    this.#options.begun(this.#syncs.length);
   }
 
   #goOn(sync: SnapshotSync, nowMs: Millis): void {
     const { learner, source, zxid } = sync;
     const writer = this.#out.packets(learner.channel);
     const before = writer.offset;
-    const isDone = source.next(writer, sliceBytes);
+    const isDone = source.next(writer, this.#options.sliceBytes);
     sync.movedMs = nowMs;
     sync.sinceBytes += writer.offset - before;
     this.#syncs.splice(this.#syncs.indexOf(sync), 1);

@@ -26,12 +26,13 @@ export interface SynchroniserOptions {
   /** How many learners that do not vote are sent a snapshot at a time, and for how many the log is read; voters do not count. */
   readonly snapSyncsMax: number;
   readonly diffSyncsMax: number;
+  readonly snapshotSliceBytes: number;
   /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
   readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
   /** Told how each learner is brought up to date. */
-  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree') => void;
+  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number) => void;
 }
 
 /** A learner for whom the log on disk is read, to decide what it is to be sent. */
@@ -68,7 +69,8 @@ export class Synchroniser {
     const snapshots = {
       tickTimeMs: options.tickTimeMs,
       observersMax: options.snapSyncsMax,
-      begun: () => options.begun('snap', 'tree'),
+      sliceBytes: options.snapshotSliceBytes,
+      begun: (underWay: number) => options.begun('snap', 'tree', underWay),
       sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid),
     };
     this.#snapshots = new SnapshotSyncs(snapshots, replica, out);
@@ -153,7 +155,7 @@ export class Synchroniser {
   }
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
-    this.#options.begun(kind, from);
+    this.#options.begun(kind, from, this.#snapshots.underWay);
     writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 

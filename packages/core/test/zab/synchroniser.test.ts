@@ -28,6 +28,7 @@ class Scene {
       forceSnapshotSync: false,
       snapSyncsMax: observersMax,
       diffSyncsMax: 2,
+      snapshotSliceBytes: 64 * 1024,
       wholeFrom: 0,
       begun: () => undefined,
     };
