@@ -82,8 +82,11 @@ export interface Observer {
   logged(zxid: Zxid): void;
   /** The log has been cut behind `zxid`; or the leader's snapshot as of `zxid` has taken the place of everything on disk. */
   historyReplaced(by: 'trunc' | 'snap', zxid: Zxid): void;
-  /** A leader begins to bring a learner to its history: with which packet, and where what follows is taken from. */
-  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree'): void;
+  /**
+   * A leader begins to bring a learner to its history: with which packet, where what follows is taken from, and how many learners it sends a
+   * snapshot at that moment.
+   */
+  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void;
   notice(notice: Notice): void;
 }
 

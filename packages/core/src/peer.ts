@@ -47,8 +47,9 @@ import { Dialling } from './zab/dialling.ts';
 import { DiskState, type FoundOnDisk } from './zab/disk-state.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
-import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
-import type { ZabOptions } from './zab/zab-options.ts';
+import type { SynchroniserOut } from './zab/learner-sync.ts';
+import { type LogEntry, Synchroniser, type SynchroniserOptions } from './zab/synchroniser.ts';
+import { diffSyncsMaxDefault, snapshotSliceBytesDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
 import { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
@@ -226,9 +227,9 @@ export class Peer {
     return this.server?.watchBytes ?? 0;
   }
 
-  /** Whether a snapshot can be begun: none is being taken, for a file or for a learner, and the state is that of a txn's end. */
+  /** Whether a snapshot can be begun: the state is that of a txn's end, and stays what it is. */
   get canSnapshot(): boolean {
-    return !this.busy && !this.#replica.tree.isBeingWritten && !this.#disk.isAtWork;
+    return !this.busy && !this.#disk.isAtWork;
   }
 
   /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
@@ -675,13 +676,22 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const { forceSnapshotSync, tickTimeMs } = this.#options.zab;
+    const {
+      forceSnapshotSync,
+      tickTimeMs,
+      snapSyncsMax = snapSyncsMaxDefault,
+      diffSyncsMax = diffSyncsMaxDefault,
+      snapshotSliceBytes = snapshotSliceBytesDefault,
+    } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
       tickTimeMs,
       forceSnapshotSync,
+      snapSyncsMax,
+      diffSyncsMax,
+      snapshotSliceBytes,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
-      begun: (by, from) => this.#observer.learnerSynchronised(by, from),
+      begun: (by, from, snapshots) => this.#observer.learnerSynchronised(by, from, snapshots),
     };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(

@@ -361,7 +361,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       this.#port.endTurn(now);
       this.#others?.endTurn(now);
       this.#storage.flush();
-      if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
+      if (this.#snapshotWanted && !this.#storage.takesSnapshot && this.#core.canSnapshot) this.#beginSnapshot();
       if (this.#farewells.length > 0) this.#sayFarewells(now);
       this.#planWake(now);
     } catch (error) {

@@ -171,11 +171,11 @@ export class Replica {
   }
 
   /**
-   * A snapshot of this moment, as a leader sends it to a learner behind SNAP. One at a time, those for files included. A txn that is being
-   * applied in steps may be half in it; its zxid is then the one before, and the learner is to be sent that txn behind it.
+   * A snapshot of this moment, as a leader sends it to a learner behind SNAP. A txn that is being applied in steps may be half in it; its zxid
+   * is then the one before, and the learner is to be sent that txn behind it. For `aheadBytesMax` see `DataTree.beginSnapshot`.
    */
-  snapshotStream(): SnapshotSource {
-    return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid);
+  snapshotStream(aheadBytesMax = Infinity): SnapshotSource {
+    return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid, aheadBytesMax);
   }
 
   /**

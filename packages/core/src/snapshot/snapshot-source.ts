@@ -8,7 +8,7 @@
  * What a leader sends behind a packet SNAP is the middle of that: sessions, ACLs and znodes, and then a mark in the place of the seal
  * (protocol/learner-records.ts). There is no header, no checksum, digest or zxid; the packet itself has told the zxid.
  *
- * One source at a time: the tree keeps track of one snapshot.
+ * Several may be under way, each of its own moment (tree/snapshot-walk.ts).
  */
 import {
   adler32,
@@ -25,6 +25,7 @@ import {
 } from '@tskeeper/protocol';
 import type { AclId } from '../tree/acl-table.ts';
 import type { DataTree } from '../tree/data-tree.ts';
+import type { SnapshotWalk } from '../tree/snapshot-walk.ts';
 
 /** The sessions to be written; a SessionTable is one. Timeouts are those the sessions were created with. */
 export interface SessionList {
@@ -40,6 +41,7 @@ const sessionInts = 3;
 
 export class SnapshotSource {
   readonly #tree: DataTree;
+  readonly #walk: SnapshotWalk;
   readonly #zxid: Zxid;
   readonly #writesDigest: boolean;
   readonly #writesLastZxid: boolean;
@@ -60,7 +62,7 @@ export class SnapshotSource {
    * Begins a snapshot of this moment, `zxid` being the txn applied last. `writeDigest` is for peers whose digest setting is on, which is
    * ZooKeeper's default: such a peer expects the section, even if it says nothing because we compute no digests. `writeLastZxid` adds
    * the zxid at the end, as servers from 3.9 on do. Without `knowsDigest` the tree is in parts of a later moment than `zxid`, and its digest
-   * is left open. `isStream` makes it one for a learner, which has neither: see `stream`.
+   * is left open. `isStream` makes it one for a learner, which has neither: see `stream`. For `aheadBytesMax` see `DataTree.beginSnapshot`.
    */
   constructor(
     tree: DataTree,
@@ -68,9 +70,9 @@ export class SnapshotSource {
     zxid: Zxid,
     writeDigest: boolean,
     writeLastZxid = true,
-    { isStream = false, knowsDigest = true } = {},
+    { isStream = false, knowsDigest = true, aheadBytesMax = Infinity } = {},
   ) {
-    tree.beginSnapshot();
+    this.#walk = tree.beginSnapshot(aheadBytesMax);
     this.#tree = tree;
     this.#zxid = zxid;
     this.#writesDigest = writeDigest;
@@ -87,13 +89,13 @@ export class SnapshotSource {
       noted[at++] = sessions.timeoutMs(slot);
     });
     this.#sessions = noted;
-    // The table is frozen, so these stay what they are.
+    // They are held, so they stay what they are.
     this.#acls = [...tree.acls.ids()];
   }
 
   /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */
-  static stream(tree: DataTree, sessions: SessionList, zxid: Zxid): SnapshotSource {
-    return new SnapshotSource(tree, sessions, zxid, false, false, { isStream: true });
+  static stream(tree: DataTree, sessions: SessionList, zxid: Zxid, aheadBytesMax = Infinity): SnapshotSource {
+    return new SnapshotSource(tree, sessions, zxid, false, false, { isStream: true, aheadBytesMax });
   }
 
   /** The txn applied last when the snapshot began. */
@@ -101,16 +103,22 @@ export class SnapshotSource {
     return this.#zxid;
   }
 
+  /** The tree has changed more than is kept for this snapshot, which cannot be finished: see `DataTree.beginSnapshot`. */
+  get isGivenUp(): boolean {
+    return this.#stage !== 'end' && !this.#tree.isWalked(this.#walk);
+  }
+
   /** Appends about `bytesTarget` further bytes. Returns true when that was the last of them. */
   next(writer: Writer, bytesTarget: number): boolean {
+    if (this.isGivenUp) throw new Error('a snapshot that was given up cannot go on');
     const end = writer.offset + bytesTarget;
     this.#unsummed = writer.offset;
     let done = false;
     while (!done && writer.offset < end) {
       if (this.#stage === 'znodes') {
-        const finished = this.#tree.snapshotSlice(writer, end - writer.offset);
+        const finished = this.#tree.snapshotSlice(this.#walk, writer, end - writer.offset);
         if (!finished) break;
-        this.#tree.endSnapshot();
+        this.#tree.endSnapshot(this.#walk);
         this.#stage = 'end';
       } else {
         done = this.#write(this.#stage, writer, end);
@@ -120,9 +128,9 @@ export class SnapshotSource {
     return done;
   }
 
-  /** Gives up a snapshot that has not been written to its end, so that another can be taken. */
+  /** Gives up a snapshot that has not been written to its end, so that nothing is kept for it any more. */
   abandon(): void {
-    if (this.#stage !== 'end') this.#tree.endSnapshot();
+    this.#tree.endSnapshot(this.#walk);
     this.#stage = 'end';
   }
 

@@ -62,9 +62,16 @@ export class AclTable {
   /** The id of world:anyone with all permissions, which nearly every create names; 0 when nobody uses it. */
   #openId: AclId = 0;
   readonly #missing = new Set<AclId>();
-  /** While true no entry goes and no id is given out twice, so that what a snapshot has listed stays true. */
-  #frozen = false;
-  readonly #unusedWhileFrozen: AclId[] = [];
+  /** Numbers of the snapshots that are being written, in order. What one of them has listed stays as it is until it is done. */
+  readonly #holds: number[] = [];
+  #lastHold = 0;
+  /**
+   * Lists that lost their last user while a snapshot was being written, each with the number of the last that had begun by then, in the order of
+   * these. They go when all that began before have ended; a snapshot that begins later does not list them.
+   */
+  readonly #unused = new Map<AclId, number>();
+  /** Lists that came after the last snapshot began: none needs them. */
+  readonly #young = new Set<AclId>();
 
   /** @param arena where the bytes go. */
   constructor(arena = new ByteArena(), hashSeed = 0, shortEntriesMax = 16) {
@@ -117,8 +124,7 @@ export class AclTable {
   /** Keeps what has been written, with one reference. */
   #add(hash: number): AclId {
     const { bytes, offset } = this.#scratch;
-    // An id given out twice while a snapshot is being written would put another list behind a number already written.
-    const id = (this.#frozen ? undefined : this.#freeIds.pop()) ?? this.#end++;
+    const id = this.#freeIds.pop() ?? this.#end++;
     for (const ints of [this.#location, this.#length, this.#hashes, this.#references]) ints.reach(id);
     const location = this.#arena.alloc(offset);
     bytes.copy(this.#arena.bufferOf(location), this.#arena.offsetOf(location), 0, offset);
@@ -126,6 +132,7 @@ export class AclTable {
     this.#length.set(id, offset);
     this.#hashes.set(id, hash);
     this.#references.set(id, 2);
+    if (this.#holds.length > 0) this.#young.add(id);
     return id;
   }
 
@@ -139,14 +146,20 @@ export class AclTable {
     if (users === 0) throw new Error(`ACL ${id} was released more often than it was taken`);
     this.#references.set(id, users);
     if (users > 1) return;
-    if (this.#frozen) this.#unusedWhileFrozen.push(id);
-    else this.#drop(id);
+    if (this.#holds.length === 0 || this.#young.has(id)) {
+      this.#drop(id);
+      return;
+    }
+    // Behind all others, though it may have been in there, and found users again meanwhile.
+    this.#unused.delete(id);
+    this.#unused.set(id, this.#lastHold);
   }
 
   #drop(id: AclId): void {
     this.#references.set(id, 0);
     this.#arena.free(this.#location.get(id));
     this.#freeIds.push(id);
+    this.#young.delete(id);
     this.#decoded.delete(id);
     this.#indexes.delete(id);
     if (id === this.#openId) this.#openId = 0;
@@ -268,18 +281,23 @@ export class AclTable {
     }
   }
 
-  /** Keeps every entry, used or not, until `thaw`: a snapshot is being written. */
-  freeze(): void {
-    this.#frozen = true;
+  /** A snapshot begins: every list that is used now stays until `letGo` of the number returned. */
+  hold(): number {
+    this.#holds.push(++this.#lastHold);
+    this.#young.clear();
+    return this.#lastHold;
   }
 
-  thaw(): void {
-    this.#frozen = false;
-    for (const id of this.#unusedWhileFrozen) {
-      // It may have found users again, or be in the list twice.
+  letGo(hold: number): void {
+    this.#holds.splice(this.#holds.indexOf(hold), 1);
+    if (this.#holds.length === 0) this.#young.clear();
+    const oldest = this.#holds[0] ?? Infinity;
+    for (const [id, since] of this.#unused) {
+      if (since >= oldest) return;
+      this.#unused.delete(id);
+      // It may have found users again.
       if (this.#references.get(id) === 1) this.#drop(id);
     }
-    this.#unusedWhileFrozen.length = 0;
   }
 
   /** Lists in the table; the open one and missing ones are not in it. */
@@ -287,10 +305,10 @@ export class AclTable {
     return this.#size;
   }
 
-  /** The id of every list in the table, ascending. */
+  /** The id of every list that is used, ascending. */
   *ids(): Iterable<AclId> {
     for (let id = 1; id < this.#end; id++) {
-      if (this.#references.get(id) > 0 && !this.#missing.has(id)) yield id;
+      if (this.#references.get(id) > 1 && !this.#missing.has(id)) yield id;
     }
   }
 }

@@ -39,6 +39,7 @@ import { type NamespaceId, namespaceIdEnd, NamespaceTable, noNamespace } from '.
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
 import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict } from './quota-table.ts';
+import { SnapshotWalk } from './snapshot-walk.ts';
 import { SweepList } from './sweep-list.ts';
 import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, uncountedPrefix } from './tree-digest.ts';
 
@@ -72,9 +73,6 @@ const uncountedFlag = 4;
 /** The number of its namespace, 8 bits. */
 const namespaceShift = 4;
 const namespaceMask = namespaceIdEnd - 1;
-/** The snapshot that has a znode is numbered by the bits from here on. */
-const snapshotShift = 12;
-const snapshotNumberMax = 0xfffff;
 
 const containerOwnerHigh = 0x80000000 | 0;
 
@@ -99,8 +97,6 @@ const slash = 0x2f;
 const noZxid: Zxid = -1;
 const noBytes = Buffer.alloc(0);
 const zeroStat = Buffer.alloc(statBytes);
-/** Bytes set aside per page of a snapshot's ahead-of-turn output. */
-const aheadBytes = 256 * 1024;
 /** A slice looks at one znode for each so many bytes it may write, so that znodes with nothing to write cannot make it long. */
 const bytesPerVisit = 16;
 
@@ -138,13 +134,8 @@ export class DataTree {
   #namedPath = '';
   readonly #stat = Buffer.alloc(statBytes);
 
-  /** The snapshot being written; 0 while none is. */
-  #snapshot = 0;
-  #snapshots = 0;
-  /** The znode at which the next slice goes on, 0 when every znode has been visited. */
-  #snapshotNext: NodeId = 0;
-  /** Records written ahead of their turn because the znode was about to change; they go out before anything else. */
-  #ahead: Writer[] = [];
+  /** The snapshots that are being written. */
+  readonly #walks: SnapshotWalk[] = [];
 
   constructor(options: DataTreeOptions) {
     this.#extendedTypesEnabled = options.extendedTypesEnabled;
@@ -675,9 +666,10 @@ export class DataTree {
     rows.set(node, aclField, acl);
     const kind = this.#kindOfOwner(ownerHigh, ownerLow);
     const uncounted = isUncounted(path, pathEnd) ? uncountedFlag : 0;
-    // Whatever comes into being during a snapshot is not in it, and so has nothing left to write.
+    // Whatever comes into being during a snapshot is not in it, though its row may have been another's.
+    for (const walk of this.#walks) walk.note(node);
     const namespace = this.#namespaceBelow(parent, nameStart, pathEnd);
-    rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift) | (this.#snapshot << snapshotShift));
+    rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift));
     switch (kind) {
       case ephemeral:
         putInt32(record, at + visibleOwnerAt, ownerHigh);
@@ -715,7 +707,7 @@ export class DataTree {
     const parent = rows.get(node, parentField);
     if (node === this.#named) this.#named = 0;
     this.#uncountDigest(node);
-    if (this.#snapshotNext === node) this.#snapshotNext = this.#afterSubtree(node, this.#root);
+    for (const walk of this.#walks) if (walk.next === node) walk.next = this.#afterSubtree(node, this.#root);
     switch (this.#kindOf(node)) {
       case ephemeral:
         this.#ephemerals.remove(node, this.ownerHighOf(node), this.ownerLowOf(node));
@@ -1078,80 +1070,85 @@ export class DataTree {
 
   // ---- snapshots ------------------------------------------------------------------------------------------------------------------
 
-  /** A snapshot of the tree is being taken, and no other can be begun. */
-  get isBeingWritten(): boolean {
-    return this.#snapshot !== 0;
-  }
-
   /**
    * Begins a snapshot of this moment. Until `endSnapshot` every znode is written once, as it is now: in its turn, depth first, or, when
-   * it is about to change, ahead of it. So a snapshot can be taken slowly while changes go on, and is still exact as of one zxid.
+   * it is about to change, ahead of it. So a snapshot can be taken slowly while changes go on, and is still exact as of one zxid. Others may be
+   * under way. One that has more than `aheadBytesMax` to keep of what was written ahead is given up: `isWalked` says so.
    */
-  beginSnapshot(): void {
-    if (this.#snapshot !== 0) throw new Error('a snapshot of the tree is being taken already');
-    // A znode marked with a number that comes up again was last written a million snapshots ago.
-    this.#snapshots = this.#snapshots === snapshotNumberMax ? 1 : this.#snapshots + 1;
-    this.#snapshot = this.#snapshots;
-    this.#snapshotNext = this.#root;
-    this.acls.freeze();
+  beginSnapshot(aheadBytesMax = Infinity): SnapshotWalk {
+    const walk = new SnapshotWalk(this.#root, this.#rows.end, this.acls.hold(), aheadBytesMax);
+    this.#walks.push(walk);
+    return walk;
   }
 
   /**
    * Appends further znodes to the writer, about `bytesTarget` bytes. Returns true when all of them have been written. They come parents
    * first, in the form snapshots have: path, data, ACL id, StatPersisted.
    */
-  snapshotSlice(writer: Writer, bytesTarget: number): boolean {
+  snapshotSlice(walk: SnapshotWalk, writer: Writer, bytesTarget: number): boolean {
     const start = writer.offset;
-    while (this.#ahead.length > 0) {
-      const part = this.#ahead.shift()!;
-      writer.raw(part.bytes, 0, part.offset);
+    for (let page = walk.takeAhead(); page !== undefined; page = walk.takeAhead()) {
+      writer.raw(page.bytes, 0, page.offset);
       if (writer.offset - start >= bytesTarget) return false;
     }
     let visits = Math.ceil(bytesTarget / bytesPerVisit);
-    let node = this.#snapshotNext;
+    let node = walk.next;
     while (node !== 0 && visits-- > 0 && writer.offset - start < bytesTarget) {
-      if (!this.#isInSnapshot(node)) this.#writeNode(node, writer);
+      if (!walk.has(node)) {
+        this.#writeNode(node, writer);
+        walk.note(node);
+      }
       node = this.#after(node, this.#root);
     }
-    this.#snapshotNext = node;
+    walk.next = node;
     return node === 0;
   }
 
-  /** Ends a snapshot, finished or not. */
-  endSnapshot(): void {
-    this.#snapshot = 0;
-    this.#snapshotNext = 0;
-    this.#ahead = [];
-    this.acls.thaw();
+  /** Ends a snapshot, finished or not. One that has ended stays so. */
+  endSnapshot(walk: SnapshotWalk): void {
+    const at = this.#walks.indexOf(walk);
+    if (at === -1) return;
+    this.#walks.splice(at, 1);
+    walk.end();
+    this.acls.letGo(walk.aclHold);
+  }
+
+  /** Whether the snapshot has not come to its end, and has not been given up. */
+  isWalked(walk: SnapshotWalk): boolean {
+    return this.#walks.includes(walk);
   }
 
   /** Memory held for records that were written ahead of their turn. */
   get snapshotBytesAhead(): number {
     let bytes = 0;
-    for (const part of this.#ahead) bytes += part.bytes.length;
+    for (const walk of this.#walks) bytes += walk.aheadBytes;
     return bytes;
-  }
-
-  #isInSnapshot(node: NodeId): boolean {
-    return this.#rows.get(node, flagsField) >>> snapshotShift === this.#snapshot;
   }
 
   /** To be called before anything about a znode changes that a snapshot holds. */
   #beforeChange(node: NodeId): void {
-    if (this.#snapshot !== 0 && !this.#isInSnapshot(node)) this.#writeAhead(node);
+    if (this.#walks.length > 0) this.#writeAhead(node);
   }
 
   #writeAhead(node: NodeId): void {
+    let isTooMuch = false;
+    for (const walk of this.#walks) {
+      if (walk.has(node)) continue;
+      this.#writeAheadTo(walk, node);
+      isTooMuch ||= walk.holdsTooMuch;
+    }
+    if (isTooMuch) for (const walk of this.#walks.filter(({ holdsTooMuch }) => holdsTooMuch)) this.endSnapshot(walk);
+  }
+
+  #writeAheadTo(walk: SnapshotWalk, node: NodeId): void {
     // Whoever reads the file wants parents before children. A znode that is in has its parents in, so the climb ends there.
     const chain: NodeId[] = [];
-    for (let at = node; at !== 0 && !this.#isInSnapshot(at); at = this.#rows.get(at, parentField)) chain.push(at);
+    for (let at = node; at !== 0 && !walk.has(at); at = this.#rows.get(at, parentField)) chain.push(at);
     for (let i = chain.length - 1; i >= 0; i--) {
-      let part = this.#ahead.at(-1);
-      if (part === undefined || part.offset >= aheadBytes) {
-        part = new Writer(aheadBytes);
-        this.#ahead.push(part);
-      }
-      this.#writeNode(chain[i]!, part);
+      const page = walk.aheadWriter();
+      this.#writeNode(chain[i]!, page);
+      walk.wroteAhead(page);
+      walk.note(chain[i]!);
     }
   }
 
@@ -1173,8 +1170,6 @@ export class DataTree {
     writer.raw(record, stat + aversionAt, stat + visibleOwnerAt);
     writer.halves(this.ownerHighOf(node), this.ownerLowOf(node));
     writer.raw(record, stat + pzxidAt, stat + statBytes);
-    const flags = rows.get(node, flagsField) & ((1 << snapshotShift) - 1);
-    rows.set(node, flagsField, flags | (this.#snapshot << snapshotShift));
   }
 
   // ---- loading --------------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ export const previousOfOwnerField = 11;
 export const cversionField = 12;
 /** What the znode adds to the tree digest, an uint32 held as int32; 0 when it does not count. */
 export const digestField = 13;
-/** Bits 0-1 the kind, bit 2 "below /zookeeper/", bits 4-11 the namespace, bits 12-31 the snapshot that has it. */
+/** Bits 0-1 the kind, bit 2 "below /zookeeper/", bits 4-11 the namespace. */
 export const flagsField = 14;
 /** Of a container or TTL znode: its place in the list of those to sweep. */
 export const sweepField = 15;
@@ -57,6 +57,11 @@ export class NodeStore {
   /** Rows that are free, in bytes. */
   get idleBytes(): number {
     return this.#freeRows * rowInts * 4;
+  }
+
+  /** The first row never used. */
+  get end(): NodeId {
+    return this.#fresh;
   }
 
   get(node: NodeId, field: number): number {

@@ -43,7 +43,7 @@ import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
-import type { LearnerSync } from './synchroniser.ts';
+import type { LearnerSync } from './learner-sync.ts';
 import type { ZabOptions } from './zab-options.ts';
 import { type ChannelId, ChannelRank, type EpochName, type ZabOut } from './zab-out.ts';
 
@@ -718,7 +718,8 @@ export class Leader {
     const { channel, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
     const done = () => this.#historySent(learner);
-    this.#host.synchronise({ channel, isVoter: this.#votes(learner), lastZxid, begin, done }, this.#committed);
+    const isMember = this.#isMember(learner);
+    this.#host.synchronise({ channel, isVoter: this.#votes(learner), isMember, lastZxid, begin, done }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {

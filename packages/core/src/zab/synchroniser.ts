@@ -1,31 +1,17 @@
 /**
  * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns that are in memory; or those in the log on disk,
- * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time. Voters come
- * first: a quorum may need them, and anybody may say to be an observer.
+ * which somebody else has to read; or SNAP (snapshot-syncs.ts).
  *
  * Whatever is decided is decided by sync-plan.ts.
  */
-import { type Millis, PacketType, writeEmptyPacket, type Writer, type Zxid } from '@tskeeper/protocol';
+import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
-import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
 import { type CommittedLog, mayFollow } from './committed-log.ts';
+import type { LearnerSync, SynchroniserOut } from './learner-sync.ts';
+import { SnapshotSyncs } from './snapshot-syncs.ts';
 import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
 import type { ChannelId } from './zab-out.ts';
-
-/** A learner that is to be brought up to date, as its leader sees it. */
-export interface LearnerSync {
-  readonly channel: ChannelId;
-  readonly isVoter: boolean;
-  /** The last txn in its log. */
-  readonly lastZxid: Zxid;
-  /**
-   * From here on the learner hears of everything that is committed or proposed, after `done`, which follows in the same turn. Returns the last
-   * txn that was committed before: the learner is to be sent everything up to there.
-   */
-  begin(): Zxid;
-  done(): void;
-}
 
 /** A txn as it stands in the log on disk. */
 export interface LogEntry {
@@ -34,30 +20,19 @@ export interface LogEntry {
   readonly bytes: Buffer;
 }
 
-export interface SynchroniserOut {
-  packets(channel: ChannelId): Writer;
-  /** As `ZabOut.share`. */
-  share(channel: ChannelId, bytes: Buffer, start: number): void;
-  /** Whether so much waits for the stream that what can wait should. Once it has been said, `wake` is called when there is room again. */
-  channelIsFull(channel: ChannelId): boolean;
-  closeChannel(channel: ChannelId, reason: string): void;
-  /**
-   * Reads the log, from the last txn up to `from` on. It completes as `logRead`, in pieces. The reader stops when it is asked for another
-   * log over the same stream, or when that is gone, and waits while the stream is full. `isTail`: however much that is, as the learner has
-   * had what comes before; otherwise it completes as `logRefused` when a snapshot is cheaper.
-   */
-  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void;
-}
-
 export interface SynchroniserOptions {
   readonly tickTimeMs: Millis;
   readonly forceSnapshotSync: boolean;
+  /** How many learners that do not vote are sent a snapshot at a time, and for how many the log is read; voters do not count. */
+  readonly snapSyncsMax: number;
+  readonly diffSyncsMax: number;
+  readonly snapshotSliceBytes: number;
   /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
   readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
   /** Told how each learner is brought up to date. */
-  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree') => void;
+  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number) => void;
 }
 
 /** A learner for whom the log on disk is read, to decide what it is to be sent. */
@@ -74,43 +49,31 @@ interface Tail {
   sent: Zxid;
 }
 
-/** A learner that is being sent a snapshot. */
-interface Snapshot {
-  readonly learner: LearnerSync;
-  readonly source: SnapshotSource;
-  readonly zxid: Zxid;
-  /** When it was last given a slice. */
-  movedMs: Millis;
-}
-
 /** Why a learner that has been sent a part is left. */
 const purged = 'the log was purged while it was read for this learner';
-
-/** Of a snapshot, in one go. */
-const sliceBytes = 64 * 1024;
-/** For how long one that takes nothing may keep others waiting. */
-const stallTicks = 2;
-/** For how long one that is no voter may keep a voter waiting. */
-const voterWaitTicks = 1;
 
 export class Synchroniser {
   readonly #options: SynchroniserOptions;
   readonly #out: SynchroniserOut;
-  readonly #replica: Replica;
   readonly #committed: CommittedLog;
   readonly #readings = new Map<ChannelId, Reading>();
   readonly #tails = new Map<ChannelId, Tail>();
-  /** Who waits for a snapshot, voters first. */
-  #queue: LearnerSync[] = [];
-  #snapshot: Snapshot | undefined;
-  /** Since when a voter waits for the snapshot of one that is none. */
-  #voterWaitsSinceMs: Millis | undefined;
+  /** For whom the log is yet to be read, since it is read for as many as may be that do not vote either. */
+  readonly #waiting: Reading[] = [];
+  readonly #snapshots: SnapshotSyncs;
 
   constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, out: SynchroniserOut) {
     this.#options = options;
-    this.#replica = replica;
     this.#committed = committed;
     this.#out = out;
+    const snapshots = {
+      tickTimeMs: options.tickTimeMs,
+      observersMax: options.snapSyncsMax,
+      sliceBytes: options.snapshotSliceBytes,
+      begun: (underWay: number) => options.begun('snap', 'tree', underWay),
+      sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid),
+    };
+    this.#snapshots = new SnapshotSyncs(snapshots, replica, out);
   }
 
   /** `leaderLast`: the last txn that is committed. */
@@ -119,11 +82,10 @@ export class Synchroniser {
     const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: logBytesMax() };
     const plan = planSync(facts, this.#committed);
     if (plan.kind === 'snap') {
-      this.#enqueue(learner);
+      this.#snapshots.add(learner);
     } else if (plan.kind === 'readLog') {
-      const walk = new LogWalk(plan.from, this.#options.wholeFrom);
-      this.#readings.set(learner.channel, { learner, bytesMax: plan.bytesMax, walk, bytes: 0 });
-      this.#out.readLog(learner.channel, plan.from, false);
+      this.#waiting.push({ learner, bytesMax: plan.bytesMax, walk: new LogWalk(plan.from, this.#options.wholeFrom), bytes: 0 });
+      this.#readSome();
     } else {
       this.#open(learner, plan, 'memory');
       this.#catchUp(learner, plan.from);
@@ -134,16 +96,18 @@ export class Synchroniser {
   remove(channel: ChannelId): void {
     this.#readings.delete(channel);
     this.#tails.delete(channel);
-    this.#queue = this.#queue.filter((learner) => learner.channel !== channel);
-    if (this.#snapshot?.learner.channel === channel) this.#endSnapshot();
+    const at = this.#waiting.findIndex(({ learner }) => learner.channel === channel);
+    if (at !== -1) this.#waiting.splice(at, 1);
+    this.#snapshots.remove(channel);
+    this.#readSome();
   }
 
   /** Nobody is to be brought up to date any more. */
   end(): void {
     this.#readings.clear();
     this.#tails.clear();
-    this.#queue = [];
-    if (this.#snapshot !== undefined) this.#endSnapshot();
+    this.#waiting.length = 0;
+    this.#snapshots.end();
   }
 
   /** The next txns of the log; `isEnd` when there are no more. */
@@ -159,7 +123,8 @@ export class Synchroniser {
     const reading = this.#readings.get(channel);
     if (reading !== undefined) {
       this.#readings.delete(channel);
-      this.#enqueue(reading.learner);
+      this.#snapshots.add(reading.learner);
+      this.#readSome();
     } else if (this.#tails.delete(channel)) {
       this.#out.closeChannel(channel, purged);
     }
@@ -167,37 +132,21 @@ export class Synchroniser {
 
   /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
   wants(isBusy: boolean): boolean {
-    if (this.#snapshot !== undefined) return !this.#out.channelIsFull(this.#snapshot.learner.channel);
-    return this.#queue.length > 0 && !isBusy && !this.#replica.tree.isBeingWritten;
+    return this.#snapshots.wants(isBusy);
   }
 
-  /** A slice of the snapshot that is being sent, or the beginning of the next. */
+  /** The next step of the snapshots that are sent. */
   wake(isBusy: boolean, nowMs: Millis): void {
-    if (this.#snapshot !== undefined) this.#maybeMakeWay(this.#snapshot, nowMs);
-    if (!this.wants(isBusy)) return;
-    const snapshot = (this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!, nowMs));
-    const { learner, source, zxid } = snapshot;
-    snapshot.movedMs = nowMs;
-    if (!source.next(this.#out.packets(learner.channel), sliceBytes)) return;
-    this.#snapshot = undefined;
-    this.#catchUp(learner, zxid);
+    this.#snapshots.wake(isBusy, nowMs);
   }
 
   /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
   fingerprint(to: Fingerprint): void {
-    if (this.#snapshot !== undefined) throw new Error('a snapshot that has been sent in part has no fingerprint');
-    to.number(this.#replica.tree.isBeingWritten ? 1 : 0);
-    to.number(this.#queue.length);
-    for (const { channel, lastZxid } of this.#queue) {
-      to.number(channel);
-      to.number(lastZxid);
-    }
+    this.#snapshots.fingerprint(to);
     to.number(this.#readings.size);
-    for (const channel of [...this.#readings.keys()].sort((a, b) => a - b)) {
-      const { learner, bytesMax, walk, bytes } = this.#readings.get(channel)!;
-      for (const number of [channel, learner.lastZxid, bytesMax, bytes]) to.number(number);
-      walk.fingerprint(to);
-    }
+    for (const channel of [...this.#readings.keys()].sort((a, b) => a - b)) writeReading(to, this.#readings.get(channel)!);
+    to.number(this.#waiting.length);
+    for (const reading of this.#waiting) writeReading(to, reading);
     to.number(this.#tails.size);
     for (const channel of [...this.#tails.keys()].sort((a, b) => a - b)) {
       to.number(channel);
@@ -206,7 +155,7 @@ export class Synchroniser {
   }
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
-    this.#options.begun(kind, from);
+    this.#options.begun(kind, from, this.#snapshots.underWay);
     writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 
@@ -232,6 +181,23 @@ export class Synchroniser {
 
   // ---- from the log
 
+  /** Has the log read for those that wait, voters at once, others as long as it is not read for too many of them. */
+  #readSome(): void {
+    let others = 0;
+    for (const { learner } of [...this.#readings.values(), ...this.#tails.values()]) if (!learner.isVoter) others++;
+    for (let at = 0; at < this.#waiting.length;) {
+      const { learner } = this.#waiting[at]!;
+      if (!learner.isVoter && others >= this.#options.diffSyncsMax) {
+        at++;
+        continue;
+      }
+      if (!learner.isVoter) others++;
+      const [reading] = this.#waiting.splice(at, 1);
+      this.#readings.set(learner.channel, reading!);
+      this.#out.readLog(learner.channel, learner.lastZxid, false);
+    }
+  }
+
   #decide(reading: Reading, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
     const { walk, learner } = reading;
     const min = this.#committed.min(leaderLast);
@@ -246,12 +212,13 @@ export class Synchroniser {
     if (result === undefined && !isTooLarge) return;
     if (result === undefined || result.kind === 'snap' || isTooLarge) {
       this.#readings.delete(learner.channel);
-      this.#enqueue(learner);
-      return;
+      this.#snapshots.add(learner);
+    } else {
+      this.#readings.delete(learner.channel);
+      this.#open(learner, result, 'log');
+      this.#catchUp(learner, result.kind === 'trunc' ? result.zxid : learner.lastZxid);
     }
-    this.#readings.delete(learner.channel);
-    this.#open(learner, result, 'log');
-    this.#catchUp(learner, result.kind === 'trunc' ? result.zxid : learner.lastZxid);
+    this.#readSome();
   }
 
   #sendLogged(tail: Tail, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
@@ -272,44 +239,7 @@ export class Synchroniser {
     if (!isEnd) return;
     this.#tails.delete(channel);
     this.#catchUp(learner, tail.sent);
-  }
-
-  // ---- snapshots
-
-  #enqueue(learner: LearnerSync): void {
-    const firstOther = learner.isVoter ? this.#queue.findIndex(({ isVoter }) => !isVoter) : -1;
-    if (firstOther === -1) this.#queue.push(learner);
-    else this.#queue.splice(firstOther, 0, learner);
-  }
-
-  /** While others wait, one that is sent a snapshot has to take it; and one that is no voter is cut off for a voter, and comes again. */
-  #maybeMakeWay({ learner, movedMs }: Snapshot, nowMs: Millis): void {
-    const [next] = this.#queue;
-    const isInTheWay = next?.isVoter === true && !learner.isVoter;
-    this.#voterWaitsSinceMs = isInTheWay ? (this.#voterWaitsSinceMs ?? nowMs) : undefined;
-    if (next === undefined) return;
-    const { tickTimeMs } = this.#options;
-    const stalledMs = nowMs - movedMs;
-    if (isInTheWay && nowMs - this.#voterWaitsSinceMs! > voterWaitTicks * tickTimeMs) {
-      this.#out.closeChannel(learner.channel, 'a voter waits for a snapshot, and one is sent at a time: it may come again');
-    } else if (stalledMs > stallTicks * tickTimeMs && this.#out.channelIsFull(learner.channel)) {
-      this.#out.closeChannel(learner.channel, `others wait for a snapshot, and it has taken nothing of its own for ${stalledMs} ms`);
-    } else {
-      return;
-    }
-    this.#endSnapshot();
-  }
-
-  #beginSnapshot(learner: LearnerSync, nowMs: Millis): Snapshot {
-    const zxid = this.#replica.lastZxid;
-    this.#options.begun('snap', 'tree');
-    writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
-    return { learner, source: this.#replica.snapshotStream(), zxid, movedMs: nowMs };
-  }
-
-  #endSnapshot(): void {
-    this.#snapshot?.source.abandon();
-    this.#snapshot = this.#voterWaitsSinceMs = undefined;
+    this.#readSome();
   }
 
   #sendTxn(channel: ChannelId, zxid: Zxid, bytes: Buffer): void {
@@ -323,4 +253,9 @@ export class Synchroniser {
     behind.int32(-1);
     writeEmptyPacket(behind, PacketType.COMMIT, zxid);
   }
+}
+
+function writeReading(to: Fingerprint, { learner, bytesMax, walk, bytes }: Reading): void {
+  for (const number of [learner.channel, learner.lastZxid, bytesMax, bytes]) to.number(number);
+  walk.fingerprint(to);
 }

@@ -19,6 +19,16 @@ export interface ZabOptions {
   readonly unknownObserversMax?: number | undefined;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
   readonly forceSnapshotSync: boolean;
+  /** zookeeper.leader.maxConcurrentSnapSyncs: to how many observers of the configuration a snapshot is sent at a time. Voters do not count. */
+  readonly snapSyncsMax?: number;
+  /** zookeeper.leader.maxConcurrentDiffSyncs: for how many learners that do not vote the log is read at a time. */
+  readonly diffSyncsMax?: number;
+  /** How much of a snapshot is written in one go, in bytes: little makes the same snapshot take more turns. */
+  readonly snapshotSliceBytes?: number;
   /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */
   readonly counterMax: number;
 }
+
+export const snapSyncsMaxDefault = 10;
+export const diffSyncsMaxDefault = 100;
+export const snapshotSliceBytesDefault = 64 * 1024;

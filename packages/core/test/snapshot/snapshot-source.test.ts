@@ -61,7 +61,7 @@ describe('SnapshotSource', () => {
           while (!done) done = source.next(writer, 300);
           expectHolds(Buffer.from(writer.written()), then, zxid);
           expectSame(both.tree, both.model);
-          // The table has been thawed: what only the snapshot needed is gone.
+          // The table holds nothing any more: what only the snapshot needed is gone.
           expect(both.tree.acls.size).toBe(
             new Set([...both.model.nodes.values()].map(({ acl }) => acl).filter((acl) => acl !== 'system')).size,
           );
@@ -69,6 +69,53 @@ describe('SnapshotSource', () => {
         },
       ),
       { numRuns: breadth(12, 120) },
+    );
+  });
+
+  it('E15: holds what was there when it began, also where others began before and after it, whatever changes between slices of any', () => {
+    const walks = 4;
+    const step = fc.oneof(
+      { weight: 3, arbitrary: anyChange },
+      { weight: 3, arbitrary: fc.record({ walk: fc.nat({ max: walks - 1 }), bytes: fc.integer({ min: 1, max: 400 }) }) },
+      { weight: 1, arbitrary: fc.record({ abandoned: fc.nat({ max: walks - 1 }) }) },
+    );
+    fc.assert(
+      fc.property(fc.array(anyChange, { maxLength: 40 }), fc.array(step, { minLength: 20, maxLength: 120 }), (before, during) => {
+        const both = new TreeAndModel();
+        for (const change of before) both.change(change);
+        const begin = () => ({
+          source: new SnapshotSource(both.tree, noSessions, both.zxid, true),
+          model: both.model.copy(),
+          zxid: both.zxid,
+          writer: new Writer(),
+          done: false,
+        });
+        type Taken = ReturnType<typeof begin>;
+        const taken = new Map<number, Taken>();
+        const goOn = (each: Taken, bytes: number): boolean => {
+          each.done = each.source.next(each.writer, bytes);
+          if (each.done) expectHolds(Buffer.from(each.writer.written()), each.model, each.zxid);
+          return each.done;
+        };
+        for (const each of during) {
+          if ('walk' in each) {
+            const walk = taken.get(each.walk) ?? begin();
+            taken.set(each.walk, walk);
+            if (goOn(walk, each.bytes)) taken.delete(each.walk);
+          } else if ('abandoned' in each) {
+            taken.get(each.abandoned)?.source.abandon();
+            taken.delete(each.abandoned);
+          } else {
+            both.change(each);
+          }
+        }
+        for (const each of taken.values()) while (!goOn(each, 300));
+        expectSame(both.tree, both.model);
+        expect(both.tree.acls.size).toBe(
+          new Set([...both.model.nodes.values()].map(({ acl }) => acl).filter((acl) => acl !== 'system')).size,
+        );
+      }),
+      { numRuns: breadth(20, 200) },
     );
   });
 
@@ -186,7 +233,6 @@ describe('SnapshotSource', () => {
     const both = new TreeAndModel();
     both.change({ kind: 'create', path: '/a', data: null, acl: 'alice', owner: 0n, cversion: -1, raise: true });
     const source = new SnapshotSource(both.tree, noSessions, both.zxid, true);
-    expect(() => new SnapshotSource(both.tree, noSessions, both.zxid, true)).toThrow('a snapshot of the tree is being taken already');
     source.next(new Writer(), 50);
     both.change({ kind: 'remove', path: '/a', late: 0 });
     expect(both.tree.acls.size).toBe(2);

@@ -66,23 +66,61 @@ describe('AclTable', () => {
     expect(table.intern(open)).not.toBe(openAclId);
   });
 
-  it('keeps every entry while frozen, and gives no id to another list (ZOOKEEPER-2141)', () => {
+  it('keeps every entry while a snapshot needs it, and gives its id to no other list (ZOOKEEPER-2141)', () => {
     const table = new AclTable();
     const kept = table.intern(open);
     const gone = table.intern(alice);
     table.release(gone);
     const early = table.intern(alice);
-    table.freeze();
+    const hold = table.hold();
     table.release(early);
     table.release(kept);
     expect(table.size).toBe(2);
     expect(wire(table, early)).toEqual(alice);
     expect(table.intern([])).not.toBe(early);
-    // Back in use before the thaw.
+    // Back in use before the snapshot ends.
     expect(table.intern(open)).toBe(kept);
-    table.thaw();
+    table.letGo(hold);
     expect(Array.from(table.ids(), (id) => table.get(id))).toEqual([open, []]);
     expect(table.size).toBe(2);
+  });
+
+  it('keeps an entry for every snapshot that began while it was used, and for no other', () => {
+    const table = new AclTable();
+    const kept = table.intern(alice);
+    const first = table.hold();
+    table.release(kept);
+    // It is unused by now, and the second neither lists it nor needs it.
+    const second = table.hold();
+    expect([...table.ids()]).toEqual([]);
+    table.letGo(first);
+    expect(table.size).toBe(0);
+    const other = table.intern(open);
+    const third = table.hold();
+    table.release(other);
+    expect(table.intern(open)).toBe(other);
+    const fourth = table.hold();
+    table.release(other);
+    table.letGo(second);
+    table.letGo(third);
+    expect(table.size).toBe(1);
+    table.letGo(fourth);
+    expect(table.size).toBe(0);
+  });
+
+  it('does not keep what came and went while a snapshot was being written', () => {
+    const table = new AclTable();
+    const hold = table.hold();
+    table.release(table.intern(alice));
+    expect(table.size).toBe(0);
+    const seen = table.intern(alice);
+    const later = table.hold();
+    table.release(seen);
+    expect(table.size).toBe(1);
+    table.letGo(hold);
+    expect(table.size).toBe(1);
+    table.letGo(later);
+    expect(table.size).toBe(0);
   });
 
   it('tells a list that is missing from every other, and forgets it with its last reference', () => {
@@ -104,7 +142,7 @@ describe('AclTable', () => {
   it('takes one release too many for a broken belief', () => {
     const table = new AclTable();
     const id = table.intern(alice);
-    table.freeze();
+    table.hold();
     table.release(id);
     expect(() => table.release(id)).toThrow('more often');
   });

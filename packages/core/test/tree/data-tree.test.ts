@@ -299,11 +299,11 @@ describe('DataTree', () => {
     let path = '';
     for (let i = 0; i < depth; i++) add(tree, (path += '/d'), i + 1);
     expect(countBelow(tree, '/d')).toBe(depth - 1);
-    tree.beginSnapshot();
+    const walk = tree.beginSnapshot();
     tree.setData(path, Buffer.alloc(3), 1, depth + 1, 1);
     const writer = new Writer();
-    while (!tree.snapshotSlice(writer, 1 << 20));
-    tree.endSnapshot();
+    while (!tree.snapshotSlice(walk, writer, 1 << 20));
+    tree.endSnapshot(walk);
     tree.remove('/d', depth + 2);
     expect(tree.nodeCount).toBe(5);
   });

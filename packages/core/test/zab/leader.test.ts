@@ -3,7 +3,7 @@ import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
-import type { LearnerSync } from '../../src/zab/synchroniser.ts';
+import type { LearnerSync } from '../../src/zab/learner-sync.ts';
 import type { ZabOptions } from '../../src/zab/zab-options.ts';
 import { int, Notes, packet } from './packets.ts';
 

@@ -118,8 +118,7 @@ describe('while a SNAP is on its way', () => {
   });
 });
 
-describe('one SNAP is sent at a time', () => {
-  const [stranger, another, voter] = [9, 10, 3];
+describe('learners that need a SNAP at once', () => {
   const join = (leader: LoneLeader, channel: number, type: number = PacketType.OBSERVERINFO): void => {
     leader.introduce(channel, channel, 4, type);
     leader.acceptEpoch(channel, 0, 0);
@@ -133,62 +132,46 @@ describe('one SNAP is sent at a time', () => {
     leader.settle();
     return leader;
   };
-  const isSent = (leader: LoneLeader, channel: number): boolean => leader.take(channel).some(({ type }) => type === PacketType.SNAP);
-
-  it('to a voter first, whoever came before it', () => {
+  const has = (leader: LoneLeader, channel: number): string[] => leader.take(channel).map(({ name }) => name);
+  const voter = 3;
+  /** How many steps an empty follower takes to be sent all it lacks, once `others` has been done. */
+  const stepsToJoin = (others: (leader: LoneLeader) => void): number => {
     const leader = filled();
-    leader.full.add(stranger);
-    join(leader, stranger);
-    leader.elapse(1);
-    join(leader, another);
-    join(leader, voter, PacketType.FOLLOWERINFO);
-    leader.full.delete(stranger);
-    leader.full.add(voter);
+    others(leader);
     leader.settle();
-    expect([isSent(leader, stranger), isSent(leader, voter), isSent(leader, another)]).toEqual([true, true, false]);
-  });
-
-  it('and one that is no voter makes way after a tick for a voter that waits', () => {
-    const leader = filled();
-    leader.full.add(stranger);
-    join(leader, stranger);
-    leader.elapse(1);
-    join(leader, another);
-    // Nobody but another stranger waits, and this one may take its time: it takes something now and then.
-    for (let times = 0; times < 5; times++) {
-      leader.elapse(150);
-      leader.full.delete(stranger);
-      leader.elapse(1);
-      leader.full.add(stranger);
+    join(leader, voter, PacketType.FOLLOWERINFO);
+    for (let steps = 1; steps < 10_000; steps++) {
+      leader.peer.wake(leader.now);
+      if (has(leader, voter).includes('NEWLEADER')) return steps;
     }
-    expect(leader.closed.has(stranger)).toBe(false);
-    join(leader, voter, PacketType.FOLLOWERINFO);
-    leader.elapse(1);
-    leader.elapse(100);
-    expect(leader.closed.has(stranger)).toBe(false);
-    leader.elapse(1);
-    expect(leader.closed.get(stranger)).toBe('a voter waits for a snapshot, and one is sent at a time: it may come again');
-    leader.settle();
-    expect([isSent(leader, voter), leader.closed.has(voter)]).toEqual([true, false]);
+    throw new Error('it does not join');
+  };
+
+  it('an empty follower joins in as many steps beside strangers, slow or silent, as alone', () => {
+    const alone = stepsToJoin(() => undefined);
+    const silent = stepsToJoin((leader) => {
+      for (const channel of [9, 10, 11, 12]) {
+        leader.full.add(channel);
+        join(leader, channel);
+      }
+    });
+    const taking = stepsToJoin((leader) => {
+      for (const channel of [9, 10]) {
+        leader.full.add(channel);
+        join(leader, channel);
+        leader.settle();
+        leader.full.delete(channel);
+      }
+    });
+    expect([silent, taking]).toEqual([alone, alone]);
   });
 
-  it('and one that takes nothing makes way after two ticks for anybody', () => {
+  it('a snapshot for the file of this server can begin meanwhile', () => {
     const leader = filled();
-    leader.full.add(stranger);
-    join(leader, stranger);
-    leader.elapse(1);
-    // Nobody waits for it.
-    leader.elapse(1000);
-    expect(leader.closed.has(stranger)).toBe(false);
-    leader.full.delete(stranger);
-    leader.elapse(1);
-    leader.full.add(stranger);
-    join(leader, another);
-    leader.elapse(200);
-    expect(leader.closed.has(stranger)).toBe(false);
-    leader.elapse(1);
-    expect(leader.closed.get(stranger)).toBe('others wait for a snapshot, and it has taken nothing of its own for 201 ms');
+    leader.full.add(9);
+    join(leader, 9);
     leader.settle();
-    expect(isSent(leader, another)).toBe(true);
+    expect(has(leader, 9)).toContain('SNAP');
+    expect(leader.peer.canSnapshot).toBe(true);
   });
 });

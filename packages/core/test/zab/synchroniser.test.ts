@@ -3,50 +3,229 @@ import { makeZxid, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Replica } from '../../src/request/replica.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
-import { type LearnerSync, Synchroniser } from '../../src/zab/synchroniser.ts';
+import { Synchroniser } from '../../src/zab/synchroniser.ts';
 import type { ChannelId } from '../../src/zab/zab-out.ts';
 import { open, treeOptions } from '../tree/tree-and-model.ts';
 
+const observersMax = 3;
+
+/** A leader's synchroniser over a tree of 2,000 znodes, and streams that take what a test lets them. */
+class Scene {
+  readonly replica = new Replica(treeOptions);
+  readonly full = new Set<ChannelId>();
+  readonly closed = new Map<ChannelId, string>();
+  readonly logsAsked: ChannelId[] = [];
+  readonly done: ChannelId[] = [];
+  readonly #writers = new Map<ChannelId, Writer>();
+  readonly synchroniser: Synchroniser;
+
+  constructor(logBytesMax?: number) {
+    const { tree } = this.replica;
+    for (let i = 1; i <= 2000; i++) tree.create(`/n${i}`, Buffer.alloc(100), tree.acls.intern(open), 0, 0, i, i, 1, true);
+    this.replica.lastZxid = makeZxid(1, 2000);
+    const options = {
+      tickTimeMs: 100,
+      forceSnapshotSync: false,
+      snapSyncsMax: observersMax,
+      diffSyncsMax: 2,
+      snapshotSliceBytes: 64 * 1024,
+      wholeFrom: 0,
+      begun: () => undefined,
+    };
+    const committed = new CommittedLog(committedLogDefaults);
+    committed.append(makeZxid(1, 2000), Buffer.alloc(1));
+    this.synchroniser = new Synchroniser({ ...options, logBytesMax: () => logBytesMax }, this.replica, committed, {
+      packets: (channel) => this.writer(channel),
+      share: (channel, bytes, start) => this.writer(channel).raw(bytes, start, bytes.length),
+      channelIsFull: (channel) => this.full.has(channel),
+      closeChannel: (channel, reason) => void this.closed.set(channel, reason),
+      readLog: (channel) => void this.logsAsked.push(channel),
+    });
+  }
+
+  writer(channel: ChannelId): Writer {
+    const writer = this.#writers.get(channel) ?? new Writer(1024);
+    this.#writers.set(channel, writer);
+    return writer;
+  }
+
+  add(channel: ChannelId, who: 'voter' | 'observer' | 'stranger', lastZxid = makeZxid(1, 1)): void {
+    const learner = { channel, isVoter: who === 'voter', isMember: who !== 'stranger', lastZxid, begin: () => this.replica.lastZxid };
+    this.synchroniser.add({ ...learner, done: () => this.done.push(channel) }, this.replica.lastZxid);
+  }
+
+  /** Everything that can be done at this moment. */
+  settle(nowMs: number): void {
+    while (this.synchroniser.wants(false)) this.synchroniser.wake(false, nowMs);
+  }
+
+  /** Whose snapshots have begun, of these. */
+  begun(...channels: ChannelId[]): ChannelId[] {
+    return channels.filter((channel) => this.writer(channel).offset > 0);
+  }
+
+  change(round: number, bytes: number): void {
+    for (let i = 1; i <= 2000; i++) this.replica.tree.setData(`/n${i}`, Buffer.alloc(bytes), round, 3000 + i, 1);
+  }
+}
+
 describe('learners that need a snapshot', () => {
-  it('A50: are sent one after the other, while those that need txns alone do not wait', () => {
-    const replica = new Replica(treeOptions);
-    const acl = replica.tree.acls.intern(open);
-    for (let i = 1; i <= 2000; i++) replica.tree.create(`/n${i}`, Buffer.alloc(100), acl, 0, 0, i, i, 1, true);
-    replica.lastZxid = makeZxid(1, 2000);
-    const writers = new Map<ChannelId, Writer>();
-    const bytesOf = (channel: ChannelId): number => writers.get(channel)?.offset ?? 0;
-    const packets = (channel: ChannelId): Writer => {
-      const writer = writers.get(channel) ?? new Writer(1024);
-      writers.set(channel, writer);
-      return writer;
+  it('A50: are sent them at the same time, and those that need txns alone do not wait', () => {
+    const scene = new Scene();
+    for (const channel of [1, 2, 3]) scene.add(channel, 'voter');
+    for (let times = 0; times < 3; times++) scene.synchroniser.wake(false, 0);
+    expect(scene.begun(1, 2, 3)).toEqual([1, 2, 3]);
+    scene.add(4, 'voter', scene.replica.lastZxid);
+    expect(scene.done).toEqual([4]);
+    scene.settle(0);
+    expect(scene.done).toEqual([4, 1, 2, 3]);
+    expect(scene.writer(2).offset).toBe(scene.writer(1).offset);
+  });
+
+  it('are sent the tree of the moment at which each of them began, whatever changes and however slowly the others take it', () => {
+    const scene = new Scene();
+    const contents = (channel: ChannelId): Buffer => Buffer.from(scene.writer(channel).written());
+    scene.add(1, 'voter');
+    scene.synchroniser.wake(false, 0);
+    scene.full.add(1);
+    scene.change(1, 7);
+    scene.add(2, 'voter');
+    scene.synchroniser.wake(false, 0);
+    scene.full.add(2);
+    scene.change(2, 9);
+    scene.add(3, 'stranger');
+    scene.settle(0);
+    scene.full.clear();
+    scene.settle(0);
+    expect(new Set(scene.done)).toEqual(new Set([1, 2, 3]));
+    const dataLengths = (channel: ChannelId): Set<number> => {
+      const bytes = contents(channel);
+      return new Set(
+        Array.from({ length: 2000 }, (_, i) => {
+          const path = Buffer.from(`/n${i + 1}`);
+          const record = Buffer.concat([Buffer.from([0, 0, 0, path.length]), path]);
+          return bytes.readInt32BE(bytes.indexOf(record) + record.length);
+        }),
+      );
     };
-    const synchroniser = new Synchroniser(
-      { tickTimeMs: 100, forceSnapshotSync: false, logBytesMax: () => undefined, wholeFrom: 0, begun: () => undefined },
-      replica,
-      new CommittedLog(committedLogDefaults),
-      {
-        packets,
-        share: (channel, bytes, start) => packets(channel).raw(bytes, start, bytes.length),
-        channelIsFull: () => false,
-        closeChannel: () => undefined,
-        readLog: () => undefined,
-      },
-    );
-    const done: ChannelId[] = [];
-    const learner = (channel: ChannelId, lastZxid: number): LearnerSync => {
-      return { channel, isVoter: true, lastZxid, begin: () => replica.lastZxid, done: () => done.push(channel) };
-    };
-    for (const channel of [1, 2]) synchroniser.add(learner(channel, makeZxid(1, 1)), replica.lastZxid);
-    synchroniser.wake(false, 0);
-    expect([bytesOf(1) > 0, bytesOf(2)]).toEqual([true, 0]);
-    synchroniser.add(learner(3, replica.lastZxid), replica.lastZxid);
-    expect(done).toEqual([3]);
-    while (!done.includes(1)) {
-      expect(bytesOf(2)).toBe(0);
-      synchroniser.wake(false, 0);
+    expect([1, 2, 3].map(dataLengths)).toEqual([new Set([100]), new Set([7]), new Set([9])]);
+  });
+
+  it('wait for none below them: a voter for nobody, an observer for as many observers as may be, a stranger for two', () => {
+    const scene = new Scene();
+    const strangers = [1, 2, 3, 4];
+    const observers = [11, 12, 13, 14];
+    const voters = [21, 22, 23];
+    for (const channel of [...strangers, ...observers, ...voters]) scene.full.add(channel);
+    for (const channel of strangers) scene.add(channel, 'stranger');
+    scene.settle(0);
+    for (const channel of observers) scene.add(channel, 'observer');
+    scene.settle(0);
+    for (const channel of voters) scene.add(channel, 'voter');
+    scene.settle(0);
+    expect(scene.begun(...strangers, ...observers, ...voters)).toEqual([1, 2, 11, 12, 13, 21, 22, 23]);
+    // All have room for something, and each slice goes to a voter while one takes it.
+    const before = [...strangers, ...observers].map((channel) => scene.writer(channel).offset);
+    scene.full.clear();
+    while (scene.done.length < voters.length) scene.synchroniser.wake(false, 0);
+    expect([...strangers, ...observers].map((channel) => scene.writer(channel).offset)).toEqual(before);
+    expect(scene.done).toEqual(voters);
+    scene.settle(0);
+    expect(scene.done).toEqual([...voters, ...observers, ...strangers]);
+  });
+
+  it('make way after two ticks for others of their kind when they take nothing', () => {
+    const scene = new Scene();
+    for (const channel of [1, 2, 3, 4, 5]) scene.full.add(channel);
+    for (const channel of [1, 2]) scene.add(channel, 'stranger');
+    for (const channel of [4, 5]) scene.add(channel, 'voter');
+    scene.settle(0);
+    scene.full.delete(2);
+    scene.synchroniser.wake(false, 150);
+    scene.full.add(2);
+    // Nobody waits for it.
+    scene.synchroniser.wake(false, 201);
+    expect(scene.closed.size).toBe(0);
+    scene.add(3, 'stranger');
+    scene.settle(201);
+    expect([...scene.closed]).toEqual([]);
+    scene.synchroniser.wake(false, 202);
+    expect([...scene.closed]).toEqual([[1, 'others wait for a snapshot, and it has taken nothing of its own for 202 ms']]);
+    scene.settle(202);
+    expect(scene.begun(3)).toEqual([3]);
+  });
+
+  it('have to take 32 KiB in a second, unless they vote', () => {
+    const scene = new Scene();
+    for (const channel of [1, 2, 3]) scene.full.add(channel);
+    scene.add(1, 'observer');
+    scene.add(2, 'stranger');
+    scene.add(3, 'voter');
+    scene.settle(0);
+    for (let at = 100; at <= 1600; at += 100) {
+      if (at % 400 === 0) {
+        // 64 KiB each.
+        scene.full.delete(1);
+        scene.synchroniser.wake(false, at);
+        scene.full.add(1);
+      }
+      scene.synchroniser.wake(false, at);
     }
-    while (synchroniser.wants(false)) synchroniser.wake(false, 0);
-    expect(done).toEqual([3, 1, 2]);
-    expect(bytesOf(2)).toBe(bytesOf(1));
+    expect([...scene.closed]).toEqual([
+      [2, 'it takes 0 bytes of its snapshot in a second, and 32768 is the least for one that does not vote'],
+    ]);
+  });
+
+  it('are left when more changes than is kept for them', () => {
+    const scene = new Scene();
+    scene.add(1, 'observer');
+    scene.add(2, 'voter');
+    for (const channel of [1, 2]) scene.full.add(channel);
+    scene.settle(0);
+    // What is kept are the znodes as they were, so those are made large first.
+    scene.synchroniser.remove(1);
+    scene.synchroniser.remove(2);
+    scene.change(1, 10_000);
+    scene.add(1, 'observer');
+    scene.add(2, 'voter');
+    scene.settle(0);
+    scene.change(2, 1);
+    expect(scene.replica.tree.snapshotBytesAhead).toBeLessThan(30_000_000);
+    expect(scene.synchroniser.wants(false)).toBe(true);
+    scene.settle(0);
+    expect([...scene.closed]).toEqual([
+      [1, 'it takes its snapshot more slowly than the tree changes: it may come again when there is less to write'],
+    ]);
+    scene.full.clear();
+    scene.settle(0);
+    expect(scene.done).toEqual([2]);
+    expect(scene.replica.tree.snapshotBytesAhead).toBe(0);
+  });
+
+  it('leave nothing behind when they go', () => {
+    const scene = new Scene();
+    for (const channel of [1, 2, 3]) {
+      scene.full.add(channel);
+      scene.add(channel, 'stranger');
+    }
+    scene.settle(0);
+    scene.change(1, 3);
+    expect(scene.replica.tree.snapshotBytesAhead).toBeGreaterThan(0);
+    for (const channel of [1, 3]) scene.synchroniser.remove(channel);
+    scene.synchroniser.end();
+    expect(scene.replica.tree.snapshotBytesAhead).toBe(0);
+    expect(scene.synchroniser.wants(false)).toBe(false);
+  });
+});
+
+describe('learners for which the log is read', () => {
+  it('are as many as may be, and voters do not count', () => {
+    const scene = new Scene(Infinity);
+    for (const channel of [1, 2, 3, 4]) scene.add(channel, 'observer');
+    for (const channel of [5, 6, 7]) scene.add(channel, 'voter');
+    expect(scene.logsAsked).toEqual([1, 2, 5, 6, 7]);
+    scene.synchroniser.remove(3);
+    scene.synchroniser.logRefused(1);
+    expect(scene.logsAsked).toEqual([1, 2, 5, 6, 7, 4]);
   });
 });

@@ -159,7 +159,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('summary', 'observer_sync_time', 'The same of an observer'),
   measured('summary', 'election_time', 'Milliseconds from looking for a leader until one is found'),
   measured('summary', 'connection_token_deficit', 'Tokens missing in the connection throttle when a ConnectRequest came'),
-  absent('summary', 'one SNAP is sent at a time; see snap_count', 'inflight_snap_count', 'SNAPs under way'),
+  measured('summary', 'inflight_snap_count', 'Learners that are sent a snapshot, whenever one begins'),
   absent('summary', 'a DIFF leaves at once, or as it is read from the log; see diff_count', 'inflight_diff_count', 'DIFFs under way'),
   measured('summary', 'node_created_watch_count', 'Watches fired by a create'),
   measured('summary', 'node_deleted_watch_count', 'Watches fired by a delete'),

@@ -201,9 +201,9 @@ describe('what is counted', () => {
     ['a leader that serves', (m) => m.served('leader', 300, 40), { sum_unavailable_time: 300, sum_leader_unavailable_time: 300 }],
     ['a follower that serves', (m) => m.served('follower', 300, 40), { sum_unavailable_time: 300, sum_follower_sync_time: 40 }],
     ['an observer that serves', (m) => m.served('observer', 300, 40), { sum_unavailable_time: 300, sum_observer_sync_time: 40 }],
-    ['a DIFF', (m) => m.learnerSynchronised('diff'), { diff_count: 1 }],
-    ['a TRUNC', (m) => m.learnerSynchronised('trunc'), { diff_count: 1 }],
-    ['a SNAP', (m) => m.learnerSynchronised('snap'), { snap_count: 1 }],
+    ['a DIFF', (m) => m.learnerSynchronised('diff', 'memory', 0), { diff_count: 1 }],
+    ['a TRUNC', (m) => m.learnerSynchronised('trunc', 'memory', 0), { diff_count: 1 }],
+    ['a SNAP', (m) => m.learnerSynchronised('snap', 'tree', 2), { snap_count: 1, cnt_inflight_snap_count: 1, sum_inflight_snap_count: 2 }],
     ["a learner's question about a session", (m) => m.sessionValidated(), { revalidate_count: 1 }],
     [
       'a proposal of a leader, and its commit',

@@ -210,7 +210,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     metrics.proposed(1, OpCode.createSession, 48, 0);
     metrics.applied(1, OpCode.createSession, 0, 3);
     metrics.txnLogged(3);
-    for (let learner = 0; learner < 2; learner++) metrics.learnerSynchronised('diff');
+    for (let learner = 0; learner < 2; learner++) metrics.learnerSynchronised('diff', 'memory', 0);
     const leading = { ...recordedEnsemble.leading!, sinceMs: now.elapsedMs - 1604 };
     const asLeader = { role: () => 'leader' as const, ensemble: () => ({ ...recordedEnsemble, leading }) };
     const lines = new Set(ask('mntr', { metrics, inspect: asLeader }).split('\n'));

@@ -64,6 +64,10 @@ export interface EnsembleConfig {
   readonly leaderServes: boolean;
   readonly commitLogCount: number;
   readonly forceSnapshotSync: boolean;
+  /** How many learners that do not vote are sent a snapshot at a time. */
+  readonly snapSyncsMax: number;
+  /** For how many of them the log is read. */
+  readonly diffSyncsMax: number;
   /** Largest part of a snapshot's size that the logs sent instead may have; 0: any; below 0: logs are never sent. */
   readonly snapshotSizeFactor: number;
 
@@ -198,6 +202,8 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     leaderServes: boolean('leaderServes'),
     commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
     forceSnapshotSync: boolean('forceSnapshotSync'),
+    snapSyncsMax: int('leader.maxConcurrentSnapSyncs'),
+    diffSyncsMax: int('leader.maxConcurrentDiffSyncs'),
     snapshotSizeFactor: real('snapshotSizeFactor'),
     // The property, where it is set, wins over the key of the file, in ZooKeeper as well.
     syncEnabled: text('observer.syncEnabled') === '' ? boolean('syncEnabled') : boolean('observer.syncEnabled'),

@@ -28,6 +28,8 @@ export function memberOptionsOf(config: EnsembleConfig, tickTimeMs: number): Mem
       initLimitTicks: config.initLimitTicks,
       syncLimitTicks: config.syncLimitTicks,
       forceSnapshotSync: config.forceSnapshotSync,
+      snapSyncsMax: config.snapSyncsMax,
+      diffSyncsMax: config.diffSyncsMax,
       counterMax,
       unknownObserversMax: config.maxUnknownObservers,
       ...(config.maxTimeToWaitForEpochMs === undefined ? {} : { maxTimeToWaitForEpochMs: config.maxTimeToWaitForEpochMs }),

@@ -34,6 +34,6 @@ export function peerWitness(
       note({ kind: 'replaced', by, zxid });
       replaced(by, zxid);
     },
-    learnerSynchronised: (by, from) => note({ kind: 'synchronises', by, from }),
+    learnerSynchronised: (by, from, snapshots) => note({ kind: 'synchronises', by, from, snapshots }),
   };
 }

@@ -3,7 +3,9 @@ import { CreateMode, openAcl, type Zxid } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
+import { quorumPort } from '../world/virtual-world.ts';
 import { type Scenario, Scene } from './scenario.ts';
+import { Stranger } from './stranger.ts';
 
 const node = (path: string, flags: number = CreateMode.persistent) => ({ path, data: Buffer.from(path), acl: openAcl, flags });
 const change = (path: string, data: string) => ({ path, data: Buffer.from(data), version: -1 });
@@ -312,6 +314,50 @@ export const largeSnapshot: Scenario = {
         scene.stage.boot(lost);
         await scene.until('it follows', () => lost.role === 'follower');
         wire.mannersOf = () => ({ delayMs: 1 });
+      },
+      { zab: { forceSnapshotSync: true } },
+    ),
+};
+
+export const strangersSnapshot: Scenario = {
+  story:
+    'a server that has lost its disk is sent a snapshot as fast as alone while a stranger takes one at 320 KB/s, and while four take one and read nothing',
+  run: () =>
+    Scene.playEnsemble(
+      37,
+      async (scene) => {
+        const { world, stage } = scene;
+        const client = await scene.raw({ server: scene.leader });
+        const data = Buffer.alloc(100_000, 'x');
+        for (let count = 0; count < 40; count++) await scene.ask(client, 'create', { ...node(`/n${count}`), data });
+        const narrow = { delayMs: 1, windowBytes: 10_000, pieceBytes: 3200, pieceIntervalMs: 10 };
+        world.wire.mannersOf = (from, to) => (from.startsWith('10.6.') || to.startsWith('10.6.') ? narrow : { delayMs: 1 });
+        const [lost] = scene.followers as [ServerHost];
+        const joinMs = async (): Promise<number> => {
+          lost.kill();
+          lost.wipe();
+          const beganMs = stage.nowMs;
+          stage.boot(lost);
+          await scene.until('it follows', () => lost.role === 'follower');
+          return stage.nowMs - beganMs;
+        };
+        const come = async (addresses: readonly string[], isSilent: boolean): Promise<Stranger[]> => {
+          const leader = { address: scene.leader.address!, port: quorumPort };
+          const strangers = addresses.map((address, at) => new Stranger(world, address, leader, 100 + at, isSilent));
+          await world.run(500);
+          return strangers;
+        };
+        const alone = await joinMs();
+        const [slow] = (await come(['10.6.1.1'], false)) as [Stranger];
+        const besideSlow = await joinMs();
+        if (slow.takenBytes < 100_000 || slow.isGone)
+          stage.complain(`a stranger that takes its snapshot has been sent ${slow.takenBytes} bytes`);
+        await come(['10.6.2.1', '10.6.2.2', '10.6.2.3', '10.6.2.4'], true);
+        const besideSilent = await joinMs();
+        if (Math.max(besideSlow, besideSilent) > alone * 1.2 + 20)
+          stage.complain(
+            `it takes ${alone} ms alone, ${besideSlow} ms beside one that is slow, and ${besideSilent} ms beside four that are silent`,
+          );
       },
       { zab: { forceSnapshotSync: true } },
     ),

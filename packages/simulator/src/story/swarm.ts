@@ -69,7 +69,7 @@ export function drawPlan(random: SeededRandom): Plan {
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
-  return {
+  const plan: Plan = {
     servers,
     ensemble,
     core: {
@@ -122,6 +122,10 @@ export function drawPlan(random: SeededRandom): Plan {
     beginning: drawBeginning(random, ensemble !== undefined),
     loadedReturn,
   };
+  if (ensemble === undefined) return plan;
+  // Of such a tree a slice of the usual size is all, and no two snapshots would ever be under way at once.
+  const snapshotSliceBytes = pick(64 * 1024, 2000, 300);
+  return { ...plan, ensemble: { ...ensemble, zab: { ...ensemble.zab, snapshotSliceBytes } } };
 }
 
 /** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
