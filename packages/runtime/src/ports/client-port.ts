@@ -47,6 +47,8 @@ export interface ClientPortOptions {
   readonly largeRequestMaxBytes: number;
   /** Input and output held for clients, in all. */
   readonly inFlightBytesMax: number;
+  /** How often a connection that is not read, and has not been heard of, is read a little. */
+  readonly probeIntervalMs: Millis;
 }
 
 export const clientPortDefaults: ClientPortOptions = {
@@ -60,6 +62,7 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
+  probeIntervalMs: 1000,
 };
 
 /** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
@@ -161,6 +164,10 @@ export class ClientPort implements CnxnList {
   /** The core has closed these in this turn and has to hear `disconnected`. */
   #leaving: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
+  /** The network does not read these. */
+  readonly #paused = new Set<ClientCnxn>();
+  #probed: ClientCnxn[] = [];
+  #nextProbeMs: Millis = 0;
   readonly #withLargeRequests = new Set<ClientCnxn>();
   #largeRequestBytes = 0;
   /** Answers to words in the making, the first of them being worked on. */
@@ -183,7 +190,6 @@ export class ClientPort implements CnxnList {
   #memory: MemoryState = 'ample';
   #closingCount = 0;
   #unfinished = false;
-  #inputWaits = false;
 
   readonly #onFrame = (reader: Reader): boolean => this.#frame(reader);
 
@@ -292,6 +298,7 @@ export class ClientPort implements CnxnList {
     cnxn.dropped = true;
     this.#slow.delete(cnxn);
     this.#ended.delete(cnxn);
+    this.#paused.delete(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
     this.#waitingBytes -= cnxn.waitingCounted;
@@ -342,7 +349,9 @@ export class ClientPort implements CnxnList {
   /** When to call `wake` if nothing else happens. */
   deadline(): Millis | undefined {
     const due = this.#due();
-    return due === undefined ? undefined : Math.max(due, this.#graceUntilMs);
+    const graced = due === undefined ? Infinity : Math.max(due, this.#graceUntilMs);
+    const next = this.#paused.size === 0 ? graced : Math.min(graced, this.#nextProbeMs);
+    return next === Infinity ? undefined : next;
   }
 
   /** More can be done at once: the runtime should hold another turn soon. */
@@ -350,9 +359,34 @@ export class ClientPort implements CnxnList {
     return this.#unfinished;
   }
 
-  /** Input has arrived that the core has not heard yet, since a turn has only so much room. */
-  get inputWaits(): boolean {
-    return this.#inputWaits;
+  /**
+   * Whoever is not read may speak all the same: since its input waits for its turn, or since it does not take its answers. Those that have not
+   * been heard of for a while are read until `endProbes`, a chunk each, so that nobody is taken for silent who is not.
+   */
+  beginProbes(now: Now): void {
+    if (this.#paused.size === 0) return;
+    const { probeIntervalMs } = this.#options;
+    this.#nextProbeMs = now.elapsedMs + probeIntervalMs;
+    for (const cnxn of this.#paused) {
+      if (cnxn.isProbed || now.elapsedMs - Math.max(cnxn.receivedMs, cnxn.probedMs) < probeIntervalMs) continue;
+      cnxn.isProbed = true;
+      cnxn.probedMs = now.elapsedMs;
+      this.#probed.push(cnxn);
+      this.#network.resume(cnxn.stream);
+    }
+  }
+
+  endProbes(): void {
+    const probed = this.#probed;
+    if (probed.length === 0) return;
+    this.#probed = [];
+    for (const cnxn of probed) this.#endProbe(cnxn);
+  }
+
+  #endProbe(cnxn: ClientCnxn): void {
+    if (!cnxn.isProbed) return;
+    cnxn.isProbed = false;
+    if (cnxn.paused && !cnxn.dropped) this.#network.pause(cnxn.stream);
   }
 
   /** Closes those whose time is up. */
@@ -478,7 +512,6 @@ export class ClientPort implements CnxnList {
   }
 
   #feedStalled(): void {
-    this.#inputWaits = false;
     if (this.#stalled.length === 0) return;
     const waiting = this.#stalled;
     this.#stalled = [];
@@ -496,8 +529,7 @@ export class ClientPort implements CnxnList {
       this.#updateReading(cnxn);
     }
     // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
-    this.#inputWaits = this.#stalled.length > 0 && (this.#turnAllowance <= 0 || this.#core.busy);
-    if (this.#inputWaits) this.#unfinished = true;
+    if (this.#stalled.length > 0 && (this.#turnAllowance <= 0 || this.#core.busy)) this.#unfinished = true;
   }
 
   #tellLeaving(): void {
@@ -675,8 +707,11 @@ export class ClientPort implements CnxnList {
         return;
       case 'handshake':
       case 'open':
+        this.#endProbe(cnxn);
         if (!cnxn.stalled && !this.#mayFeed(cnxn)) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
+        // What the core has not been handed as frames it hears of in this way.
+        if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);
         return;
       case 'word':
       case 'closing':
@@ -774,7 +809,7 @@ export class ClientPort implements CnxnList {
     if (this.#options.largeRequestThreshold >= 0 && reader.remaining > this.#options.largeRequestThreshold) {
       if (!this.#admitLargeRequest(cnxn, reader.remaining)) return false;
     }
-    this.#core.frame(cnxn.stream, reader, this.#now);
+    this.#core.frame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
     this.#turnAllowance--;
     return --this.#allowance > 0 && cnxn.stage === 'open' && this.#mayFeed(cnxn);
   }
@@ -962,8 +997,14 @@ export class ClientPort implements CnxnList {
       (cnxn.stalled || cnxn.waitingCounted > readingStopsBytes || (this.#refusing && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
     if (pause === cnxn.paused) return;
     cnxn.paused = pause;
-    if (pause) this.#network.pause(cnxn.stream);
-    else this.#network.resume(cnxn.stream);
+    if (pause) {
+      if (this.#paused.size === 0) this.#nextProbeMs = this.#now.elapsedMs + this.#options.probeIntervalMs;
+      this.#paused.add(cnxn);
+      this.#network.pause(cnxn.stream);
+    } else {
+      this.#paused.delete(cnxn);
+      this.#network.resume(cnxn.stream);
+    }
   }
 
   /** Keeps what is held for clients below its limit. */
