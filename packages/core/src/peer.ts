@@ -130,6 +130,8 @@ export class Peer {
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
+  /** Everything that had arrived by then has been heard. */
+  #heardMs: Millis = -Infinity;
   /** See `LearnerStart`. */
   #snapshotIn = 0;
   /** The snapshot that is coming from the leader. */
@@ -265,8 +267,12 @@ export class Peer {
     else this.#front.connect(cnxn, context, now);
   }
 
-  frame(cnxn: CnxnId, reader: Reader, now: Now): void {
-    this.server?.frame(cnxn, reader, now);
+  frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void {
+    this.server?.frame(cnxn, reader, now, arrivedMs);
+  }
+
+  heard(cnxn: CnxnId, now: Now): void {
+    this.server?.heard(cnxn, now);
   }
 
   lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void {
@@ -415,7 +421,7 @@ export class Peer {
 
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(_channel: ChannelId, now: Now): void {
-    this.wake(now);
+    this.#goOnWorking(now);
   }
 
   channelGone(channel: ChannelId, now: Now): void {
@@ -477,7 +483,7 @@ export class Peer {
   /** The log that was asked for with `readLog` is more than is worth sending. */
   logRefused(channel: ChannelId, now: Now): void {
     if (this.#role.kind === 'leading') this.#role.synchroniser.logRefused(channel);
-    this.wake(now);
+    this.#goOnWorking(now);
   }
 
   /** Txns of the log that was asked for with `readLog`, in order; `isEnd` when there are no more. */
@@ -498,15 +504,22 @@ export class Peer {
     this.#goOn(now);
   }
 
-  wake(now: Now, allHeard = true): void {
+  /** See `Server.wake` for `heardMs`. */
+  wake(now: Now, heardMs: Millis = now.elapsedMs): void {
+    this.#heardMs = heardMs;
+    this.#goOnWorking(now);
+  }
+
+  #goOnWorking(now: Now): void {
+    const heardMs = this.#heardMs;
     const role = this.#role;
     if (role.kind === 'leading') {
-      role.leader.wake(now);
+      role.leader.wake(now, heardMs);
       role.synchroniser.wake(this.#isBusy, now.elapsedMs);
     } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
     else if (role.kind === 'dialling') role.dialling.wake(now);
-    this.server?.wake(now, allHeard);
+    this.server?.wake(now, heardMs);
     this.#goOn(now);
   }
 
@@ -740,7 +753,7 @@ export class Peer {
       close: (cnxn, reason) => this.#out.close(cnxn, reason),
       append: (zxid, bytes, start, end) => leader.propose(zxid, bytes, start, end),
     };
-    return this.#newServer(out, now, (parts, then) => new Authority(parts, then, (sync, at) => leader.sync(sync, at)), false);
+    return this.#newServer(out, now, (parts, then) => new Authority(parts, then, leader), false);
   }
 
   #serveAsLearner(epoch: number, role: 'follower' | 'observer', link: Learner, now: Now): { server: Server; forwarding: Forwarding } {

@@ -100,7 +100,8 @@ export class Server {
   /** What waits is being brought on. */
   #isAdvancing = false;
   #afterJob: ((now: Now) => void) | undefined;
-  #jobBeganMs: Millis = 0;
+  /** Everything that had arrived by then has been heard. */
+  #heardMs: Millis = -Infinity;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
   /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
@@ -204,10 +205,10 @@ export class Server {
   }
 
   /**
-   * One frame has arrived, without its length; the first is the handshake. `reader` is placed over it, and its bytes may be used again
-   * after the call.
+   * A frame, without its length; the first is the handshake. `reader` is placed over it, and its bytes may be used again after the call.
+   * One that had to wait in the port arrived at `arrivedMs`, and `heard` has been called then.
    */
-  frame(id: CnxnId, reader: Reader, now: Now): void {
+  frame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
     // What still comes from a connection that has been given up must not have any effect.
     if (cnxn === undefined || cnxn.isClosed) return;
@@ -215,10 +216,19 @@ export class Server {
     // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
     const takesUpSession = cnxn.state === 'new' && cnxn.framesHeld === 0 && !this.busy && asksForItsSession(reader);
     if (this.#mustHold() && !takesUpSession) {
-      this.#hold(cnxn, reader, now);
+      this.#hold(cnxn, reader, arrivedMs, now);
       return;
     }
-    this.#admit(cnxn, reader, cnxn.identities, now.elapsedMs, now);
+    this.#admit(cnxn, reader, cnxn.identities, arrivedMs, now);
+  }
+
+  /**
+   * Bytes of a connection have arrived, and no frame of them can be handed over yet. They show that its client is alive: whose turn comes late
+   * has not been silent.
+   */
+  heard(id: CnxnId, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn !== undefined && cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
 
   /**
@@ -229,7 +239,7 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.isClosed) return;
     if (this.#mustHold()) {
-      this.#hold(cnxn, reader, now);
+      this.#hold(cnxn, reader, now.elapsedMs, now);
       return;
     }
     if (cnxn.state !== 'open' || reader.remaining < headerBytes) return;
@@ -267,14 +277,15 @@ export class Server {
   }
 
   /**
-   * Time has passed. While there is input that has arrived and not been handed over, `allHeard` is false and no session is ended: its own
-   * last word may be among it.
+   * Time has passed. Everything that had arrived here by `heardMs` has been handed over, as a frame or by `heard`: sessions are judged as of
+   * then, since the last word of one may be among what has not.
    */
-  wake(now: Now, allHeard = true): void {
+  wake(now: Now, heardMs: Millis = now.elapsedMs): void {
+    this.#heardMs = heardMs;
     this.#advance(now);
     if (this.busy) return;
     this.#watches.reap(rowsReapedPerStep);
-    this.#wakeOrder(now, allHeard);
+    this.#wakeOrder(now);
   }
 
   /** When `wake` must be called if no other input comes first, on the monotonic clock; in the past means at once. */
@@ -443,7 +454,7 @@ export class Server {
   /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
   expireSession(session: SessionId, now: Now): boolean {
     if (!this.#order.condemn(sessionHigh(session), sessionLow(session))) return false;
-    if (!this.busy) this.#wakeOrder(now, true);
+    if (!this.busy) this.#wakeOrder(now);
     return true;
   }
 
@@ -459,12 +470,12 @@ export class Server {
     return !this.busy && (limit === 0 || this.#load.requests < limit);
   }
 
-  #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
-    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
+  #hold(cnxn: Cnxn, reader: Reader, arrivedMs: Millis, now: Now): void {
+    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, arrivedMs, false);
     this.#noteHolding();
     this.#held.push(cnxn, frame, now.elapsedMs);
     // Its session has been heard of, whenever the request's turn comes.
-    if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+    if (cnxn.slot !== -1 && arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
   }
 
   #noteHolding(): void {
@@ -587,7 +598,9 @@ export class Server {
     const xid = reader.int32();
     const opCode = reader.int32();
     // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
-    if (cnxn.slot === -1 || !this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs)) return;
+    if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
+    // A frame that has waited spoke for its session when it arrived; its client may be dead by now.
+    if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
@@ -687,7 +700,7 @@ export class Server {
     request.arrivedMs = arrivedMs;
     request.now = now;
     const job = this.#reads.answer(request, reader);
-    if (job !== undefined) this.#begin(job, cnxn.id, now, (later) => this.#drain(cnxn, later));
+    if (job !== undefined) this.#begin(job, cnxn.id, (later) => this.#drain(cnxn, later));
   }
 
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
@@ -733,7 +746,7 @@ export class Server {
   #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
     this.#units += unitsOfWrite(origin.opCode, reader.remaining);
     const job = this.#order.write(origin, reader, now);
-    if (job !== undefined) this.#begin(job, origin.cnxn, now, nothing);
+    if (job !== undefined) this.#begin(job, origin.cnxn, nothing);
   }
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
@@ -748,6 +761,8 @@ export class Server {
     if (this.busy) {
       const waited = this.#jobWaited;
       if (!this.#runJob(now)) return;
+      this.#endSessions(now);
+      if (this.busy) return;
       // What waits and what comes take turns: after a job that has waited those are heard who have sent something meanwhile, or a few who ask
       // for much would have the server to themselves; after any other job it is the turn of what waits.
       if (waited) {
@@ -784,7 +799,7 @@ export class Server {
       this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, now, (later) => this.#applied(proposal, later));
+      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, (later) => this.#applied(proposal, later));
     }
   }
 
@@ -875,13 +890,12 @@ export class Server {
     }
   }
 
-  #begin(job: Job, cnxn: CnxnId, now: Now, then: (now: Now) => void): void {
+  #begin(job: Job, cnxn: CnxnId, then: (now: Now) => void): void {
     this.#job = job;
     this.#jobCnxn = cnxn;
     this.#jobWaited = this.#isAdvancing;
     this.#jobUnits += stepBudget;
     this.#afterJob = then;
-    this.#jobBeganMs = now.elapsedMs;
   }
 
   /** Takes the next step of the job under way. Returns whether there is none left. */
@@ -889,14 +903,25 @@ export class Server {
     if (this.#job === undefined) return true;
     this.#jobUnits += stepBudget;
     if (this.#job.next(now).done !== true) return false;
-    this.#order.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
     this.#endsJob = true;
     then(now);
     this.#endsJob = false;
-    return this.#job === undefined;
+    return !this.busy;
+  }
+
+  /** Clients may always have more long work for a server. Whose session is due ends before the next of it begins. */
+  #endSessions(now: Now): void {
+    this.#leaveRoom();
+    const job = this.#order.endSessions(now, this.#heardMs, this.#hasEnough);
+    if (job !== undefined) this.#begin(job, noCnxn, nothing);
+  }
+
+  /** What others had of this step must not be at the cost of ends of sessions. */
+  #leaveRoom(): void {
+    this.#enough = Math.max(this.#enough, this.#work() + this.#options.turnUnits / 4);
   }
 
   // ---- sessions ----------------------------------------------------------------------------------------------------------------------
@@ -911,9 +936,10 @@ export class Server {
     }
   }
 
-  #wakeOrder(now: Now, allHeard: boolean): void {
-    const job = this.#order.wake(now, allHeard, this.#hasEnough);
-    if (job !== undefined) this.#begin(job, noCnxn, now, nothing);
+  #wakeOrder(now: Now): void {
+    this.#leaveRoom();
+    const job = this.#order.wake(now, this.#heardMs, this.#hasEnough);
+    if (job !== undefined) this.#begin(job, noCnxn, nothing);
   }
 
   /** A closeSession has been applied, whoever asked for it. */

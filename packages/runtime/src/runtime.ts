@@ -56,9 +56,6 @@ const sizesIntervalMs = 10_000;
 const lastAnswersMs = 1000;
 const pollMs = 10;
 
-/** How long sessions that are overdue are spared because input waits. Any that was there at the beginning has been heard by then. */
-const inputWaitsMaxMs = 2000;
-
 /** How often a server looks at its memory and at its disk. */
 const vigilMs = 100;
 /** The least time that a disk gets for one batch of the log, or for the end of everything. */
@@ -94,8 +91,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   /** When the timer goes off; Infinity without one. */
   #timerDueMs: Millis = Infinity;
   #wakeIsSoon = false;
-  /** Since when there has been more input than turns had room for; Infinity while there is not. */
-  #inputWaitsSinceMs: Millis = Infinity;
+  /** Everything that had arrived by then has been delivered. */
+  #heardMs: Millis = -Infinity;
+  /** When the round under way began, at whose end that will be so. */
+  #roundBeganMs: Millis | undefined;
+  #wakeAfterRound = false;
   #snapshotWanted = false;
   #snapshotUnderWay: Promise<void> | undefined;
   /** `closing`: no more input is taken, and what was taken is finished. `ended`: nothing is done any more. */
@@ -155,6 +155,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
         inFlightBytesMax: Math.min(clientPortDefaults.inFlightBytesMax, budgets.port),
         turnUnits: this.#coreOptions.turnUnits,
+        probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),
       },
       words: new FourLetterWords({
         whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
@@ -267,7 +268,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     // The disk may have failed over it. Then nobody gets an answer any more.
     if (wasServing && !this.#hasEnded()) {
       const { clock } = this.#world;
-      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, false));
+      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, -Infinity));
       await Promise.all([this.#port.shutDown(clock.now()), this.#others?.shutDown(clock.now())]);
       this.#turn(nothing);
       // Their last answers are on the way; a client that does not take them is not waited for.
@@ -372,11 +373,13 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #planWake(now: Now): void {
     if (this.#wakeIsSoon || this.#state !== 'serving') return;
     const { clock } = this.#world;
-    const own = this.#port.unfinished ? 0 : Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
+    const timed = Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
+    const own = this.#port.unfinished ? 0 : timed;
     const due = this.#others === undefined ? own : Math.min(own, firstDeadline(this.#others.ports));
     if (due <= now.elapsedMs) {
       this.#wakeIsSoon = true;
       clock.soon(this.#wake);
+      if (timed <= now.elapsedMs) this.#beginRound(now);
     } else if (due < this.#timerDueMs) {
       if (this.#timer !== undefined) clock.cancel(this.#timer);
       this.#timerDueMs = due;
@@ -387,33 +390,43 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #onTimer = (): void => {
     this.#timer = undefined;
     this.#timerDueMs = Infinity;
-    if (this.#wakeIsSoon) return;
-    this.#wakeIsSoon = true;
-    // If the process stood still, clients may have spoken meanwhile without our having read it, and must not be expired for that. Their
-    // bytes come first: one pass of the loop to have them read, one to have them delivered.
-    const { clock } = this.#world;
-    clock.soon(() => clock.soon(this.#wake));
+    this.#wakeAfterRound = true;
+    this.#beginRound(this.#world.clock.now());
+  };
+
+  /**
+   * Whoever is silent is so only as far as we have listened: the process may have stood still, or been busy, and bytes may wait unread. A round
+   * reads everything that has arrived before it began: one pass of the loop to accept who has connected, one to read what they have sent, one to
+   * have it delivered. Sessions are judged as of its beginning, so that no gap has to be noticed, and none puts off anything.
+   */
+  #beginRound(now: Now): void {
+    if (this.#roundBeganMs !== undefined) return;
+    this.#roundBeganMs = now.elapsedMs;
+    this.#port.beginProbes(now);
+    this.#world.clock.soon(this.#hasAccepted);
+  }
+
+  readonly #hasAccepted = (): void => this.#world.clock.soon(this.#hasRead);
+
+  readonly #hasRead = (): void => this.#world.clock.soon(this.#hasDelivered);
+
+  readonly #hasDelivered = (): void => {
+    this.#heardMs = this.#roundBeganMs!;
+    this.#roundBeganMs = undefined;
+    this.#port.endProbes();
+    if (this.#wakeAfterRound && !this.#wakeIsSoon) this.#wake();
+    this.#wakeAfterRound = false;
   };
 
   readonly #wake = (): void => {
     this.#wakeIsSoon = false;
     this.#turn((now) => {
-      this.#core.wake(now, this.#allIsHeard(now));
+      // Who closes has ceased to listen, and ends no session.
+      this.#core.wake(now, this.#state === 'serving' ? this.#heardMs : -Infinity);
       this.#port.wake(now);
       if (this.#others !== undefined) for (const port of this.#others.ports) port.wake(now);
     });
   };
-
-  /**
-   * Whether sessions may be judged by what the core has heard. Behind a standstill the port may have more input at hand than goes into a
-   * turn. A server that is never done with its input ends sessions all the same; one that closes has ceased to listen, and ends none.
-   */
-  #allIsHeard(now: Now): boolean {
-    if (this.#state !== 'serving') return false;
-    if (!this.#port.inputWaits) this.#inputWaitsSinceMs = Infinity;
-    else this.#inputWaitsSinceMs = Math.min(this.#inputWaitsSinceMs, now.elapsedMs);
-    return now.elapsedMs - this.#inputWaitsSinceMs > inputWaitsMaxMs || this.#inputWaitsSinceMs === Infinity;
-  }
 
   // --- What the network reports
 

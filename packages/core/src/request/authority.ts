@@ -11,7 +11,7 @@ import type { Observer } from '../observer.ts';
 import { Expiry } from '../session/expiry.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
-import { type Job, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './budget.ts';
+import { type Job, start, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './budget.ts';
 import type { Load } from './load.ts';
 import type { Order } from './order.ts';
 import { Prepare, type PrepareJob, type PrepareParts } from './prepare.ts';
@@ -26,8 +26,16 @@ export interface OrderParts extends PrepareParts {
   readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
 }
 
-/** What a leader does for its own clients' syncs: when it is sure that it leads, and all that was committed has been applied, it calls `Server.synced`. */
-export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
+/** What a leader knows by its learners alone. `Leader` has this shape. */
+export interface Lead {
+  /** Of one of its own clients: when it is sure that it leads, and all that was committed has been applied, it calls `Server.synced`. */
+  sync(sync: WaitingSync, now: Now): void;
+  /** Whatever a learner had heard of sessions by then it has passed on. Infinity while there is no learner that serves. */
+  readonly learnersHeardMs: Millis;
+  /** When learners were last asked whom they have heard. */
+  readonly learnersAskedMs: Millis;
+  askLearners(now: Now): void;
+}
 
 export class Authority implements Order {
   readonly role: 'standalone' | 'leader';
@@ -47,18 +55,18 @@ export class Authority implements Order {
   readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
   work = 0;
 
-  readonly #confirmSync: ConfirmSync | undefined;
+  readonly #lead: Lead | undefined;
 
-  /** @param confirmSync how a leader makes sure that it still leads; a server that stands alone has nobody to ask. */
-  constructor(parts: OrderParts, now: Now, confirmSync?: ConfirmSync) {
+  /** @param lead of a leader; a server that stands alone has nobody to ask. */
+  constructor(parts: OrderParts, now: Now, lead?: Lead) {
     const { options, replica, tracker, load, observer } = parts;
-    this.role = confirmSync === undefined ? 'standalone' : 'leader';
-    this.#confirmSync = confirmSync;
+    this.role = lead === undefined ? 'standalone' : 'leader';
+    this.#lead = lead;
     this.#tracker = tracker;
     this.#load = load;
     this.#observer = observer;
     this.#prepare = new Prepare(parts);
-    this.#expiry = new Expiry(tracker, options.maxSessionTimeoutMs);
+    this.#expiry = new Expiry(tracker);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#committed = replica.lastZxid;
     const { sessions } = replica;
@@ -96,12 +104,12 @@ export class Authority implements Order {
 
   /** A leader may have lost its lead without knowing it. */
   get isCaughtUp(): boolean {
-    return this.#confirmSync === undefined && this.#proposals.length === 0;
+    return this.#lead === undefined && this.#proposals.length === 0;
   }
 
   sync(sync: WaitingSync, now: Now): void {
-    if (this.#confirmSync === undefined) this.#syncs.push({ sync, behind: this.#prepare.lastZxid });
-    else this.#confirmSync(sync, now);
+    if (this.#lead === undefined) this.#syncs.push({ sync, behind: this.#prepare.lastZxid });
+    else this.#lead.sync(sync, now);
   }
 
   takeSynced(applied: Zxid): WaitingSync | undefined {
@@ -148,13 +156,10 @@ export class Authority implements Order {
     return slot !== -1;
   }
 
-  wasDeaf(beganMs: Millis, nowMs: Millis): void {
-    this.#expiry.wasDeaf(beganMs, nowMs);
-  }
-
-  wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined {
+  wake(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
+    const sinceMs = this.#heardMs(now, heardMs);
     while (!hasEnough()) {
-      const due = allHeard ? this.#expiry.next(now.elapsedMs) : -1;
+      const due = this.#expiry.next(sinceMs);
       if (due === -1) break;
       const job = this.#endSession(due, now);
       if (job !== undefined) return job;
@@ -168,8 +173,42 @@ export class Authority implements Order {
     return undefined;
   }
 
+  endSessions(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
+    const sinceMs = this.#heardMs(now, heardMs);
+    const due = this.#expiry.deadline();
+    if (!this.#expiry.hasCondemned && (due === undefined || due > sinceMs)) return undefined;
+    return start(this.#endingSessions(now, sinceMs, hasEnough));
+  }
+
+  *#endingSessions(began: Now, heardMs: Millis, hasEnough: () => boolean): Job {
+    let now = began;
+    for (let due = this.#expiry.next(heardMs); due !== -1; due = this.#expiry.next(heardMs)) {
+      const job = this.#endSession(due, now);
+      if (job !== undefined) yield* job;
+      if (hasEnough()) now = yield;
+    }
+  }
+
+  /** As of when sessions may be judged. A leader asks its learners once for each time that a session is due. */
+  #heardMs(now: Now, heardMs: Millis): Millis {
+    if (this.#lead === undefined) return heardMs;
+    const due = this.#expiry.deadline();
+    if (due === undefined || due > now.elapsedMs) return heardMs;
+    if (this.#lead.learnersAskedMs < due) this.#lead.askLearners(now);
+    return Math.min(heardMs, this.#lead.learnersHeardMs);
+  }
+
   deadline(): Millis | undefined {
-    return earliest(this.#expiry.deadline(), this.#sweeper.deadline());
+    return earliest(this.#expiryDeadline(), this.#sweeper.deadline());
+  }
+
+  #expiryDeadline(): Millis | undefined {
+    if (this.#expiry.hasCondemned) return 0;
+    const due = this.#expiry.deadline();
+    if (due === undefined || this.#lead === undefined) return due;
+    // Learners have been asked: the last answer brings the turn in which it is decided.
+    const waits = this.#lead.learnersAskedMs >= due && this.#lead.learnersHeardMs < due;
+    return waits ? undefined : due;
   }
 
   /** What is outstanding follows from the proposals and the tree; their bytes are written by whoever keeps the log. */
@@ -187,7 +226,7 @@ export class Authority implements Order {
       to.number(sync.cnxn);
       to.number(behind);
     }
-    to.number(distance(this.#expiry.deadline(), now.elapsedMs));
+    to.number(distance(this.#expiryDeadline(), now.elapsedMs));
     to.number(distance(this.#sweeper.deadline(), now.elapsedMs));
   }
 

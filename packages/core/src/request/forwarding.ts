@@ -205,12 +205,12 @@ export class Forwarding implements Order {
     return Array.from({ length: this.#committed.length }, () => this.take());
   }
 
-  wasDeaf(): void {
-    // Silence is judged by the leader.
-  }
-
   wake(): undefined {
     // Sweeps and ends of sessions are the leader's.
+  }
+
+  endSessions(): undefined {
+    // Silence is judged by the leader.
   }
 
   deadline(): undefined {

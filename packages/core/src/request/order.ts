@@ -56,13 +56,13 @@ export interface Order {
 
   /** Ends a session at an operator's word, at the next `wake` or by the leader. Returns false when there is none to end, or it is ending. */
   condemn(high: number, low: number): boolean;
-  /** Clients could not be heard from `beganMs` until now. */
-  wasDeaf(beganMs: Millis, nowMs: Millis): void;
   /**
-   * Time has passed: does what the server wants by itself, until `hasEnough`. While not everything has been heard that has arrived,
-   * `allHeard` is false and no session is ended. Returns a job as `write` does.
+   * Time has passed: does what the server wants by itself, until `hasEnough`. Everything that had arrived at this server by `heardMs` has been
+   * heard: sessions are judged as of then. Returns a job as `write` does.
    */
-  wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined;
+  wake(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined;
+  /** The same of sessions alone, between two long jobs of others: however many there are, they end before the next one begins. */
+  endSessions(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined;
   /** When `wake` must be called, on the monotonic clock; undefined for never. */
   deadline(): Millis | undefined;
 

@@ -1,6 +1,7 @@
 /**
- * Which session's time is up. A session is never ended for silence that was ours: while the server did something long nobody was listened
- * to, and everybody gets as long again to be heard.
+ * Which session's time is up. A session is judged by what was heard, never by the time of the day: it ends when it had not been heard of by
+ * the time it was due, and everything that had arrived by then has been listened to. So no silence of our own (a stopped process, a long job,
+ * a leader whose learners have not been asked) can end it, and none of it puts off the end of one that is dead.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { SessionSlot } from './session-table.ts';
@@ -8,11 +9,6 @@ import type { SessionTracker } from './session-tracker.ts';
 
 export class Expiry {
   readonly #tracker: SessionTracker;
-  readonly #putOffMaxMs: Millis;
-  /** No session expires before. */
-  #fromMs: Millis = 0;
-  /** Since when a session that is due has been kept, Infinity while none is. */
-  #putOffMs: Millis = Infinity;
   #due: SessionSlot = -1;
   /** To be ended whatever they say: an operator wants it so. */
   readonly #condemned: SessionSlot[] = [];
@@ -20,15 +16,8 @@ export class Expiry {
     this.#due = slot;
   };
 
-  /** @param putOffMaxMs the dead are not kept for longer, however many long jobs follow each other. */
-  constructor(tracker: SessionTracker, putOffMaxMs: Millis) {
+  constructor(tracker: SessionTracker) {
     this.#tracker = tracker;
-    this.#putOffMaxMs = putOffMaxMs;
-  }
-
-  /** Nobody was listened to from `beganMs` until now. */
-  wasDeaf(beganMs: Millis, nowMs: Millis): void {
-    this.#fromMs = Math.max(this.#fromMs, nowMs + (nowMs - beganMs));
   }
 
   /** Ends a session as if its time were up. From here on it takes no touch, so that its client cannot save it. */
@@ -37,24 +26,24 @@ export class Expiry {
     this.#condemned.push(slot);
   }
 
-  /** When the next session may be due; undefined when there is none. */
-  deadline(): Millis | undefined {
-    if (this.#condemned.length > 0) return 0;
-    const due = this.#tracker.deadline();
-    return due === undefined ? undefined : Math.max(due, this.#fromMs);
+  get hasCondemned(): boolean {
+    return this.#condemned.length > 0;
   }
 
-  /** The next session whose time is up, which no longer waits for its time; -1 when there is none. */
-  next(nowMs: Millis): SessionSlot {
+  /** When the next session may be due that nobody has condemned; undefined when there is none. */
+  deadline(): Millis | undefined {
+    return this.#tracker.deadline();
+  }
+
+  /**
+   * The next session whose time is up, which no longer waits for its time; -1 when there is none. Everything that had arrived anywhere by
+   * `heardMs` has been heard.
+   */
+  next(heardMs: Millis): SessionSlot {
     const condemned = this.#condemned.shift();
     if (condemned !== undefined) return condemned;
-    if (nowMs < this.#fromMs && nowMs - this.#putOffMs < this.#putOffMaxMs) {
-      this.#putOffMs = Math.min(this.#putOffMs, nowMs);
-      return -1;
-    }
-    this.#putOffMs = Infinity;
     this.#due = -1;
-    this.#tracker.takeDue(nowMs, 1, this.#noteDue);
+    this.#tracker.takeDue(heardMs, 1, this.#noteDue);
     return this.#due;
   }
 }

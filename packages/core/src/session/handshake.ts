@@ -180,8 +180,11 @@ export class Handshakes {
     // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
     // the client has given up long ago.
     const known = this.#tracker.findLive(high, low);
-    const older = known === -1 ? this.#asked.get(id) : this.#cnxns.get(this.#tracker.cnxnOf(known));
-    if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
+    // There may be two: one that has the session, and one that waits to hear whether it lives.
+    const carrier = known === -1 ? undefined : this.#cnxns.get(this.#tracker.cnxnOf(known));
+    for (const older of [carrier, this.#asked.get(id)]) {
+      if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
+    }
     this.#asked.delete(id);
     const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
     if (isValid === undefined) {

@@ -105,6 +105,10 @@ export class SessionTracker {
     this.#moves.set(slot, (this.#moves.get(slot) ?? 0) + 1);
   }
 
+  isClosing(slot: SessionSlot): boolean {
+    return this.#table.isClosing(slot);
+  }
+
   /** No more touches, no more writes: its closeSession is on the way. */
   setClosing(slot: SessionSlot): void {
     this.#table.setClosing(slot);

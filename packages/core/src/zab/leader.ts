@@ -129,9 +129,12 @@ class Learner {
   activeMs: Millis = 0;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
-  /** Numbers of the PINGs that it has not answered. */
+  /** Numbers of the PINGs that it has not answered, and when they were sent. */
   readonly pings = new Fifo<number>();
+  readonly pingTimes = new Fifo<Millis>();
   answeredPing = 0;
+  /** When the last PING was sent that it has answered: whom it had heard by then it has told. Nobody speaks to it before it is active. */
+  toldMs: Millis = 0;
 
   /** Everything that can influence behaviour, for an explorer. PINGs are counted back from the last one. */
   fingerprint(to: Fingerprint, nowMs: Millis, limitMs: Millis, lastPing: number): void {
@@ -144,6 +147,8 @@ class Learner {
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);
     for (const ping of this.pings.values()) to.number(lastPing - ping);
+    for (const sentMs of this.pingTimes.values()) to.number(age(sentMs, nowMs, limitMs));
+    to.number(age(this.toldMs, nowMs, limitMs));
     to.number(this.unacked.length);
     for (const { zxid, sentMs } of this.unacked.values()) {
       to.number(zxid);
@@ -248,6 +253,8 @@ export class Leader {
   /** The time of the last input: near enough for how old a proposal is. */
   #nowMs: Millis;
   #nextPingMs: Millis;
+  /** When the last PING was sent. */
+  #askedMs: Millis = -Infinity;
   #nextTickMs: Millis;
   #unnamed = 0;
   #owners: SessionOwner = ownerHere;
@@ -438,14 +445,31 @@ export class Leader {
     this.#confirm(undefined, sync, now);
   }
 
-  wake(now: Now): void {
+  /** Whatever a learner had heard of sessions by then it has passed on; Infinity while no learner serves. One that is cut off counts no more. */
+  get learnersHeardMs(): Millis {
+    let heardMs = Infinity;
+    for (const { stage, toldMs } of this.#learners.values()) if (stage === 'active') heardMs = Math.min(heardMs, toldMs);
+    return heardMs;
+  }
+
+  /** When learners were last asked whom they have heard: they say so in their answers to a PING. */
+  get learnersAskedMs(): Millis {
+    return this.#askedMs;
+  }
+
+  askLearners(now: Now): void {
+    this.#sendPing(now);
+  }
+
+  /** What had arrived by `heardMs` has been handed over: learners are silent as of then. */
+  wake(now: Now, heardMs: Millis = now.elapsedMs): void {
     this.#nowMs = now.elapsedMs;
     if (this.#stage === 'over') return;
     if (now.elapsedMs >= this.#nextPingMs) {
       this.#nextPingMs = now.elapsedMs + this.#options.tickTimeMs / 2;
-      this.#sendPing();
+      this.#sendPing(now);
     }
-    this.#dropSilent(now);
+    this.#dropSilent(heardMs);
     this.#judgeClaims(now);
     if (now.elapsedMs < this.#nextTickMs) return;
     this.#nextTickMs = now.elapsedMs + this.#options.tickTimeMs;
@@ -758,7 +782,7 @@ export class Leader {
   #activate(learner: Learner): void {
     learner.stage = 'active';
     // It may have had to wait for the others, with nothing to say.
-    learner.heardMs = learner.activeMs = this.#nowMs;
+    learner.heardMs = learner.activeMs = learner.toldMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
 
@@ -889,13 +913,14 @@ export class Leader {
   // ---- still leading?
 
   #confirm(learner: Learner | undefined, local: WaitingSync | undefined, now: Now): void {
-    this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing() });
+    this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing(now) });
     this.#answerSyncs(now);
   }
 
   /** Returns the PING's number. */
-  #sendPing(): number {
+  #sendPing(now: Now): number {
     const number = ++this.#ping;
+    this.#askedMs = now.elapsedMs;
     this.#ownPing = number;
     for (const learner of this.#learners.values()) {
       if (!learner.hears) continue;
@@ -903,7 +928,9 @@ export class Leader {
       if (learner.backlog !== undefined) continue;
       writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
       // Learners answer from UPTODATE on. What comes before tells them that we live; to wait for an answer would put the numbers out of step.
-      if (learner.stage === 'active') learner.pings.push(number);
+      if (learner.stage !== 'active') continue;
+      learner.pings.push(number);
+      learner.pingTimes.push(now.elapsedMs);
     }
     return number;
   }
@@ -914,6 +941,7 @@ export class Leader {
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
     if (learner.claim?.ping !== undefined && learner.answeredPing >= learner.claim.ping) this.#refuseClaim(learner);
+    learner.toldMs = learner.pingTimes.shift() ?? learner.toldMs;
     this.#answerSyncs(now);
   }
 
@@ -940,18 +968,19 @@ export class Leader {
     return -1;
   }
 
-  #dropSilent(now: Now): void {
+  #dropSilent(heardMs: Millis): void {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     for (const learner of this.#learners.values()) {
       const isIn = learner.stage === 'active';
       const silentMaxMs = (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
-      if (now.elapsedMs - learner.heardMs > silentMaxMs)
-        this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
+      const silentMs = heardMs - learner.heardMs;
       const oldest = learner.unacked.peek();
-      if (!isIn || oldest === undefined) continue;
-      const unackedMs = now.elapsedMs - Math.max(oldest.sentMs, learner.activeMs);
-      if (unackedMs > syncLimitTicks * tickTimeMs)
-        this.#drop(learner, `it has not acknowledged ${formatZxid(oldest.zxid)} for ${unackedMs} ms`);
+      const unackedMs = isIn && oldest !== undefined ? heardMs - Math.max(oldest.sentMs, learner.activeMs) : 0;
+      // No session ends before it has answered, so it must not be waited for longer than a silent one.
+      const unansweredMs = heardMs - (learner.pingTimes.peek() ?? heardMs);
+      if (silentMs > silentMaxMs) this.#drop(learner, `nothing came from it for ${silentMs} ms`);
+      else if (unackedMs > silentMaxMs) this.#drop(learner, `it has not acknowledged ${formatZxid(oldest!.zxid)} for ${unackedMs} ms`);
+      else if (unansweredMs > silentMaxMs) this.#drop(learner, `it has not answered a PING for ${unansweredMs} ms`);
     }
   }
 

@@ -281,7 +281,9 @@ function replay(beginning: Beginning): Replayed {
     const t = Math.min(
       ...learnings.flatMap(({ packets }) => packets.filter((one) => one.fromLeader && viewZxid(one) === header.zxid).map((one) => one.t)),
     );
-    happenings.push({ t, run: () => replayed.input(t, header.time, (peer, now) => peer.wake(now)) });
+    const wake = () => replayed.input(t, header.time, (peer, now) => peer.wake(now));
+    // Ours asks its learners whom they have heard before it ends a session.
+    happenings.push({ t, run: () => [wake(), wake()] });
   }
   for (const { run } of happenings.toSorted((a, b) => a.t - b.t)) run(replayed);
   return replayed;

@@ -300,6 +300,16 @@ describe('a session in an ensemble', () => {
     }
   });
 
+  it('is taken up over the last connection that has asked for it: an older one that waits for the word of the leader is closed', () => {
+    const ensemble = served(3);
+    const [here] = followersOf(ensemble);
+    const client = joined(ensemble, here!);
+    const goesOn = () => Object.assign(new EnsembleClient(), { session: client.session, password: client.password }).connect(here!);
+    const [first, second] = [goesOn(), goesOn()];
+    ensemble.run(300);
+    expect([client.isClosed, first.isClosed, second.isClosed, second.isAnswered]).toEqual([true, true, false, true]);
+  });
+
   it('has no write of an old connection behind one of a newer, though it is back at the server where the old one waits', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };

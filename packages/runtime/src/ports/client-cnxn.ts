@@ -50,6 +50,9 @@ export class ClientCnxn {
   saidFull = false;
   /** The network has been told to stop reading. */
   paused = false;
+  /** It is read for a moment all the same, until it is heard of or the round is over. */
+  isProbed = false;
+  probedMs: Millis = 0;
   /** Input bytes as they stand in the port's total. */
   retainedCounted = 0;
 

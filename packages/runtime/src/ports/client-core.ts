@@ -1,12 +1,14 @@
 import type { CnxnContext, CnxnId, Inspect, Now } from '@tskeeper/core';
-import type { Reader } from '@tskeeper/protocol';
+import type { Millis, Reader } from '@tskeeper/protocol';
 
 /** A server's core, as far as a client port needs it. `Server` has this shape. */
 export interface ClientCore {
   /** A client has begun to speak; its ConnectRequest follows as the first frame. */
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void;
-  /** One frame without its length prefix. The reader and its bytes are valid during the call only. */
-  frame(cnxn: CnxnId, reader: Reader, now: Now): void;
+  /** One frame without its length prefix. The reader and its bytes are valid during the call only. `arrivedMs`: it has waited since then. */
+  frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs: Millis): void;
+  /** Bytes have arrived that make no whole frame yet, or one that has to wait: its client is alive. */
+  heard(cnxn: CnxnId, now: Now): void;
   /** A frame that had arrived, and not been handed over, when its connection broke. `disconnected` follows. Comes while `busy`, too. */
   lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void;
   /** The last that is heard of a connection; its number may come back with a later `connect`. */

@@ -53,6 +53,8 @@ export interface ClientPortOptions {
   readonly inFlightBytesMax: number;
   /** What the core does in one step, in its units. */
   readonly turnUnits: number;
+  /** How often a connection that is not read, and has not been heard of, is read a little. */
+  readonly probeIntervalMs: Millis;
 }
 
 export const clientPortDefaults: ClientPortOptions = {
@@ -67,6 +69,7 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
   turnUnits: stepBudget,
+  probeIntervalMs: 1000,
 };
 
 /** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
@@ -181,6 +184,10 @@ export class ClientPort implements CnxnList {
   /** The core has closed these in this turn and has to hear `disconnected`. */
   #leaving: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
+  /** The network does not read these. */
+  readonly #paused = new Set<ClientCnxn>();
+  #probed: ClientCnxn[] = [];
+  #nextProbeMs: Millis = 0;
   readonly #withLargeRequests = new Set<ClientCnxn>();
   #largeRequestBytes = 0;
   /** Answers to words in the making, the first of them being worked on. */
@@ -206,7 +213,6 @@ export class ClientPort implements CnxnList {
   #memory: MemoryState = 'ample';
   #closingCount = 0;
   #unfinished = false;
-  #inputWaits = false;
 
   readonly #onFrame = (reader: Reader): boolean => this.#frame(reader);
 
@@ -320,6 +326,7 @@ export class ClientPort implements CnxnList {
     cnxn.dropped = true;
     this.#slow.delete(cnxn);
     this.#ended.delete(cnxn);
+    this.#paused.delete(cnxn);
     cnxn.cutter.close();
     this.#countRetained(cnxn);
     this.#countWaiting(cnxn, 0);
@@ -366,7 +373,9 @@ export class ClientPort implements CnxnList {
   /** When to call `wake` if nothing else happens. */
   deadline(): Millis | undefined {
     const due = this.#due();
-    return due === undefined ? undefined : Math.max(due, this.#graceUntilMs);
+    const graced = due === undefined ? Infinity : Math.max(due, this.#graceUntilMs);
+    const next = this.#paused.size === 0 ? graced : Math.min(graced, this.#nextProbeMs);
+    return next === Infinity ? undefined : next;
   }
 
   /** More can be done at once: the runtime should hold another turn soon. */
@@ -374,9 +383,34 @@ export class ClientPort implements CnxnList {
     return this.#unfinished;
   }
 
-  /** Input has arrived that the core has not heard yet, since a turn has only so much room. */
-  get inputWaits(): boolean {
-    return this.#inputWaits;
+  /**
+   * Whoever is not read may speak all the same: since its input waits for its turn, or since it does not take its answers. Those that have not
+   * been heard of for a while are read until `endProbes`, a chunk each, so that nobody is taken for silent who is not.
+   */
+  beginProbes(now: Now): void {
+    if (this.#paused.size === 0) return;
+    const { probeIntervalMs } = this.#options;
+    this.#nextProbeMs = now.elapsedMs + probeIntervalMs;
+    for (const cnxn of this.#paused) {
+      if (cnxn.isProbed || now.elapsedMs - Math.max(cnxn.receivedMs, cnxn.probedMs) < probeIntervalMs) continue;
+      cnxn.isProbed = true;
+      cnxn.probedMs = now.elapsedMs;
+      this.#probed.push(cnxn);
+      this.#network.resume(cnxn.stream);
+    }
+  }
+
+  endProbes(): void {
+    const probed = this.#probed;
+    if (probed.length === 0) return;
+    this.#probed = [];
+    for (const cnxn of probed) this.#endProbe(cnxn);
+  }
+
+  #endProbe(cnxn: ClientCnxn): void {
+    if (!cnxn.isProbed) return;
+    cnxn.isProbed = false;
+    if (cnxn.paused && !cnxn.dropped) this.#network.pause(cnxn.stream);
   }
 
   /** Closes those whose time is up. */
@@ -519,7 +553,6 @@ export class ClientPort implements CnxnList {
   }
 
   #feedStalled(): void {
-    this.#inputWaits = false;
     if (this.#turns.length === 0 && this.#blocked.length === 0) return;
     if (!this.#core.busy) this.#unblock();
     while (this.#hasTurnLeft() && !this.#core.busy) {
@@ -536,8 +569,7 @@ export class ClientPort implements CnxnList {
     }
     // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
     const waiting = this.#turns.length + this.#blocked.length;
-    this.#inputWaits = waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy);
-    if (this.#inputWaits) this.#unfinished = true;
+    if (waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy)) this.#unfinished = true;
   }
 
   /** Those who are wanted again wait for their turn. */
@@ -722,9 +754,12 @@ export class ClientPort implements CnxnList {
         return;
       case 'handshake':
       case 'open':
+        this.#endProbe(cnxn);
         // Nobody overtakes those who wait.
         if (!cnxn.stalled && (this.#turns.length > 0 || !this.#mayFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
+        // What the core has not been handed as frames it hears of in this way.
+        if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);
         return;
       case 'word':
       case 'closing':
@@ -832,7 +867,7 @@ export class ClientPort implements CnxnList {
     if (this.#options.largeRequestThreshold >= 0 && reader.remaining > this.#options.largeRequestThreshold) {
       if (!this.#admitLargeRequest(cnxn, reader.remaining)) return false;
     }
-    this.#core.frame(cnxn.stream, reader, this.#now);
+    this.#core.frame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
     this.#turnAllowance--;
     return --this.#allowance > 0 && cnxn.stage === 'open' && this.#core.work < this.#goEnds && this.#mayFeed(cnxn);
   }
@@ -1021,8 +1056,14 @@ export class ClientPort implements CnxnList {
         (cnxn.address.isHeavy && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
     if (pause === cnxn.paused) return;
     cnxn.paused = pause;
-    if (pause) this.#network.pause(cnxn.stream);
-    else this.#network.resume(cnxn.stream);
+    if (pause) {
+      if (this.#paused.size === 0) this.#nextProbeMs = this.#now.elapsedMs + this.#options.probeIntervalMs;
+      this.#paused.add(cnxn);
+      this.#network.pause(cnxn.stream);
+    } else {
+      this.#paused.delete(cnxn);
+      this.#network.resume(cnxn.stream);
+    }
   }
 
   /** Keeps what is held for clients below its limit. */

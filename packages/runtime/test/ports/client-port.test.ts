@@ -478,6 +478,28 @@ describe('limits', () => {
     expect(client.frames()).toEqual(['welcome']);
   });
 
+  test('P21: who waits for its turn is heard when its bytes arrive, and again from time to time though it is not read', async () => {
+    const rig = await PortRig.open();
+    const client = rig.join();
+    rig.core.throttled.add(0);
+    client.send(frame('waits'));
+    rig.settle();
+    expect(rig.core.heardOf).toEqual([0]);
+    rig.clock.advance(500);
+    client.send(frame('not read'));
+    rig.clock.advance(400);
+    expect(rig.core.heardOf).toEqual([0]);
+    rig.clock.advance(2000);
+    expect(rig.core.heardOf).toEqual([0, 0]);
+    client.send(frame('not read either'));
+    rig.settle();
+    expect(rig.core.heardOf).toEqual([0, 0]);
+    rig.core.throttled.clear();
+    rig.turn(() => undefined);
+    rig.settle();
+    expect(rig.core.bodies).toEqual(['waits', 'not read', 'not read either']);
+  });
+
   test('a new session and one taken up again are told apart for the connection throttle', async () => {
     const kinds: string[] = [];
     const throttle = { deficit: 3, admit: (kind: string) => kinds.push(kind) < 3 };

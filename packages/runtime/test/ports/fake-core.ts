@@ -85,6 +85,8 @@ export const testFacts: ServerFacts = {
 export class FakeCore implements ClientCore {
   readonly log: string[] = [];
   readonly frames: FakeFrame[] = [];
+  /** These have said something that was not handed over as a frame. */
+  readonly heardOf: CnxnId[] = [];
   readonly contexts = new Map<CnxnId, CnxnContext>();
   readonly #open = new Map<CnxnId, CnxnInfo>();
   readonly #greeted = new Set<CnxnId>();
@@ -124,6 +126,10 @@ export class FakeCore implements ClientCore {
     }
     this.frames.push({ cnxn, body });
     this.answer(cnxn, body);
+  }
+
+  heard(cnxn: CnxnId): void {
+    this.heardOf.push(cnxn);
   }
 
   lastFrame(cnxn: CnxnId, reader: Reader): void {

@@ -109,7 +109,14 @@ export class PortRig {
     this.#wakeAt =
       deadline === undefined
         ? undefined
-        : this.clock.after(Math.max(0, deadline - now.elapsedMs), () => this.turn((then) => this.port.wake(then)));
+        : this.clock.after(Math.max(0, deadline - now.elapsedMs), () => this.turn((then) => this.#wake(then)));
+  }
+
+  /** Who is read for a moment is read until the next time. */
+  #wake(now: Now): void {
+    this.port.endProbes();
+    this.port.beginProbes(now);
+    this.port.wake(now);
   }
 
   /** Lets everything happen that needs no time. */

@@ -48,6 +48,22 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     replace: 'this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));',
     by: '',
   },
+  'learners-not-asked': {
+    hunter: 'scenarios',
+    what: 'a leader that stood still ends sessions before its learners have told whom they heard meanwhile',
+    from: 'F14, P21',
+    file: authority,
+    replace: 'return Math.min(heardMs, this.#lead.learnersHeardMs);',
+    by: 'return heardMs;',
+  },
+  'old-answer-counts': {
+    hunter: 'scenarios',
+    what: 'the answer to a PING counts for whom a learner hears after that PING was sent',
+    from: 'F14, P21',
+    file: leader,
+    replace: 'learner.toldMs = learner.pingTimes.shift() ?? learner.toldMs;',
+    by: 'learner.toldMs = learner.pingTimes.shift() === undefined ? learner.toldMs : now.elapsedMs;',
+  },
   'no-time-after-election': {
     hunter: 'scenarios',
     what: 'a new leader gives sessions no time to find it',
@@ -93,8 +109,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a leader does not notice that nothing comes from a learner any more',
     from: 'ZOOKEEPER-2201, F28',
     file: leader,
-    replace: 'this.#dropSilent(now);\n',
-    by: 'if (now.elapsedMs < 0) this.#dropSilent(now);\n',
+    replace: 'this.#dropSilent(heardMs);\n',
+    by: 'if (now.elapsedMs < 0) this.#dropSilent(heardMs);\n',
   },
   'silent-leader-kept': {
     hunter: 'scenarios',

@@ -1,4 +1,5 @@
 /** All scenarios, by the names the command knows them by. */
+import { busyServer, pausedLeader } from './expiry-scenarios.ts';
 import {
   cutOffLeader,
   darkEnsemble,
@@ -40,6 +41,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'auth-left-behind': authLeftBehind,
   'moved-session': movedSession,
   'paused-server': pausedServer,
+  'paused-leader': pausedLeader,
+  'busy-server': busyServer,
   'closing-server': closingServer,
   'passing-znode': passingZnode,
   'watches-over-power-loss': watchesOverPowerLoss,

@@ -1,0 +1,78 @@
+/** Who is alive keeps its session while the server is deaf, and who is dead loses it while the server is busy. */
+import { CreateMode, openAcl } from '@tskeeper/protocol';
+import type { RawClient } from '../clients/raw-client.ts';
+import { type Scenario, Scene } from './scenario.ts';
+
+const timeoutMs = 1000;
+/** As the promise says: a tick, and a second. */
+const lateMaxMs = 200 + 1000;
+
+function ephemeral(path: string) {
+  return { path, data: null, acl: openAcl, flags: CreateMode.ephemeral };
+}
+
+/** It is gone without a word: its machine is dark. */
+function dies(scene: Scene, client: RawClient): void {
+  client.retire();
+  client.sleep(Number.MAX_SAFE_INTEGER);
+  scene.stage.actors.splice(scene.stage.actors.indexOf(client), 1);
+}
+
+export const pausedLeader: Scenario = {
+  story:
+    'a leader stands still for less than syncLimit, and longer than sessions live; clients of its followers have spoken to them meanwhile',
+  run: () =>
+    Scene.playEnsemble(90, async (scene) => {
+      const { world, stage, leader } = scene;
+      const clients: RawClient[] = [];
+      for (const server of world.servers) clients.push(await scene.raw({ server, timeoutMs: 500 }));
+      for (const [at, client] of clients.entries()) await scene.ask(client, 'create', ephemeral(`/e${at}`));
+      for (const ms of [600, 850]) {
+        await world.run(700);
+        const { elapsedMs } = world.clock;
+        world.recording.pauses.push({ server: leader.name, fromMs: elapsedMs, toMs: elapsedMs + ms });
+        leader.process!.pause(ms);
+        await world.run(ms + 1000);
+      }
+      if (clients.some(({ lost }) => lost.length > 0)) stage.complain('a client has lost its session');
+    }),
+};
+
+export const busyServer: Scenario = {
+  story: 'clients ask for more long multis than a server can judge; a dead session ends in time, and one whose pings wait lives on',
+  run: () =>
+    Scene.play(
+      91,
+      async (scene) => {
+        const { world, stage } = scene;
+        const busy = [await scene.raw({ timeoutMs: 4000 }), await scene.raw({ timeoutMs: 4000 })];
+        const [honest, dead] = [await scene.raw({ timeoutMs }), await scene.raw({ timeoutMs })];
+        await scene.ask(honest, 'create', ephemeral('/honest'));
+        await scene.ask(dead, 'create', ephemeral('/dead'));
+        world.server.turnMs = () => 2;
+        let isOver = false;
+        const multi = (parts: number) => ({
+          ops: Array.from({ length: parts }, () => ({ kind: 'check' as const, path: '/', version: -1 })),
+        });
+        const work = () => {
+          if (isOver) return;
+          for (const each of busy) if (each.ready && each.outstandingCount < 4) each.send('multi', multi(600));
+          stage.after(5, 'busy', undefined, work);
+        };
+        work();
+        await world.run(100);
+        dies(scene, dead);
+        const silentMs = world.clock.elapsedMs;
+        const { inspect } = world.server.process!.runtime!;
+        await scene.until('the ephemeral of the dead is gone', () => inspect.ephemeralCount() === 1);
+        const livedMs = world.clock.elapsedMs - silentMs;
+        if (livedMs > timeoutMs + lateMaxMs) stage.complain(`the session of the dead ended ${livedMs} ms after its last word`);
+        // One that takes longer than a session lives.
+        busy[0]!.send('multi', multi(8000));
+        await world.run(3000);
+        isOver = true;
+        if (honest.lost.length > 0) stage.complain('the honest client has lost its session');
+      },
+      { turnUnits: 500 },
+    ),
+};

@@ -1,0 +1,116 @@
+/** Who is alive keeps its session through standstills of ours, and who is dead loses it in time, whatever others ask for. */
+import { CreateMode, type Millis, openAcl } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import { RawClient } from '../src/clients/raw-client.ts';
+import { VirtualWorld } from '../src/index.ts';
+import type { ServerHost } from '../src/world/server-host.ts';
+
+const tickTimeMs = 200;
+
+async function started(world: VirtualWorld): Promise<VirtualWorld> {
+  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  for (const server of world.servers) await server.start();
+  const serves = new Set(['leader', 'follower', 'standalone']);
+  expect(await world.runUntil(() => world.servers.every(({ role }) => role !== undefined && serves.has(role)), 10_000)).toBe(true);
+  return world;
+}
+
+let clients = 0;
+async function client(world: VirtualWorld, server: ServerHost, timeoutMs: Millis): Promise<RawClient> {
+  const number = ++clients;
+  const found = new RawClient(world, new SeededRandom(number), {
+    name: `client-${number}`,
+    address: `10.9.0.${number}`,
+    timeoutMs,
+    server,
+  });
+  expect(await world.runUntil(() => found.ready, 10_000)).toBe(true);
+  return found;
+}
+
+describe('P21: a session lives on', () => {
+  test.each([450, 500, 600, 700, 800, 900])('through a standstill of its leader of %d ms, which is shorter than syncLimit', async (ms) => {
+    const world = await started(new VirtualWorld(ms, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
+    const leader = world.servers.find(({ role }) => role === 'leader')!;
+    const owners: RawClient[] = [];
+    for (const server of world.servers) owners.push(await client(world, server, 500));
+    await world.run(1000);
+    leader.process!.pause(ms);
+    await world.run(3000);
+    expect(leader.role).toBe('leader');
+    expect(owners.map(({ lost }) => lost)).toEqual([[], [], []]);
+  });
+
+  test('through a standstill of the follower that it speaks to, when it has spoken to it meanwhile', async () => {
+    const world = await started(new VirtualWorld(1, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
+    const follower = world.servers.find(({ role }) => role === 'follower')!;
+    const owner = await client(world, follower, 500);
+    await world.run(1000);
+    for (let ms = 0; ms < 800; ms += 100) {
+      if (ms === 0) follower.process!.pause(800);
+      owner.send('ping', undefined);
+      await world.run(100);
+    }
+    await world.run(2000);
+    expect(owner.lost).toEqual([]);
+  });
+});
+
+describe('P22: a dead session ends within its time-out, a tick and a second', () => {
+  /** Requests that take many steps each, one after the other, and more of them than can be done. */
+  function keepBusy(world: VirtualWorld, busy: readonly RawClient[], kind: 'checks' | 'listings'): void {
+    const ops = Array.from({ length: 1000 }, () => ({ kind: 'check' as const, path: '/', version: -1 }));
+    const more = () => {
+      for (const each of busy) {
+        if (!each.ready || each.outstandingCount > 4) continue;
+        if (kind === 'checks') each.send('multi', { ops });
+        else each.send('getChildren', { path: '/many', watch: false });
+      }
+      world.clock.at(world.clock.elapsedMs + 5, 'work', undefined, more);
+    };
+    more();
+  }
+
+  test.each([
+    ['checks', 'standalone', 'standalone'],
+    ['listings', 'standalone', 'standalone'],
+    ['checks', 'leader', 'leader'],
+    ['listings', 'leader', 'follower'],
+    ['checks', 'follower', 'leader'],
+    ['listings', 'follower', 'follower'],
+  ] as const)('while others ask for %s, which take long, of the %s; it was that of a client of the %s', async (kind, where, whose) => {
+    const ensemble = where === 'standalone' ? {} : { servers: 3, ensemble: {} };
+    const world = await started(new VirtualWorld(7, { ...ensemble, core: { tickTimeMs, turnUnits: 1000 } }));
+    const find = (role: string) => world.servers.find((server) => server.role === role)!;
+    const maker = await client(world, find(where), 4000);
+    maker.send('create', { path: '/many', data: null, acl: openAcl, flags: CreateMode.persistent });
+    const ops = Array.from({ length: 2000 }, () => ({
+      kind: 'create' as const,
+      path: '/many/n-',
+      data: null,
+      acl: openAcl,
+      flags: CreateMode.persistentSequential,
+    }));
+    for (let count = 0; count < 2; count++) maker.send('multi', { ops });
+    expect(await world.runUntil(() => maker.outstandingCount === 0, 10_000)).toBe(true);
+    const busy: RawClient[] = [];
+    for (let count = 0; count < 4; count++) busy.push(await client(world, find(where), 4000));
+    const honest = await client(world, find(whose), 1000);
+    const dead = await client(world, find(whose), 1000);
+    dead.send('create', { path: '/lock', data: null, acl: openAcl, flags: CreateMode.ephemeral });
+    await world.run(100);
+    for (const server of world.servers) server.turnMs = () => 2;
+    keepBusy(world, busy, kind);
+    await world.run(500);
+    dead.retire();
+    dead.sleep(1_000_000);
+    const silentMs = world.clock.elapsedMs;
+    const { inspect } = find(whose).process!.runtime!;
+    expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);
+    const livedMs = world.clock.elapsedMs - silentMs;
+    expect(livedMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
+    await world.run(2000);
+    expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
+  });
+});
