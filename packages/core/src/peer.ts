@@ -35,6 +35,7 @@ import type { Random } from './random.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
+import { StepBudget } from './request/budget.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from './request/replica.ts';
 import type { MemoryState } from './request/memory-limits.ts';
 import { Server } from './server.ts';
@@ -662,7 +663,9 @@ export class Peer {
       forceSnapshotSync,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
-      begun: (by, from) => this.#observer.learnerSynchronised(by, from),
+      sliceBytes: new StepBudget(this.#options.core.turnUnits).snapshotBytes,
+      stepEnded: () => this.#observer.stepEnded('sync'),
+      begun: (by, from, isBehind) => this.#observer.learnerSynchronised(by, from, isBehind),
     };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(

@@ -35,13 +35,12 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { type Job, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
-import { recordsPerStep } from './request/prepare.ts';
 import { changesOf, closesSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
 import { type ReadRequest, Reads } from './request/read.ts';
 import { nobody, Replica, replicaOptions } from './request/replica.ts';
@@ -52,8 +51,6 @@ import { ownerBefore, ownerHere, type SessionOwner, SessionTracker } from './ses
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
-const rowsReapedPerStep = 4096;
-
 const headerBytes = 8;
 const int32Bytes = 4;
 
@@ -62,6 +59,7 @@ const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
 
 export class Server {
   readonly #options: CoreOptions;
+  readonly #budget: StepBudget;
   readonly #out: Out;
   readonly #observer: Observer;
   readonly #replica: Replica;
@@ -81,6 +79,7 @@ export class Server {
   /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
   #job: Job | undefined;
   #afterJob: ((now: Now) => void) | undefined;
+  #jobKind: StepKind = 'request';
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
@@ -113,11 +112,12 @@ export class Server {
     notesTouches = false,
   ) {
     this.#options = options;
+    this.#budget = new StepBudget(options.turnUnits);
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
     this.#tracker = new SessionTracker(options.tickTimeMs, notesTouches);
-    this.#watches = new WatchTable({ hashSeed: random.uint32() });
+    this.#watches = new WatchTable({ hashSeed: random.uint32(), reapedAtOnce: Math.max(1, this.#budget.rows >>> 4) });
     this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
     this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
     this.#answers = new Answers(out, observer);
@@ -144,10 +144,20 @@ export class Server {
       now,
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
+    this.#reads = new Reads(
+      replica,
+      this.#watches,
+      this.#cnxns,
+      this.#limits,
+      this.#answers,
+      registry,
+      this.#permissions,
+      observer,
+      this.#budget,
+    );
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer, this.#budget);
     replica.notice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
     for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
@@ -253,7 +263,7 @@ export class Server {
   wake(now: Now, allHeard = true): void {
     this.#advance(now);
     if (this.busy) return;
-    this.#watches.reap(rowsReapedPerStep);
+    this.#watches.reap(this.#budget.rows);
     this.#wakeOrder(now, allHeard);
   }
 
@@ -435,7 +445,7 @@ export class Server {
   #releaseHeld(now: Now): void {
     this.#releasing = false;
     while (!this.#held.isEmpty && this.#hasRoom()) {
-      if (this.#hasEnough()) {
+      if (this.#stepEnds('request')) {
         this.#releasing = true;
         return;
       }
@@ -667,15 +677,15 @@ export class Server {
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
-    this.#enough = this.#work() + this.#options.turnUnits;
+    this.#enough = this.#work() + this.#budget.units;
     if (!this.#runJob(now)) return;
     while (this.#draining.length > 0) {
-      if (this.#hasEnough()) return;
+      if (this.#stepEnds('request')) return;
       this.#drain(this.#draining.shift()!, now);
       if (this.busy) return;
     }
     while (this.#order.hasNext) {
-      if (this.#hasEnough()) return;
+      if (this.#stepEnds('commit')) return;
       this.#apply(this.#order.take(), now);
       // Behind an unanswered read of its connection no later write may be answered.
       if (this.busy || this.#draining.length > 0) return;
@@ -689,6 +699,13 @@ export class Server {
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
 
+  /** The same where there is work of this kind left. */
+  #stepEnds(kind: StepKind): boolean {
+    if (!this.#hasEnough()) return false;
+    this.#observer.stepEnded(kind);
+    return true;
+  }
+
   #apply(proposal: Proposal, now: Now): void {
     const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
@@ -698,13 +715,13 @@ export class Server {
       this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later));
+      this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later), 'commit');
     }
   }
 
   *#applying(job: Job, zxid: Zxid): Job {
     yield* job;
-    while (!this.#order.applied(zxid, recordsPerStep)) yield;
+    while (!this.#order.applied(zxid, this.#budget.records)) yield;
   }
 
   #applied(proposal: Proposal, now: Now): void {
@@ -751,7 +768,7 @@ export class Server {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
-      if (this.#hasEnough()) {
+      if (this.#stepEnds('request')) {
         this.#draining.push(cnxn);
         return;
       }
@@ -786,16 +803,21 @@ export class Server {
     }
   }
 
-  #begin(job: Job, now: Now, then: (now: Now) => void): void {
+  #begin(job: Job, now: Now, then: (now: Now) => void, kind: StepKind = 'request'): void {
     this.#job = job;
     this.#afterJob = then;
     this.#jobBeganMs = now.elapsedMs;
+    this.#jobKind = kind;
+    this.#observer.stepEnded(kind);
   }
 
   /** Takes the next step of the job under way. Returns whether there is none left. */
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
-    if (this.#job.next(now).done !== true) return false;
+    if (this.#job.next(now).done !== true) {
+      this.#observer.stepEnded(this.#jobKind);
+      return false;
+    }
     this.#order.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;

@@ -5,7 +5,7 @@
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
-import { ConnectionThrottle } from '@tskeeper/core/internal';
+import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
@@ -112,7 +112,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#hooks = hooks;
     this.#books = new Bookkeeping(hooks.logger, world.clock, member?.zab.sid);
     this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
-    this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
+    const limits = {
+      txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
+      snapshotSliceBytes: new StepBudget(core.turnUnits).snapshotBytes,
+    };
+    this.#storage = new Storage(world, { ...options, ...limits }, hooks, this);
   }
 
   get inspect(): Inspect {
@@ -497,12 +501,22 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const startMs = clock.now().elapsedMs;
     const source = this.#core.snapshot(this.#options.serializeLastProcessedZxid);
     try {
-      if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source))
+      if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), this.#inSteps(source)))
         this.#books.snapshotTaken(clock.now().elapsedMs - startMs);
       else if (this.#state === 'serving') this.#books.snapshotFailed();
     } finally {
       source.abandon();
     }
+  }
+
+  #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean }) {
+    return {
+      next: (writer: Writer, bytesTarget: number): boolean => {
+        const isDone = source.next(writer, bytesTarget);
+        if (!isDone) this.#observer.stepEnded('snapshot');
+        return isDone;
+      },
+    };
   }
 
   // --- Vigil over memory and disk

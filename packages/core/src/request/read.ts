@@ -32,7 +32,7 @@ import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
-import { bytesPerUnit, type Job, shortFrameBytes, start, stepBudget, visitsPerStep } from './budget.ts';
+import { bytesPerUnit, type Job, start, type StepBudget } from './budget.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { asWrite } from './multi-parts.ts';
@@ -57,6 +57,8 @@ export class Reads {
   readonly #registry: AuthRegistry;
   readonly #permissions: Permissions;
   readonly #observer: Observer;
+  readonly #budget: StepBudget;
+  readonly #namesPerPiece: number;
 
   constructor(
     replica: Replica,
@@ -67,6 +69,7 @@ export class Reads {
     registry: AuthRegistry,
     permissions: Permissions,
     observer: Observer,
+    budget: StepBudget,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -76,6 +79,8 @@ export class Reads {
     this.#registry = registry;
     this.#permissions = permissions;
     this.#observer = observer;
+    this.#budget = budget;
+    this.#namesPerPiece = Math.min(namesPerPieceMax, budget.names);
   }
 
   /** Answers at once; a job is returned when that takes more than one step. */
@@ -230,7 +235,7 @@ export class Reads {
     const writer = this.#begin(request);
     const from = writer.offset;
     writer.int32(tree.childCountOf(node));
-    const rest = tree.writeNames(tree.firstChildOf(node), writer, namesPerStep, writer.offset + bytesPerStep);
+    const rest = tree.writeNames(tree.firstChildOf(node), writer, this.#budget.names, writer.offset + this.#budget.replyBytes);
     if (rest !== 0) {
       this.#answers.takeBack(writer);
       return start(this.#getChildrenSlowly({ ...request }, node));
@@ -255,9 +260,9 @@ export class Reads {
     let names = 0;
     while (child !== 0) {
       // A piece of 64 KiB is at most 16,384 names.
-      child = tree.writeNames(child, reply.writer, namesPerPiece, reply.end);
-      names += namesPerPiece;
-      if (names < namesPerStep) continue;
+      child = tree.writeNames(child, reply.writer, this.#namesPerPiece, reply.end);
+      names += this.#namesPerPiece;
+      if (names < this.#budget.names) continue;
       names = 0;
       request.now = yield;
       if (request.cnxn.isClosed) return;
@@ -288,7 +293,7 @@ export class Reads {
     this.#answers.beginLong(cnxn, xid, lastZxid, ErrorCode.Ok, bytes);
     let sent = 0;
     for (const piece of reply.take()) {
-      if (sent >= bytesPerStep) {
+      if (sent >= this.#budget.replyBytes) {
         sent = 0;
         request.now = yield;
         // Its number may be another connection's by now.
@@ -368,7 +373,7 @@ export class Reads {
           }
           if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
           else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
-          if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;
+          if (++done % (acts ? this.#budget.paths : this.#budget.visits) !== 0) continue;
           request.now = yield;
           if (cnxn.isClosed) return;
         }
@@ -419,7 +424,7 @@ export class Reads {
     const { sessionHigh, sessionLow } = request.cnxn;
     const { tree } = this.#replica;
     const prefix = prefixPath === null || prefixPath.trim() === '' || prefixPath.trim() === '/' ? '' : prefixPath;
-    if (tree.ephemeralCountOf(sessionHigh, sessionLow) > ephemeralsInOneStep)
+    if (tree.ephemeralCountOf(sessionHigh, sessionLow) > this.#budget.ephemerals)
       return start(this.#getEphemeralsSlowly({ ...request }, prefix));
     const paths = this.#replica.ephemeralPaths(sessionHigh, sessionLow).filter((path) => path.startsWith(prefix));
     const writer = this.#begin(request);
@@ -440,7 +445,7 @@ export class Reads {
         reply.writer.ustring(path);
         count++;
       }
-      if (++visited % pathsPerStep !== 0) continue;
+      if (++visited % this.#budget.paths !== 0) continue;
       request.now = yield;
       if (cnxn.isClosed) return;
     }
@@ -456,7 +461,7 @@ export class Reads {
     if (tree.isRoot(node)) return this.#answerCount(request, tree.size - 1);
     let count = 0;
     for (let at = tree.nextBelow(node, node); at !== 0; at = tree.nextBelow(at, node)) {
-      if (++count === visitsPerStep) return this.#countSlowly({ ...request }, node, at, count);
+      if (++count === this.#budget.visits) return this.#countSlowly({ ...request }, node, at, count);
     }
     return this.#answerCount(request, count);
   }
@@ -467,7 +472,7 @@ export class Reads {
     let count = counted;
     request.now = yield;
     for (let at = tree.nextBelow(from, top); at !== 0; at = tree.nextBelow(at, top)) {
-      if (++count % visitsPerStep === 0) request.now = yield;
+      if (++count % this.#budget.visits === 0) request.now = yield;
     }
     if (!request.cnxn.isClosed) this.#answerCount(request, count);
   }
@@ -489,21 +494,21 @@ export class Reads {
 
   /** Each part succeeds or fails on its own; a watch flag in a part means nothing. */
   #multiRead(request: ReadRequest, reader: Reader): Job | undefined {
-    if (reader.remaining > shortFrameBytes)
+    if (reader.remaining > this.#budget.shortFrameBytes)
       return this.#startDecoding({ ...request }, (own) => this.#multiReadSlowly(own, copyOf(reader), []));
     const ops: MultiOp[] = [];
     for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) ops.push(op);
     if (!this.#areReads(request, ops)) return undefined;
     const { tree } = this.#replica;
     const writer = this.#begin(request);
-    const end = writer.offset + bytesPerStep;
+    const end = writer.offset + this.#budget.replyBytes;
     // Counted only when all parts have been written: otherwise they are about to be read again.
     const sizes: number[] = [];
     let names = 0;
     for (const op of ops) {
       const node = this.#writePartHead(request, op, writer, sizes);
       if (node !== 0) names += tree.childCountOf(node);
-      if (names > namesPerStep || writer.offset > end) {
+      if (names > this.#budget.names || writer.offset > end) {
         this.#answers.takeBack(writer);
         return start(this.#multiReadSlowly({ ...request }, undefined, ops));
       }
@@ -524,7 +529,7 @@ export class Reads {
     if (reader !== undefined) {
       for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) {
         ops.push(op);
-        if (ops.length % pathsPerStep === 0) request.now = yield;
+        if (ops.length % this.#budget.paths === 0) request.now = yield;
       }
       if (cnxn.isClosed || !this.#areReads(request, ops)) return;
     }
@@ -536,7 +541,7 @@ export class Reads {
       const judgedBefore = this.#permissions.work;
       const node = this.#writePartHead(request, op, reply.writer, sizes);
       const from = reply.bytes;
-      if (node !== 0 && tree.childCountOf(node) <= namesPerPiece) tree.writeChildren(node, reply.writer);
+      if (node !== 0 && tree.childCountOf(node) <= this.#namesPerPiece) tree.writeChildren(node, reply.writer);
       else if (node !== 0) yield* this.#gatherChildren(request, node, reply);
       const size = sizes.pop()!;
       this.#countPart(op, node === 0 ? size : this.#namesBytes(node, reply.bytes - from));
@@ -545,7 +550,7 @@ export class Reads {
         return;
       }
       spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit + this.#permissions.work - judgedBefore;
-      if (spent < stepBudget) continue;
+      if (spent < this.#budget.units) continue;
       spent = 0;
       request.now = yield;
       if (cnxn.isClosed) return;
@@ -605,13 +610,8 @@ const pathBytesMin = 4;
 const lengthBytes = 4;
 /** In place of a size, for a part that has failed. */
 const nothingRead = -1;
-/** Names of children written in one step, some of them far from each other in memory. */
-const namesPerStep = stepBudget / 2;
 /** Between two looks at how full a piece is. */
-const namesPerPiece = 1024;
-/** Written into a reply in one step. */
-const bytesPerStep = 256 * 1024;
-const ephemeralsInOneStep = 512;
+const namesPerPieceMax = 1024;
 /** A part of a multiRead looked up and begun. */
 const unitsPerRead = 12;
 /**
@@ -619,9 +619,6 @@ const unitsPerRead = 12;
  * client reads replies of anywhere near this length unless it was told to.
  */
 const multiReadBytesMax = 64 * 1024 * 1024;
-
-/** Paths of a setWatches handled in one step. */
-const pathsPerStep = stepBudget / 16;
 
 function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChildren' }> {
   return op.kind === 'getData' || op.kind === 'getChildren';

@@ -54,8 +54,12 @@ export interface SynchroniserOptions {
   readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
+  /** Of a snapshot, in one step. */
+  readonly sliceBytes: number;
+  /** A step has ended in the midst of a snapshot. */
+  readonly stepEnded: () => void;
   /** Told how each learner is brought up to date. */
-  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree') => void;
+  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', isBehind: boolean) => void;
 }
 
 /** A learner for whom the log on disk is read, to decide what it is to be sent. */
@@ -84,8 +88,6 @@ interface Snapshot {
 /** Why a learner that has been sent a part is left. */
 const purged = 'the log was purged while it was read for this learner';
 
-/** Of a snapshot, in one go. */
-const sliceBytes = 64 * 1024;
 /** For how long one that takes nothing may keep others waiting. */
 const stallTicks = 2;
 /** For how long one that is no voter may keep a voter waiting. */
@@ -176,7 +178,10 @@ export class Synchroniser {
     const snapshot = (this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!, nowMs));
     const { learner, source, zxid } = snapshot;
     snapshot.movedMs = nowMs;
-    if (!source.next(this.#out.packets(learner.channel), sliceBytes)) return;
+    if (!source.next(this.#out.packets(learner.channel), this.#options.sliceBytes)) {
+      this.#options.stepEnded();
+      return;
+    }
     this.#snapshot = undefined;
     this.#catchUp(learner, zxid);
   }
@@ -204,7 +209,7 @@ export class Synchroniser {
   }
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
-    this.#options.begun(kind, from);
+    this.#options.begun(kind, from, false);
     writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 
@@ -302,7 +307,7 @@ export class Synchroniser {
 
   #beginSnapshot(learner: LearnerSync, nowMs: Millis): Snapshot {
     const zxid = this.#replica.lastZxid;
-    this.#options.begun('snap', 'tree');
+    this.#options.begun('snap', 'tree', (this.#committed.newest ?? 0) > zxid);
     writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
     return { learner, source: this.#replica.snapshotStream(), zxid, movedMs: nowMs };
   }

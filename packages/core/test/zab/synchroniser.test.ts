@@ -21,7 +21,15 @@ describe('learners that need a snapshot', () => {
       return writer;
     };
     const synchroniser = new Synchroniser(
-      { tickTimeMs: 100, forceSnapshotSync: false, logBytesMax: () => undefined, wholeFrom: 0, begun: () => undefined },
+      {
+        tickTimeMs: 100,
+        forceSnapshotSync: false,
+        logBytesMax: () => undefined,
+        wholeFrom: 0,
+        sliceBytes: 64 * 1024,
+        stepEnded: () => {},
+        begun: () => undefined,
+      },
       replica,
       new CommittedLog(committedLogDefaults),
       { packets, channelIsFull: () => false, closeChannel: () => undefined, readLog: () => undefined },

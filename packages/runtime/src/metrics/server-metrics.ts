@@ -241,6 +241,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   historyReplaced(): void {}
 
+  stepEnded(): void {}
+
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap'): void {
     this.#count(by === 'snap' ? 'snap_count' : 'diff_count');
   }

@@ -20,7 +20,12 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'applied'; readonly zxid: Zxid }
     | { readonly kind: 'replaced'; readonly by: 'trunc' | 'snap'; readonly zxid: Zxid }
     /** As a leader it brings a learner up to date. */
-    | { readonly kind: 'synchronises'; readonly by: 'diff' | 'trunc' | 'snap'; readonly from: 'memory' | 'log' | 'tree' }
+    | {
+        readonly kind: 'synchronises';
+        readonly by: 'diff' | 'trunc' | 'snap';
+        readonly from: 'memory' | 'log' | 'tree';
+        readonly isBehind: boolean;
+      }
     /** Its process is gone. */
     | { readonly kind: 'gone' }
     /**

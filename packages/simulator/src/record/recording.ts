@@ -168,6 +168,8 @@ export interface Recording {
   readonly cnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
+  /** How often the budget of a step ran out, by what was left over. */
+  readonly stepsEnded: Map<string, number>;
   /** When a whole frame from a client reached a server's machine, by the connection's key. */
   readonly arrivals: Map<string, Millis[]>;
   /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
@@ -224,6 +226,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     cnxns: [],
     processes: [],
     wallClocks: [],
+    stepsEnded: new Map(),
     arrivals: new Map(),
     faults: [],
     log: [],

@@ -26,6 +26,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'DIFF from disk': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'log'),
   TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
   SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
+  'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
   'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended(/lost its quorum/),
   'an epoch was used up': ended(/counter of this epoch is used up/),

@@ -111,6 +111,12 @@ export const marks: Readonly<Record<string, Count>> = {
   'snapshots and logs lay in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+  ...Object.fromEntries(
+    (['request', 'commit', 'sync', 'snapshot'] as const).map((kind): [string, Count] => [
+      `a step budget ran out: ${kind}`,
+      ({ recording }) => recording.stepsEnded.get(kind) ?? 0,
+    ]),
+  ),
   ...ensembleMarks,
 };
 

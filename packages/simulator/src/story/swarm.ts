@@ -76,12 +76,12 @@ export function drawPlan(random: SeededRandom): Plan {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
-      globalOutstandingLimit: pick(1000, 1000, 4),
+      globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
-      turnUnits: pick(16_384, 16_384, 200, 24),
+      turnUnits: pick(16_384, 2000, 200, 24, 4),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -130,7 +130,7 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
   return {
     observers: pick(0, 0, 0, 1, 1, 2),
     options: {
-      commitLogCount: pick(3, 10, 30, 500),
+      commitLogCount: pick(1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
     },
     zab: {

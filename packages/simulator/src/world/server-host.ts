@@ -18,7 +18,7 @@ import {
   type SnappyCodec,
 } from '@tskeeper/runtime';
 import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime/internal';
-import { peerWitness } from '../record/peer-witness.ts';
+import { peerWitness, stepWitness } from '../record/peer-witness.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
@@ -161,7 +161,8 @@ export class ServerHost implements MachineTime {
     this.#lives++;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+    const witness =
+      member === undefined ? stepWitness(recording) : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
