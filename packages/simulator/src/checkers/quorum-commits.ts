@@ -1,15 +1,15 @@
 import { epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
 import type { Checker } from './checker.ts';
 
 export const quorumCommits: Checker = {
   property: 'P32, P36',
   promise:
-    'A txn is applied when a majority of the voters has it on disk. Observers do not count, nor does anyone whose disk is behind. What a voter has of its ' +
+    'A txn is applied when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle make one. Observers do not count, nor does anyone whose disk is behind. What a voter has of its ' +
     "leader's epoch stays there.",
   check({ peers, ensemble }) {
     const faults: string[] = [];
     const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
-    const quorum = (voters.length >> 1) + 1;
     /** By server and epoch, up to where it has had the log on disk. A learner may hear late of what was committed in an epoch that is over. */
     const durable = new Map<string, Zxid>();
     const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
@@ -35,8 +35,11 @@ export const quorumCommits: Checker = {
       // What an epoch began with was a quorum's before.
       if (event.kind !== 'applied' || epochs.get(server) !== epochOf(event.zxid)) continue;
       const has = (name: string) => (durable.get(keyOf(name, epochOf(event.zxid))) ?? 0) >= event.zxid;
-      const count = voters.filter(has).length;
-      if (count < quorum) faults.push(`${server} has applied ${formatZxid(event.zxid)}, which ${count} of ${voters.length} voters have`);
+      const havers = voters.filter(has);
+      if (isQuorum(ensemble, havers)) continue;
+      faults.push(
+        `${server} has applied ${formatZxid(event.zxid)}, which ${havers.length} of ${voters.length} voters have: ${havers.join(', ')}`,
+      );
     }
     return faults;
   },

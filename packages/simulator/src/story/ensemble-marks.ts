@@ -1,5 +1,6 @@
 /** Rare things that only happen between servers. */
-import { ErrorCode } from '@tskeeper/protocol';
+import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { reignsOf, type Term, termsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
@@ -39,9 +40,49 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a write came through an observer': ({ recording }) => answeredBy(recording, 'observer'),
   'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
+  'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
+  'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
+  'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
+  'a majority was no quorum': ({ recording }) => majorityWaited(recording),
+  'an oracle let a server go on alone': ({ world }) =>
+    world.servers.reduce((sum, { lines }) => sum + lines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
+
+function servedWithoutWeight({ peers, ensemble }: Recording): number {
+  return peers.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
+}
+
+/** How many voters have each txn on disk when its leader applies it; and whether a majority had it before, which was no quorum. */
+function havers({ peers, ensemble }: Recording): { readonly atCommit: number[]; readonly waited: number } {
+  const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
+  const logged = new Map<string, Zxid>();
+  const leading = new Map<string, number>();
+  const atCommit: number[] = [];
+  let waited = 0;
+  for (const event of peers) {
+    const { server } = event;
+    if (event.kind === 'serves' && event.role === 'leader') leading.set(server, event.epoch);
+    else if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
+    else if (event.kind === 'logged') {
+      logged.set(server, event.zxid);
+      const names = voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid);
+      if (names.length * 2 > voters.length && !isQuorum(ensemble, names)) waited++;
+    } else if (event.kind === 'applied' && leading.get(server) === epochOf(event.zxid)) {
+      atCommit.push(voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid).length / voters.length);
+    }
+  }
+  return { atCommit, waited };
+}
+
+function committedByMinority(recording: Recording): number {
+  return havers(recording).atCommit.filter((share) => share <= 0.5).length;
+}
+
+function majorityWaited(recording: Recording): number {
+  return havers(recording).waited;
+}
 
 /** Of every session, how often it was taken up at another server than before. */
 function moved({ cnxns }: Recording): number {

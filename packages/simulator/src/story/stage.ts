@@ -7,6 +7,7 @@ import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { Owner } from '../world/virtual-clock.ts';
@@ -318,7 +319,10 @@ export class Stage {
     const left = voters.filter(
       (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.beginning.zxid) >= committed,
     );
-    return left.length > voters.length >> 1;
+    return isQuorum(
+      recording.ensemble,
+      left.map(({ name }) => name),
+    );
   }
 
   wipe(server: ServerHost): void {
@@ -333,13 +337,13 @@ export class Stage {
   healCore(): readonly ServerHost[] {
     this.isHealed = true;
     const voters = this.world.servers.filter(({ isVoter }) => isVoter);
-    const quorum = (voters.length >> 1) + 1;
-    // Who has lost his disk is not one of those on whom everything depends.
-    const core = [...voters].sort((a, b) => Number(this.#wiped.has(a)) - Number(this.#wiped.has(b)));
-    while (core.length > quorum) {
-      const at = this.#random.below(core.length);
-      if (core.some((each, index) => index !== at && this.#wiped.has(each)) && !this.#wiped.has(core[at]!)) continue;
-      core.splice(at, 1);
+    // Those are left out, in any order, without whom the others are a quorum still; first who has lost his disk: not everything shall depend on him.
+    let core = voters;
+    const order = voters.map((server) => ({ server, turn: this.#random.below(1000) - (this.#wiped.has(server) ? 1000 : 0) }));
+    for (const { server } of order.sort((a, b) => a.turn - b.turn)) {
+      const rest = core.filter((each) => each !== server);
+      const names = rest.map(({ name }) => name);
+      if (isQuorum(this.world.recording.ensemble, names)) core = rest;
     }
     const others = this.world.servers.filter((server) => !core.includes(server));
     const isOther = (name: string) => others.some((server) => server.name === name);

@@ -98,7 +98,15 @@ class Story {
       this.#work(actor);
     }
     if (this.#plan.faults.length > 0) this.#planFault();
+    if (this.#plan.ensemble?.oracleFavours !== undefined) this.#oracleTurns();
     await world.run(safetyMs);
+  }
+
+  /** The oracle lets its server go on alone, and takes it back, until all is well. */
+  #oracleTurns(): void {
+    const { world, stage } = this;
+    world.oracleSpeaks = this.#faultsEnd || !world.oracleSpeaks;
+    if (!this.#faultsEnd) stage.after(200 + stage.fraction(1500), 'oracle', undefined, () => this.#oracleTurns());
   }
 
   #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
@@ -111,6 +119,7 @@ class Story {
   async #livenessPhase(): Promise<boolean> {
     const { world, stage } = this;
     this.#faultsEnd = true;
+    world.oracleSpeaks = true;
     if (this.#plan.loadedReturn === undefined) this.#workEnds = true;
     else await this.#loadedReturn();
     if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();

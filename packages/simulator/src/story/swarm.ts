@@ -4,11 +4,12 @@
  * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
  */
 import type { CoreOptions, ZabOptions } from '@tskeeper/core';
-import { epochMax, makeZxid, type Millis } from '@tskeeper/protocol';
+import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import type { MemberOptions, RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
+import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
   readonly timeoutMs: Millis;
@@ -24,6 +25,8 @@ export interface EnsemblePlan {
   readonly observers: number;
   readonly options: Partial<MemberOptions>;
   readonly zab: Partial<ZabOptions>;
+  readonly grouped: GroupOptions | undefined;
+  readonly oracleFavours: Sid | undefined;
 }
 
 export interface Plan {
@@ -62,10 +65,11 @@ const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epoc
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
-  const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
+  const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
+  const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
-  const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
+  const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
@@ -125,8 +129,9 @@ export function drawPlan(random: SeededRandom): Plan {
 }
 
 /** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
-function drawEnsemble(random: SeededRandom): EnsemblePlan {
+function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const oracleFavours = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   return {
     observers: pick(0, 0, 0, 1, 1, 2),
     options: {
@@ -137,7 +142,23 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
       forceSnapshotSync: random.below(4) === 0,
       counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
+    grouped: oracleFavours === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
+    oracleFavours,
   };
+}
+
+/** One to three groups, with a weight for each server, which may be none, and now and then a group without any. */
+function drawGroups(random: SeededRandom, voters: number): GroupOptions {
+  const groups = new Map<number, Sid[]>();
+  const weights = new Map<Sid, number>();
+  const count = 1 + random.below(Math.min(3, voters));
+  for (let sid = 1; sid <= voters; sid++) {
+    // The first of each group has a weight, but for that of the last.
+    const group = sid <= count ? sid : 1 + random.below(count);
+    groups.set(group, [...(groups.get(group) ?? []), sid]);
+    weights.set(sid, sid < count || sid === 1 ? 1 + random.below(3) : [1, 1, 2, 3, 0][random.below(5)]!);
+  }
+  return { groups, weights };
 }
 
 function drawBeginning(random: SeededRandom, isEnsemble: boolean): Beginning | undefined {

@@ -42,6 +42,8 @@ export interface ServerHostParts {
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
   readonly member: MemberOptions | undefined;
+  /** What the oracle of its ensemble says to it at this moment; undefined where there is none. */
+  readonly oracle: (() => boolean) | undefined;
   readonly snappy: SnappyCodec | undefined;
   /** What there is of memory. */
   readonly memory: MemoryProbe | undefined;
@@ -176,6 +178,7 @@ export class ServerHost implements MachineTime {
       core,
       options,
       member,
+      oracle: this.#parts.oracle,
       logger,
       snappy,
       memory,
