@@ -59,7 +59,13 @@ describe('what checkers take for a quorum', () => {
     const ensemble = ensembleOf(sids, groups, weights);
     for (let mask = 0; mask < 2 ** sids.length; mask++) {
       const present = new Set(sids.filter((_, at) => (mask & (1 << at)) !== 0));
-      expect([mask, isQuorum(ensemble, Array.from(present, (sid) => `server-${sid}`))]).toEqual([mask, verifier.containsQuorum(present)]);
+      expect([
+        mask,
+        isQuorum(
+          ensemble,
+          Array.from(present, (sid) => `server-${sid}`),
+        ),
+      ]).toEqual([mask, verifier.containsQuorum(present)]);
     }
   });
 

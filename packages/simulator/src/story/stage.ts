@@ -15,6 +15,7 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
 import { snappy } from '../world/snappy.ts';
+import { pieceBytes } from './flood.ts';
 import { recoveredFrom } from './snapshot-states.ts';
 
 /** A machine. */
@@ -53,6 +54,8 @@ export class Stage {
   readonly #mended: (() => void)[] = [];
   /** Nobody starts them, for the time being. */
   readonly #isLeftDown = new Set<ServerHost>();
+  /** What links and disks pass on while things may go wrong. */
+  rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
   /** Nothing is to go wrong any more. */
   isHealed = false;
 
@@ -60,13 +63,19 @@ export class Stage {
     this.world = world;
     this.#random = random;
     for (const server of world.servers) {
-      server.diskDelayMs = ({ operation }) => {
+      server.diskDelayMs = ({ operation, bytes = 0 }) => {
         if (this.nowMs < (this.#slowUntilMs.get(server) ?? 0)) return this.fraction(300);
-        return this.fraction(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+        const ms = this.fraction(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+        return this.isHealed ? ms : ms + bytes / this.rates.diskBytesPerMs;
       };
       server.onFailure = () => this.#onFailure(server);
     }
-    world.wire.mannersOf = (from, to) => ({ delayMs: this.fraction(3) + world.extraDelay(from, to) });
+    world.wire.mannersOf = (from, to) => {
+      const delayMs = this.fraction(3) + world.extraDelay(from, to);
+      const { linkBytesPerMs } = this.rates;
+      if (linkBytesPerMs === Infinity || this.isHealed) return { delayMs };
+      return { delayMs, pieceBytes, pieceIntervalMs: pieceBytes / linkBytesPerMs };
+    };
   }
 
   get nowMs(): Millis {

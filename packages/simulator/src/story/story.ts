@@ -13,6 +13,7 @@ import type { Recording } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
+import { Flood } from './flood.ts';
 import { plant } from './plant.ts';
 import { Proof } from './proof.ts';
 import { isIdle, Stage } from './stage.ts';
@@ -98,6 +99,12 @@ class Story {
       this.#work(actor);
     }
     if (this.#plan.faults.length > 0) this.#planFault();
+    const { flood } = this.#plan;
+    if (flood !== undefined) {
+      stage.rates = { linkBytesPerMs: flood.linkBytesPerMs, diskBytesPerMs: flood.diskBytesPerMs };
+      const crowd = new Flood(stage, this.#random, flood);
+      stage.after(flood.atMs, 'flood', undefined, () => crowd.begin());
+    }
     if (this.#plan.ensemble?.oracleFavours !== undefined) this.#oracleTurns();
     await world.run(safetyMs);
   }

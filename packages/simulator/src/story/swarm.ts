@@ -3,12 +3,13 @@
  * them off, since a fault that strikes all the time hides what others would show; and limits are small, so that what takes a real server
  * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
  */
-import type { CoreOptions, ZabOptions } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import type { MemberOptions, RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
+import { drawFlood, type FloodPlan } from './flood.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -47,11 +48,14 @@ export interface Plan {
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
+  readonly flood: FloodPlan | undefined;
   /** Clients go on until everyone serves again, and each sync of one server's disk takes up to so long: who comes back comes back under load. */
   readonly loadedReturn: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
 const counterMaxAsEver = 0xffff_0000;
+/** Where the longest frame is a megabyte. */
+const floodValueMax = 100_000;
 const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
@@ -73,6 +77,10 @@ export function drawPlan(random: SeededRandom): Plan {
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
+  const safetyMs = 1500 + random.below(4000);
+  // The longest frame is small, so that values as long as may be are cheap.
+  const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
+  const flood = random.below(ensemble === undefined ? 12 : 7) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
   return {
     servers,
     ensemble,
@@ -83,6 +91,7 @@ export function drawPlan(random: SeededRandom): Plan {
       globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
+      ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(16_384, 2000, 200, 200) }),
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
       turnUnits: pick(16_384, 2000, 200, 24, 4),
@@ -102,13 +111,13 @@ export function drawPlan(random: SeededRandom): Plan {
       // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
       ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
       // Who may lose his disk must not take an empty one for a new one.
-      ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
+      ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
     usesSnappy: true,
     faults: chosen.flatMap((name) => Array.from({ length: weights[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
-    safetyMs: 1500 + random.below(4000),
+    safetyMs,
     turnMsMax: pick(0, 0.25, 1),
     habits: {
       dataMax: pick(40, 300, 3000, 25_000),
@@ -124,6 +133,7 @@ export function drawPlan(random: SeededRandom): Plan {
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
     beginning: drawBeginning(random, ensemble !== undefined),
+    flood,
     loadedReturn,
   };
 }
