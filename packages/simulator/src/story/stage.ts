@@ -3,7 +3,7 @@
  * Faults act through it, so that they know nothing of how the story goes on.
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
+import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
@@ -42,8 +42,8 @@ export class Stage {
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
   /** What a sync of its disk takes at most while nothing is wrong with it; 1 ms, as any other call, where nothing is said. */
   readonly syncMsMax = new Map<ServerHost, Millis>();
-  /** Processes that may say at any time that they cannot go on: their disk has failed them. */
-  readonly #excused = new Set<ServerProcess>();
+  /** What a process may say when it cannot go on: its disk has failed it with these errors. */
+  readonly #excuses = new Map<ServerProcess, string[]>();
   /** Machines whose disk is full. */
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
@@ -131,7 +131,6 @@ export class Stage {
   boot(server: ServerHost): void {
     const wanted = server.isDamaged ? this.#whatIsThere(server) : undefined;
     const process = server.boot();
-    if (this.#full.has(server)) this.#excused.add(process);
     void this.#watchOver(server, process, wanted);
   }
 
@@ -143,7 +142,7 @@ export class Stage {
       return;
     }
     if (wanted !== undefined && error instanceof StorageRefused) this.#operatorReads(server, error.message);
-    else if (!this.#excused.has(process) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
+    else if (!this.#isExcused(process, error.message) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
       this.complain(`${server.name} does not start: ${error.message}`);
     this.note('failed at start');
     server.kill();
@@ -199,16 +198,29 @@ export class Stage {
     });
   }
 
-  /** What this server's process says from now on about its disk is no fault of its own. */
-  excuse(server: ServerHost): void {
-    if (server.process !== undefined) this.#excused.add(server.process);
+  /** Calls on this server's disk fail from now on, as `fault` says. A process that ends for one of these errors, and says so, is excused. */
+  failDisk(server: ServerHost, fault: (call: DiskCall) => DiskFault | undefined): void {
+    server.disk.fault = (call) => {
+      const found = fault(call);
+      if (found === undefined || server.process === undefined) return found;
+      const { operation, path } = call;
+      const isLate = found.late === true && (operation === 'write' || operation === 'extend');
+      const excuses = this.#excuses.get(server.process) ?? [];
+      excuses.push(`${isLate ? 'sync' : operation} ${path}: ${found.code}`);
+      this.#excuses.set(server.process, excuses);
+      return found;
+    };
+  }
+
+  #isExcused(process: ServerProcess, failure: string): boolean {
+    return this.#excuses.get(process)?.some((excuse) => failure.includes(excuse)) === true;
   }
 
   #onFailure(server: ServerHost): void {
     const { process } = server;
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#operatorReads(server, process.record.failure);
-    else if (!this.#excused.has(process)) this.complain(`${server.name} has failed: ${process.record.failure}`);
+    else if (!this.#isExcused(process, process.record.failure)) this.complain(`${server.name} has failed: ${process.record.failure}`);
     this.note('failed at work');
     // Whoever runs it takes a while to notice; by then it must not have said another word.
     this.after(this.fraction(100), 'end', undefined, () => {
@@ -222,8 +234,9 @@ export class Stage {
   /** For so long nothing more can be written. A file may take up what it has been given before. */
   fillDisk(server: ServerHost, ms: Millis): void {
     this.#full.add(server);
-    this.excuse(server);
-    server.disk.fault = ({ operation }) => (operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined);
+    this.failDisk(server, ({ operation }) =>
+      operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined,
+    );
     this.after(ms, 'disk has room', undefined, () => this.#emptyDisk(server));
   }
 

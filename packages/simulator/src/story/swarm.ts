@@ -80,7 +80,8 @@ export function drawPlan(random: SeededRandom): Plan {
   const safetyMs = 1500 + random.below(4000);
   // The longest frame is small, so that values as long as may be are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
-  const flood = random.below(ensemble === undefined ? 12 : 7) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
+  const flood =
+    random.below(ensemble === undefined ? 12 : 7) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
   return {
     servers,
     ensemble,
