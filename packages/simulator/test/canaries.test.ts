@@ -136,21 +136,18 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       ['a sequential znode', /\d{10}$/],
       ['a container or TTL znode', /^\/(k1|k2|t1|a\/t2)$/],
     ] as const
-  ).map(
-    ([what, pattern]): (typeof changes)[number] => [
-      'registerHistory',
-      `data of ${what} that nobody has written`,
-      (recording) => {
-        const request = found(
-          requestsOf(recording).findLast(
-            ({ name, record, reply }) =>
-              name === 'getData' && reply?.err === ErrorCode.Ok && pattern.test((record as { path: string }).path),
-          ),
-        );
-        change(request.reply!.body as GetDataReply, { data: Buffer.from('nobody has written this') });
-      },
-    ],
-  ),
+  ).map(([what, pattern]): (typeof changes)[number] => [
+    'registerHistory',
+    `data of ${what} that nobody has written`,
+    (recording) => {
+      const request = found(
+        requestsOf(recording).findLast(
+          ({ name, record, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok && pattern.test((record as { path: string }).path),
+        ),
+      );
+      change(request.reply!.body as GetDataReply, { data: Buffer.from('nobody has written this') });
+    },
+  ]),
   [
     'registerHistory',
     'a read of what is long gone',
