@@ -34,6 +34,8 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'an election was followed by another before anybody served': ended(/no quorum has come as far/),
   'a leader fell silent': ended(/nothing came from the leader/),
   'a session moved between servers': ({ recording }) => moved(recording),
+  'a session went to another server and back': ({ marks }) => marks.get('a client went there and back') ?? 0,
+  'a session had two questions about it under way': ({ recording }) => askedTwice(recording),
   'what came over an old connection was fenced off': (_outcome, { txns }) =>
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
   'a write was passed on': ({ recording }) => answeredBy(recording, 'follower'),
@@ -47,6 +49,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'an oracle let a server go on alone': ({ world }) =>
     world.servers.reduce((sum, { lines }) => sum + lines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+  'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
 
@@ -82,6 +85,26 @@ function committedByMinority(recording: Recording): number {
 
 function majorityWaited(recording: Recording): number {
   return havers(recording).waited;
+}
+
+/** For so long a dial and a question about its session are under way. */
+const questionMs = 12;
+
+/** How often a session came to a learner while it had not been answered there over an earlier connection. */
+function askedTwice(recording: Recording): number {
+  const terms = termsOf(recording).filter(({ role }) => role !== 'leader');
+  const last = new Map<string, CnxnRecord>();
+  let count = 0;
+  for (const cnxn of recording.cnxns.toSorted((a, b) => a.openedMs - b.openedMs)) {
+    const { handshake, server, openedMs } = cnxn;
+    if (handshake === undefined || handshake.sessionId === 0n) continue;
+    const key = `${server} ${handshake.sessionId}`;
+    const before = last.get(key);
+    last.set(key, cnxn);
+    if (before === undefined || before.session !== undefined || openedMs - before.openedMs > questionMs) continue;
+    if (roleAt(terms, cnxn, openedMs) !== undefined) count++;
+  }
+  return count;
 }
 
 /** Of every session, how often it was taken up at another server than before. */

@@ -40,6 +40,8 @@ const stayMs = 1500;
 const znodes = 60;
 /** A piece that a link passes on at once. */
 export const pieceBytes = 4096;
+/** In all: they cost what hundreds of others do. */
+const longMultisMax = 12;
 const manyUnderWay = 1000;
 const manySessions = 100;
 const manyParts = 100;
@@ -50,6 +52,7 @@ export class Flood {
   readonly #plan: FloodPlan;
   readonly #clients: RawClient[] = [];
   #bytesLeft: number;
+  #longLeft = longMultisMax;
   #values = 0;
 
   constructor(stage: Stage, random: SeededRandom, plan: FloodPlan) {
@@ -120,8 +123,7 @@ export class Flood {
   /** All of them new znodes, or all of what may be there. */
   #parts(): MultiOp[] {
     const parts = this.#random.below(16) === 0 ? this.#plan.parts : 1 + this.#random.below(4);
-    this.#bytesLeft -= parts * 60;
-    const count = this.#bytesLeft > 0 ? parts : 1;
+    const count = parts <= 4 || this.#longLeft-- > 0 ? parts : 1;
     if (count > 4) {
       const name = ++this.#values;
       const record = { data: null, acl: openAcl, flags: CreateMode.persistent };
@@ -190,7 +192,7 @@ export function drawFlood(random: SeededRandom, safetyMs: Millis, juteMaxBuffer:
   return {
     atMs: random.below(Math.max(1, safetyMs - 1000)),
     clients,
-    requests: Math.max(4, Math.floor(pick(1500, 2500, 4000) / clients)),
+    requests: Math.max(4, Math.floor(pick(1500, 1500, 2500) / clients)),
     parts: pick(100, 200, 300),
     valueBytes: juteMaxBuffer - 150,
     bytesMax: pick(200_000, 600_000),

@@ -55,13 +55,15 @@ export interface Plan {
 
 const counterMaxAsEver = 0xffff_0000;
 /** Where the longest frame is a megabyte. */
-const floodValueMax = 100_000;
+const floodValueMax = 50_000;
+/** Units of work; a change of one znode is 24. */
+const smallSteps = 200;
 const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
-const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2 };
+const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2, thereAndBack: 2, impatience: 2 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -81,7 +83,7 @@ export function drawPlan(random: SeededRandom): Plan {
   // The longest frame is small, so that values as long as may be are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const flood =
-    random.below(ensemble === undefined ? 12 : 7) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
+    random.below(ensemble === undefined ? 14 : 8) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
   return {
     servers,
     ensemble,
@@ -137,6 +139,20 @@ export function drawPlan(random: SeededRandom): Plan {
     flood,
     loadedReturn,
   };
+}
+
+/** What is counted of its own in a report. */
+export function kindsOf({ ensemble, flood, loadedReturn, core }: Plan): string[] {
+  const kinds: readonly [string, boolean][] = [
+    ['standalone', ensemble === undefined],
+    ['ensemble', ensemble !== undefined],
+    ['groups', ensemble?.grouped !== undefined],
+    ['oracle', ensemble?.oracleFavours !== undefined],
+    ['flood', flood !== undefined],
+    ['return under load', loadedReturn !== undefined],
+    ['small steps', (core.turnUnits ?? Infinity) <= smallSteps],
+  ];
+  return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
 }
 
 /** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
