@@ -499,9 +499,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async #snapshot(): Promise<void> {
     const { clock } = this.#world;
     const startMs = clock.now().elapsedMs;
-    const source = this.#core.snapshot(this.#options.serializeLastProcessedZxid);
+    const source = this.#inSteps(this.#core.snapshot(this.#options.serializeLastProcessedZxid));
     try {
-      if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), this.#inSteps(source)))
+      if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source))
         this.#books.snapshotTaken(clock.now().elapsedMs - startMs);
       else if (this.#state === 'serving') this.#books.snapshotFailed();
     } finally {
@@ -509,8 +509,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     }
   }
 
-  #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean }) {
+  /** Tells the observer of each step that ends in the midst of a snapshot. */
+  #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean; abandon(): void }) {
     return {
+      abandon: () => source.abandon(),
       next: (writer: Writer, bytesTarget: number): boolean => {
         const isDone = source.next(writer, bytesTarget);
         if (!isDone) this.#observer.stepEnded('snapshot');
