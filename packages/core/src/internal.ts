@@ -20,7 +20,7 @@ export { MajorityQuorum } from './quorum/majority-quorum.ts';
 export { OracleQuorum } from './quorum/oracle-quorum.ts';
 export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
 export { verifierOf } from './quorum/verifier-of.ts';
-export { stepBudget } from './request/budget.ts';
+export { StepBudget, stepUnitsDefault } from './request/budget.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';

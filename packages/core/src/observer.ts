@@ -1,6 +1,7 @@
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './out.ts';
+import type { StepKind } from './request/budget.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** What an operator should hear of, once, in words. The runtime logs it. */
@@ -84,9 +85,11 @@ export interface Observer {
   historyReplaced(by: 'trunc' | 'snap', zxid: Zxid): void;
   /**
    * A leader begins to bring a learner to its history: with which packet, where what follows is taken from, and how many learners it sends a
-   * snapshot at that moment.
+   * snapshot at that moment. `isBehind`: the tree that is sent has not yet got all that is committed.
    */
-  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void;
+  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean): void;
+  /** A step has ended with work of this kind left over, which goes on in the next one. */
+  stepEnded(kind: StepKind): void;
   notice(notice: Notice): void;
 }
 
@@ -122,5 +125,6 @@ export const silentObserver: Observer = {
   logged() {},
   historyReplaced() {},
   learnerSynchronised() {},
+  stepEnded() {},
   notice() {},
 };

@@ -1,6 +1,6 @@
 import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
 import type { AuthProvider } from './auth/auth-provider.ts';
-import { stepBudget } from './request/budget.ts';
+import { stepUnitsDefault } from './request/budget.ts';
 
 /** Everything an operator can set that changes what the core decides. Parsed once, before the core is built. Defaults are ZooKeeper's. */
 export interface CoreOptions {
@@ -67,7 +67,7 @@ export interface CoreOptions {
   readonly throttledOpWaitMs: Millis;
   /** zookeeper.enforce.auth.schemes while zookeeper.enforce.auth.enabled; empty = anyone may work. */
   readonly enforcedAuthSchemes: readonly string[];
-  /** Units of work (request/budget.ts) after which a turn is over and others are heard. A simulator makes it small, so that much is left over. */
+  /** Units of work (request/budget.ts) of one step, after which others are heard. A simulator makes it small, so that much is left over. */
   readonly turnUnits: number;
   /** Schemes beside `ip` and `digest`, or in their place; for a program that builds a server itself. */
   readonly authProviders: readonly AuthProvider[];
@@ -104,6 +104,6 @@ export const coreDefaults: CoreOptions = {
   requestThrottleDropStale: true,
   throttledOpWaitMs: 0,
   enforcedAuthSchemes: [],
-  turnUnits: stepBudget,
+  turnUnits: stepUnitsDefault,
   authProviders: [],
 };

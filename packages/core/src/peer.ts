@@ -36,6 +36,7 @@ import type { Random } from './random.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
+import { StepBudget } from './request/budget.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from './request/replica.ts';
 import type { MemoryState } from './request/memory-limits.ts';
 import { Server } from './server.ts';
@@ -701,10 +702,11 @@ export class Peer {
       forceSnapshotSync,
       snapSyncsMax,
       diffSyncsMax,
-      snapshotSliceBytes,
+      snapshotSliceBytes: Math.min(snapshotSliceBytes, new StepBudget(this.#options.core.turnUnits).snapshotBytes),
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
-      begun: (by, from, snapshots) => this.#observer.learnerSynchronised(by, from, snapshots),
+      stepEnded: () => this.#observer.stepEnded('sync'),
+      begun: (by, from, snapshots, isBehind) => this.#observer.learnerSynchronised(by, from, snapshots, isBehind),
     };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(

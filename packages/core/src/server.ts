@@ -36,13 +36,12 @@ import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
-import { bytesPerUnit, type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { bytesPerUnit, type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { AddressLoad, Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
-import { recordsPerStep } from './request/prepare.ts';
 import { changesOf, closesSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
 import { type ReadRequest, Reads } from './request/read.ts';
 import { nobody, Replica, replicaOptions } from './request/replica.ts';
@@ -52,8 +51,6 @@ import { asksForItsSession, Handshakes } from './session/handshake.ts';
 import { ownerBefore, ownerHere, type SessionOwner, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
-
-const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
 const int32Bytes = 4;
@@ -71,6 +68,7 @@ const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
 
 export class Server {
   readonly #options: CoreOptions;
+  readonly #budget: StepBudget;
   readonly #out: Out;
   readonly #observer: Observer;
   readonly #replica: Replica;
@@ -100,6 +98,7 @@ export class Server {
   /** What waits is being brought on. */
   #isAdvancing = false;
   #afterJob: ((now: Now) => void) | undefined;
+  #jobKind: StepKind = 'request';
   /** Everything that had arrived by then has been heard. */
   #heardMs: Millis = -Infinity;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
@@ -133,11 +132,12 @@ export class Server {
     notesTouches = false,
   ) {
     this.#options = options;
+    this.#budget = new StepBudget(options.turnUnits);
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
     this.#tracker = new SessionTracker(options.tickTimeMs, notesTouches);
-    this.#watches = new WatchTable({ hashSeed: random.uint32() });
+    this.#watches = new WatchTable({ hashSeed: random.uint32(), reapedAtOnce: Math.max(1, this.#budget.rows >>> 4) });
     this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
     this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
     this.#answers = new Answers(out, observer);
@@ -164,10 +164,20 @@ export class Server {
       now,
       (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
     );
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, this.#permissions, observer);
+    this.#reads = new Reads(
+      replica,
+      this.#watches,
+      this.#cnxns,
+      this.#limits,
+      this.#answers,
+      registry,
+      this.#permissions,
+      observer,
+      this.#budget,
+    );
     this.#held = new HeldFrames(options, this.#load);
     this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer, this.#budget);
     replica.notice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
     for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
@@ -284,7 +294,7 @@ export class Server {
     this.#heardMs = heardMs;
     this.#advance(now);
     if (this.busy) return;
-    this.#watches.reap(rowsReapedPerStep);
+    this.#watches.reap(this.#budget.rows);
     this.#wakeOrder(now);
   }
 
@@ -485,7 +495,7 @@ export class Server {
   #releaseHeld(now: Now): void {
     this.#releasing = false;
     while (!this.#held.isEmpty && this.#hasRoom()) {
-      if (this.#hasEnough()) {
+      if (this.#stepEnds('request')) {
         this.#releasing = true;
         return;
       }
@@ -751,7 +761,7 @@ export class Server {
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
   #advance(now: Now): void {
-    this.#enough = this.#work() + this.#options.turnUnits;
+    this.#enough = this.#work() + this.#budget.units;
     this.#isAdvancing = true;
     this.#advanceQueues(now);
     this.#isAdvancing = false;
@@ -771,12 +781,12 @@ export class Server {
       }
     }
     while (this.#draining.length > 0) {
-      if (this.#hasEnough()) return;
+      if (this.#stepEnds('request')) return;
       this.#drain(this.#draining.shift()!, now);
       if (this.busy) return;
     }
     while (this.#order.hasNext) {
-      if (this.#hasEnough()) return;
+      if (this.#stepEnds('commit')) return;
       this.#apply(this.#order.take(), now);
       // Behind an unanswered read of its connection no later write may be answered.
       if (this.busy || this.#draining.length > 0) return;
@@ -790,6 +800,13 @@ export class Server {
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
 
+  /** The same where there is work of this kind left. */
+  #stepEnds(kind: StepKind): boolean {
+    if (!this.#hasEnough()) return false;
+    this.#observer.stepEnded(kind);
+    return true;
+  }
+
   #apply(proposal: Proposal, now: Now): void {
     const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
@@ -799,13 +816,13 @@ export class Server {
       this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, (later) => this.#applied(proposal, later));
+      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, (later) => this.#applied(proposal, later), 'commit');
     }
   }
 
   *#applying(job: Job, zxid: Zxid): Job {
     yield* job;
-    while (!this.#order.applied(zxid, recordsPerStep)) yield;
+    while (!this.#order.applied(zxid, this.#budget.records)) yield;
   }
 
   #applied(proposal: Proposal, now: Now): void {
@@ -852,7 +869,7 @@ export class Server {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
-      if (this.#endsJob || this.#hasEnough()) {
+      if (this.#endsJob || this.#stepEnds('request')) {
         this.#draining.push(cnxn);
         return;
       }
@@ -890,19 +907,24 @@ export class Server {
     }
   }
 
-  #begin(job: Job, cnxn: CnxnId, then: (now: Now) => void): void {
+  #begin(job: Job, cnxn: CnxnId, then: (now: Now) => void, kind: StepKind = 'request'): void {
     this.#job = job;
     this.#jobCnxn = cnxn;
     this.#jobWaited = this.#isAdvancing;
-    this.#jobUnits += stepBudget;
+    this.#jobUnits += this.#budget.units;
     this.#afterJob = then;
+    this.#jobKind = kind;
+    this.#observer.stepEnded(kind);
   }
 
   /** Takes the next step of the job under way. Returns whether there is none left. */
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
-    this.#jobUnits += stepBudget;
-    if (this.#job.next(now).done !== true) return false;
+    this.#jobUnits += this.#budget.units;
+    if (this.#job.next(now).done !== true) {
+      this.#observer.stepEnded(this.#jobKind);
+      return false;
+    }
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
@@ -921,7 +943,7 @@ export class Server {
 
   /** What others had of this step must not be at the cost of ends of sessions. */
   #leaveRoom(): void {
-    this.#enough = Math.max(this.#enough, this.#work() + this.#options.turnUnits / 4);
+    this.#enough = Math.max(this.#enough, this.#work() + this.#budget.units / 4);
   }
 
   // ---- sessions ----------------------------------------------------------------------------------------------------------------------

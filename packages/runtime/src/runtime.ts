@@ -5,7 +5,7 @@
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
-import { ConnectionThrottle } from '@tskeeper/core/internal';
+import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
@@ -112,7 +112,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#hooks = hooks;
     this.#books = new Bookkeeping(hooks.logger, world.clock, member?.zab.sid);
     this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
-    this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
+    const limits = {
+      txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
+      snapshotSliceBytes: new StepBudget(core.turnUnits).snapshotBytes,
+    };
+    this.#storage = new Storage(world, { ...options, ...limits }, hooks, this);
   }
 
   get inspect(): Inspect {
@@ -509,7 +513,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async #snapshot(): Promise<void> {
     const { clock } = this.#world;
     const startMs = clock.now().elapsedMs;
-    const source = this.#core.snapshot(this.#options.serializeLastProcessedZxid);
+    const source = this.#inSteps(this.#core.snapshot(this.#options.serializeLastProcessedZxid));
     try {
       if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source))
         this.#books.snapshotTaken(clock.now().elapsedMs - startMs);
@@ -517,6 +521,18 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     } finally {
       source.abandon();
     }
+  }
+
+  /** Tells the observer of each step that ends in the midst of a snapshot. */
+  #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean; abandon(): void }) {
+    return {
+      abandon: () => source.abandon(),
+      next: (writer: Writer, bytesTarget: number): boolean => {
+        const isDone = source.next(writer, bytesTarget);
+        if (!isDone) this.#observer.stepEnded('snapshot');
+        return isDone;
+      },
+    };
   }
 
   // --- Vigil over memory and disk

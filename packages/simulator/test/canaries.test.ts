@@ -6,6 +6,7 @@ import {
   ErrorCode,
   EventType,
   type GetChildren2Reply,
+  type GetDataReply,
   makeZxid,
   type MultiReply,
   OpCode,
@@ -129,6 +130,24 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       statOf(request).version += 1000;
     },
   ],
+  ...(
+    [
+      ['the root', /^\/$/],
+      ['a sequential znode', /\d{10}$/],
+      ['a container or TTL znode', /^\/(k1|k2|t1|a\/t2)$/],
+    ] as const
+  ).map(([what, pattern]): (typeof changes)[number] => [
+    'registerHistory',
+    `data of ${what} that nobody has written`,
+    (recording) => {
+      const request = found(
+        requestsOf(recording).findLast(
+          ({ name, record, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok && pattern.test((record as { path: string }).path),
+        ),
+      );
+      change(request.reply!.body as GetDataReply, { data: Buffer.from('nobody has written this') });
+    },
+  ]),
   [
     'registerHistory',
     'a read of what is long gone',

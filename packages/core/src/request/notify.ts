@@ -13,7 +13,7 @@ import type { CnxnId } from '../out.ts';
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
-import { type Job, stepBudget } from './budget.ts';
+import { type Job, type StepBudget } from './budget.ts';
 
 export class Notifier {
   readonly #watches: WatchTable;
@@ -21,6 +21,8 @@ export class Notifier {
   readonly #answers: Answers;
   readonly #permissions: Permissions;
   readonly #observer: Observer;
+  readonly #budget: StepBudget;
+  readonly #watchersPerStep: number;
 
   // The change being told.
   #path = '';
@@ -32,12 +34,14 @@ export class Notifier {
   /** Which event is encoded: that of the znode, that of its parent, or neither yet. */
   #prepared: 'none' | 'znode' | 'parent' = 'none';
 
-  constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, permissions: Permissions, observer: Observer) {
+  constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, permissions: Permissions, observer: Observer, budget: StepBudget) {
     this.#watches = watches;
     this.#cnxns = cnxns;
     this.#answers = answers;
     this.#permissions = permissions;
     this.#observer = observer;
+    this.#budget = budget;
+    this.#watchersPerStep = Math.max(1, budget.units / unitsPerWatcher);
   }
 
   /** See `ChangeListener.changed`. */
@@ -58,9 +62,9 @@ export class Notifier {
   /** Tells watchers for about a step; returns whether that was all of them. */
   #tellSome(): boolean {
     const before = this.#permissions.work + this.#answers.work;
-    for (let told = 0; told < watchersPerStep; told += watchersPerLook) {
+    for (let told = 0; told < this.#watchersPerStep; told += watchersPerLook) {
       if (this.#watches.drain(this.#tell, watchersPerLook)) return true;
-      if (this.#permissions.work + this.#answers.work - before + told * unitsPerWatcher >= stepBudget) return false;
+      if (this.#permissions.work + this.#answers.work - before + told * unitsPerWatcher >= this.#budget.units) return false;
     }
     return false;
   }
@@ -95,7 +99,6 @@ export class Notifier {
 
 /** A watcher found and its ACL looked at; the event is counted where it is written. */
 const unitsPerWatcher = 4;
-const watchersPerStep = stepBudget / unitsPerWatcher;
 /** Told between two looks at what their ACLs and events have cost. */
 const watchersPerLook = 4;
 

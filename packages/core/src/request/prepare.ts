@@ -57,7 +57,7 @@ import type { CoreOptions } from '../options.ts';
 import type { Out } from '../out.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
-import { bytesPerUnit, shortFrameBytes, stepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './budget.ts';
+import { bytesPerUnit, StepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './budget.ts';
 import { asWrite, isTtlMode, type MultiWrite } from './multi-parts.ts';
 import { FutureZnode, Outstanding } from './outstanding.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
@@ -76,9 +76,6 @@ interface TypedTxn {
 /** Judging that goes on over several steps, and its outcome. */
 export type PrepareJob = Generator<void, Proposal, Now>;
 
-/** Of a log entry written in one step: of many short texts, as ACLs are. */
-const entryBytesPerStep = 512 * 1024;
-
 /** What judging needs of the server. */
 export interface PrepareParts {
   readonly options: CoreOptions;
@@ -89,9 +86,6 @@ export interface PrepareParts {
   readonly permissions: Permissions;
   readonly observer: Observer;
 }
-
-/** Changes taken back or forgotten in one step. */
-export const recordsPerStep = stepBudget / 8;
 
 /** A multi being judged. */
 class MultiUnderWay {
@@ -128,6 +122,7 @@ class Closing {
 
 export class Prepare {
   readonly #options: CoreOptions;
+  readonly #budget: StepBudget;
   readonly #out: Out;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
@@ -145,6 +140,7 @@ export class Prepare {
 
   constructor({ options, out, replica, tracker, registry, permissions, observer }: PrepareParts) {
     this.#options = options;
+    this.#budget = new StepBudget(options.turnUnits);
     this.#out = out;
     this.#replica = replica;
     this.#tracker = tracker;
@@ -162,7 +158,7 @@ export class Prepare {
    */
   request(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
     this.#grownBytes = 0;
-    if (origin.opCode === OpCode.multi && isLongMulti(origin, reader)) {
+    if (origin.opCode === OpCode.multi && isLongMulti(origin, reader, this.#budget.shortFrameBytes)) {
       // The frame's bytes will be used again.
       return this.#multiSlowly(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
     }
@@ -187,14 +183,14 @@ export class Prepare {
     let verdict: number | undefined;
     let later = now;
     try {
-      while (!this.#hasOutgrown && !this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) later = yield;
+      while (!this.#hasOutgrown && !this.#judgeParts(origin, multi, reader, zxid, now, this.#budget.units)) later = yield;
       if (this.#hasOutgrown) verdict = ErrorCode.MarshallingError;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       verdict = ErrorCode.MarshallingError;
     }
     if (verdict !== undefined || multi.failed) {
-      while (!this.outstanding.rollback(zxid, recordsPerStep)) later = yield;
+      while (!this.outstanding.rollback(zxid, this.#budget.records)) later = yield;
     }
     const { type, txn } = verdict === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(verdict);
     const entry = this.#entry;
@@ -205,9 +201,9 @@ export class Prepare {
       entry.int32(multi.txns.length);
       let end = 0;
       for (let i = 0; i < multi.txns.length; i++) {
-        if (i % recordsPerStep === 0 || entry.offset > end) {
+        if (i % this.#budget.records === 0 || entry.offset > end) {
           later = yield;
-          end = entry.offset + entryBytesPerStep;
+          end = entry.offset + this.#budget.entryBytes;
         }
         writeMultiMember(entry, multi.txns[i]!);
       }
@@ -239,14 +235,14 @@ export class Prepare {
     const slot = this.#tracker.find(high, low);
     if (slot !== -1) this.#tracker.setClosing(slot);
     const closing = new Closing(this.#replica.tree.firstEphemeral(high, low), this.outstanding.newEphemerals(high, low));
-    if (this.#removeOwned(origin, closing, zxid, stepBudget)) return this.#proposeClose(origin, closing, zxid, now, 0);
+    if (this.#removeOwned(origin, closing, zxid, this.#budget.units)) return this.#proposeClose(origin, closing, zxid, now, 0);
     return this.#closeSlowly(origin, closing, zxid, now);
   }
 
   *#closeSlowly(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): PrepareJob {
     let later: Now;
     do later = yield;
-    while (!this.#removeOwned(origin, closing, zxid, stepBudget));
+    while (!this.#removeOwned(origin, closing, zxid, this.#budget.units));
     return this.#proposeClose(origin, closing, zxid, now, later.elapsedMs - now.elapsedMs);
   }
 
@@ -266,20 +262,22 @@ export class Prepare {
     const { tree } = this.#replica;
     let left = budget;
     for (; closing.next !== 0; closing.next = tree.nextEphemeral(closing.next)) {
-      if ((left -= unitsPerChange) < 0) return false;
+      if (left <= 0) return false;
+      left -= unitsPerChange;
       const path = tree.pathOf(closing.next);
       const future = outstanding.peek(path);
       if (future === undefined) this.#removeOne(closing, path, zxid, tree.digestOf(closing.next));
       else if (future.exists && future.ownerHigh === high && future.ownerLow === low) this.#removeOne(closing, path, zxid, future.digest);
     }
     for (; closing.created < closing.newPaths.length; closing.created++) {
-      if ((left -= unitsPerChange) < 0) return false;
+      if (left <= 0) return false;
+      left -= unitsPerChange;
       const path = closing.newPaths[closing.created]!;
       this.#removeOne(closing, path, zxid, outstanding.find(path)!.digest);
     }
     closing.parentsLeft ??= closing.parents.entries();
     for (;;) {
-      if (left < 0) return false;
+      if (left <= 0) return false;
       const next = closing.parentsLeft.next();
       if (next.done === true) return true;
       const digestedBefore = outstanding.digestedBytes;
@@ -629,7 +627,7 @@ export class Prepare {
 }
 
 /** One that may take more than a step: it is long, or what it asks for grows by many identities. */
-function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader): boolean {
+function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader, shortFrameBytes: number): boolean {
   return remaining > shortFrameBytes || remaining * identities.count > shortFrameBytes * manyIdentities;
 }
 

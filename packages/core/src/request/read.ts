@@ -32,7 +32,7 @@ import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
-import { bytesPerUnit, type Job, shortFrameBytes, start, stepBudget, visitsPerStep } from './budget.ts';
+import { bytesPerUnit, type Job, start, type StepBudget } from './budget.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { asWrite } from './multi-parts.ts';
@@ -57,6 +57,8 @@ export class Reads {
   readonly #registry: AuthRegistry;
   readonly #permissions: Permissions;
   readonly #observer: Observer;
+  readonly #budget: StepBudget;
+  readonly #namesPerPiece: number;
   /** Units spent on looking at znodes one after the other, those of jobs left out. */
   work = 0;
 
@@ -69,6 +71,7 @@ export class Reads {
     registry: AuthRegistry,
     permissions: Permissions,
     observer: Observer,
+    budget: StepBudget,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -78,6 +81,8 @@ export class Reads {
     this.#registry = registry;
     this.#permissions = permissions;
     this.#observer = observer;
+    this.#budget = budget;
+    this.#namesPerPiece = Math.min(namesPerPieceMax, budget.names);
   }
 
   /** Answers at once; a job is returned when that takes more than one step. */
@@ -150,13 +155,13 @@ export class Reads {
         const { offset } = reader;
         const node = reader.range('a path') ? this.#replica.tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd) : 0;
         reader.offset = offset;
-        return node !== 0 && this.#replica.tree.childCountOf(node) > namesPerStep;
+        return node !== 0 && this.#replica.tree.childCountOf(node) > this.#budget.names;
       }
       case OpCode.getAllChildrenNumber:
       case OpCode.multiRead:
         return true;
       default:
-        return reader.remaining > shortFrameBytes;
+        return reader.remaining > this.#budget.shortFrameBytes;
     }
   }
 
@@ -250,7 +255,7 @@ export class Reads {
     const writer = this.#begin(request);
     const from = writer.offset;
     writer.int32(tree.childCountOf(node));
-    const rest = tree.writeNames(tree.firstChildOf(node), writer, namesPerStep, writer.offset + bytesPerStep);
+    const rest = tree.writeNames(tree.firstChildOf(node), writer, this.#budget.names, writer.offset + this.#budget.replyBytes);
     if (rest !== 0) {
       this.#answers.takeBack(writer);
       return start(this.#getChildrenSlowly({ ...request }, node));
@@ -276,9 +281,9 @@ export class Reads {
     let names = 0;
     while (child !== 0) {
       // A piece of 64 KiB is at most 16,384 names.
-      child = tree.writeNames(child, reply.writer, namesPerPiece, reply.end);
-      names += namesPerPiece;
-      if (names < namesPerStep) continue;
+      child = tree.writeNames(child, reply.writer, this.#namesPerPiece, reply.end);
+      names += this.#namesPerPiece;
+      if (names < this.#budget.names) continue;
       names = 0;
       request.now = yield;
       if (request.cnxn.isClosed) return;
@@ -309,7 +314,7 @@ export class Reads {
     this.#answers.beginLong(cnxn, xid, lastZxid, ErrorCode.Ok, bytes);
     let sent = 0;
     for (const piece of reply.take()) {
-      if (sent >= bytesPerStep) {
+      if (sent >= this.#budget.replyBytes) {
         sent = 0;
         request.now = yield;
         // Its number may be another connection's by now.
@@ -393,7 +398,7 @@ export class Reads {
           this.work += acts ? unitsPerPath : 1;
           if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
           else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
-          if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;
+          if (++done % (acts ? this.#budget.paths : this.#budget.visits) !== 0) continue;
           request.now = yield;
           if (cnxn.isClosed) return;
         }
@@ -444,7 +449,7 @@ export class Reads {
     const { sessionHigh, sessionLow } = request.cnxn;
     const { tree } = this.#replica;
     const prefix = prefixPath === null || prefixPath.trim() === '' || prefixPath.trim() === '/' ? '' : prefixPath;
-    if (tree.ephemeralCountOf(sessionHigh, sessionLow) > ephemeralsInOneStep)
+    if (tree.ephemeralCountOf(sessionHigh, sessionLow) > this.#budget.ephemerals)
       return start(this.#getEphemeralsSlowly({ ...request }, prefix));
     this.work += tree.ephemeralCountOf(sessionHigh, sessionLow) * unitsPerPath;
     const paths = this.#replica.ephemeralPaths(sessionHigh, sessionLow).filter((path) => path.startsWith(prefix));
@@ -466,7 +471,7 @@ export class Reads {
         reply.writer.ustring(path);
         count++;
       }
-      if (++visited % pathsPerStep !== 0) continue;
+      if (++visited % this.#budget.paths !== 0) continue;
       request.now = yield;
       if (cnxn.isClosed) return;
     }
@@ -482,7 +487,7 @@ export class Reads {
     if (tree.isRoot(node)) return this.#answerCount(request, tree.size - 1);
     let count = 0;
     for (let at = tree.nextBelow(node, node); at !== 0; at = tree.nextBelow(at, node)) {
-      if (++count === visitsPerStep) return this.#countSlowly({ ...request }, node, at, count);
+      if (++count === this.#budget.visits) return this.#countSlowly({ ...request }, node, at, count);
     }
     this.work += count;
     return this.#answerCount(request, count);
@@ -494,7 +499,7 @@ export class Reads {
     let count = counted;
     request.now = yield;
     for (let at = tree.nextBelow(from, top); at !== 0; at = tree.nextBelow(at, top)) {
-      if (++count % visitsPerStep === 0) request.now = yield;
+      if (++count % this.#budget.visits === 0) request.now = yield;
     }
     if (!request.cnxn.isClosed) this.#answerCount(request, count);
   }
@@ -517,21 +522,21 @@ export class Reads {
 
   /** Each part succeeds or fails on its own; a watch flag in a part means nothing. */
   #multiRead(request: ReadRequest, reader: Reader): Job | undefined {
-    if (reader.remaining > shortFrameBytes)
+    if (reader.remaining > this.#budget.shortFrameBytes)
       return this.#startDecoding({ ...request }, (own) => this.#multiReadSlowly(own, copyOf(reader), []));
     const ops: MultiOp[] = [];
     for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) ops.push(op);
     if (!this.#areReads(request, ops)) return undefined;
     const { tree } = this.#replica;
     const writer = this.#begin(request);
-    const end = writer.offset + bytesPerStep;
+    const end = writer.offset + this.#budget.replyBytes;
     // Counted only when all parts have been written: otherwise they are about to be read again.
     const sizes: number[] = [];
     let names = 0;
     for (const op of ops) {
       const node = this.#writePartHead(request, op, writer, sizes);
       if (node !== 0) names += tree.childCountOf(node);
-      if (names > namesPerStep || writer.offset > end) {
+      if (names > this.#budget.names || writer.offset > end) {
         this.#answers.takeBack(writer);
         return start(this.#multiReadSlowly({ ...request }, undefined, ops));
       }
@@ -553,7 +558,7 @@ export class Reads {
     if (reader !== undefined) {
       for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) {
         ops.push(op);
-        if (ops.length % pathsPerStep === 0) request.now = yield;
+        if (ops.length % this.#budget.paths === 0) request.now = yield;
       }
       if (cnxn.isClosed || !this.#areReads(request, ops)) return;
     }
@@ -565,7 +570,7 @@ export class Reads {
       const judgedBefore = this.#permissions.work;
       const node = this.#writePartHead(request, op, reply.writer, sizes);
       const from = reply.bytes;
-      if (node !== 0 && tree.childCountOf(node) <= namesPerPiece) tree.writeChildren(node, reply.writer);
+      if (node !== 0 && tree.childCountOf(node) <= this.#namesPerPiece) tree.writeChildren(node, reply.writer);
       else if (node !== 0) yield* this.#gatherChildren(request, node, reply);
       const size = sizes.pop()!;
       this.#countPart(op, node === 0 ? size : this.#namesBytes(node, reply.bytes - from));
@@ -574,7 +579,7 @@ export class Reads {
         return;
       }
       spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit + this.#permissions.work - judgedBefore;
-      if (spent < stepBudget) continue;
+      if (spent < this.#budget.units) continue;
       spent = 0;
       request.now = yield;
       if (cnxn.isClosed) return;
@@ -636,12 +641,8 @@ const lengthBytes = 4;
 const nothingRead = -1;
 /** A name of a child written, which may be far from the others in memory. */
 const unitsPerName = 2;
-const namesPerStep = stepBudget / unitsPerName;
 /** Between two looks at how full a piece is. */
-const namesPerPiece = 1024;
-/** Written into a reply in one step. */
-const bytesPerStep = 256 * 1024;
-const ephemeralsInOneStep = 512;
+const namesPerPieceMax = 1024;
 /** A part of a multiRead looked up and begun. */
 const unitsPerRead = 12;
 /**
@@ -656,7 +657,6 @@ const unitsPerIdentity = 2;
 const aclBytesPerUnit = 8;
 /** A path of a setWatches handled, or of an ephemeral put together. */
 const unitsPerPath = 16;
-const pathsPerStep = stepBudget / unitsPerPath;
 
 function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChildren' }> {
   return op.kind === 'getData' || op.kind === 'getChildren';

@@ -32,7 +32,7 @@ import { SnapshotSource } from '../snapshot/snapshot-source.ts';
 import type { AclId } from '../tree/acl-table.ts';
 import { DataTree, type NodeId } from '../tree/data-tree.ts';
 import type { NamespaceId } from '../tree/namespace-table.ts';
-import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
+import { bytesPerUnit, type Job, start, StepBudget, stepUnitsDefault, unitsPerChange } from './budget.ts';
 import { containerOwner, ttlOwner } from './special-owner.ts';
 
 /** What one change means to those who watch: the znode, what happened to it, and under which ACL it may be told. */
@@ -59,6 +59,8 @@ export interface ReplicaOptions {
   readonly emulate353TtlNodes: boolean;
   readonly digestEnabled: boolean;
   readonly shortAclEntriesMax?: number;
+  /** Units of one step of applying. */
+  readonly turnUnits?: number;
 }
 
 /** What of an operator's options the replicated state depends on. */
@@ -69,6 +71,7 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
     emulate353TtlNodes: options.emulate353TtlNodes,
     digestEnabled: options.treeDigestEnabled,
     shortAclEntriesMax: options.shortAclEntriesMax,
+    turnUnits: options.turnUnits,
   };
 }
 
@@ -109,6 +112,7 @@ export class Replica {
   /** Sessions whose createSession has been applied, with the timeout they were created with. */
   readonly sessions: SessionTable;
   readonly #digestEnabled: boolean;
+  readonly #budget: StepBudget;
   /** Who is told of changes; nobody during a replay. */
   listener: ChangeListener = nobody;
   notice: (notice: Notice) => void = () => {};
@@ -129,6 +133,7 @@ export class Replica {
     for (const { high, low, timeoutMs } of loaded?.snapshot.sessions ?? []) this.sessions.open(high, low, timeoutMs);
     this.lastZxid = loaded?.zxid ?? 0;
     this.#digestEnabled = options.digestEnabled;
+    this.#budget = new StepBudget(options.turnUnits ?? stepUnitsDefault);
     this.#comparesDigestsAfter = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
     this.#comparesDigests = loaded?.comparesDigests ?? 'at once';
   }
@@ -273,14 +278,14 @@ export class Replica {
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
     this.#countWritten(txn.path, txn.data);
-    if (tree.recounting && !tree.recountSome(visitsPerStep)) return this.#recount(txn.path, zxid);
+    if (tree.recounting && !tree.recountSome(this.#budget.visits)) return this.#recount(txn.path, zxid);
     return this.#tell(txn.path, EventType.nodeCreated, zxid);
   }
 
   /** The usage znode of a quota on a large subtree: it is filled in before anyone is told that it is there. */
   *#recount(path: string, zxid: Zxid): Job {
     do yield;
-    while (!this.tree.recountSome(visitsPerStep));
+    while (!this.tree.recountSome(this.#budget.visits));
     const job = this.#tell(path, EventType.nodeCreated, zxid);
     if (job === undefined) return;
     yield;
@@ -344,7 +349,7 @@ export class Replica {
         results.int32(error);
       }
       spent += unitsPerChange + this.work - workBefore;
-      if (spent > stepBudget) {
+      if (spent > this.#budget.units) {
         spent = 0;
         yield;
       }
@@ -422,7 +427,7 @@ export class Replica {
       }
       spent += unitsPerChange + this.work - work;
       work = this.work;
-      if (spent > stepBudget) {
+      if (spent > this.#budget.units) {
         spent = 0;
         yield;
       }

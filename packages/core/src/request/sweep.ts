@@ -8,7 +8,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 import type { CoreOptions } from '../options.ts';
 import type { DataTree } from '../tree/data-tree.ts';
-import { stepBudget } from './budget.ts';
+import { StepBudget } from './budget.ts';
 import type { FutureZnode } from './outstanding.ts';
 import { isContainerOwner, ttlOfOwner } from './special-owner.ts';
 
@@ -17,6 +17,7 @@ const minuteMs = 60_000;
 export class Sweeper {
   readonly #tree: DataTree;
   readonly #options: CoreOptions;
+  readonly #budget: StepBudget;
   /** Where the pass under way goes on; 0 between passes. */
   #cursor = 0;
   #nextPassMs: Millis;
@@ -27,6 +28,7 @@ export class Sweeper {
   constructor(tree: DataTree, options: CoreOptions, now: Now) {
     this.#tree = tree;
     this.#options = options;
+    this.#budget = new StepBudget(options.turnUnits);
     this.#nextPassMs = now.elapsedMs + options.containerCheckIntervalMs;
   }
 
@@ -42,16 +44,16 @@ export class Sweeper {
     if (this.#cursor !== 0 || (this.#found.length === 0 && now.elapsedMs >= this.#nextPassMs)) this.#look(now);
     const isDue = (znode: FutureZnode): boolean => this.#isDue(znode, now.wallMs);
     const intervalMs = minuteMs / this.#options.containerMaxPerMinute;
-    let allowed = deletesPerStep;
+    let allowed = this.#budget.sweeps;
     while (this.#found.length > 0 && now.elapsedMs >= this.#nextDeleteMs && allowed-- > 0) {
       // A step may come late; what it missed may be made up for, but not more than a step's worth.
-      this.#nextDeleteMs = Math.max(this.#nextDeleteMs, now.elapsedMs - deletesPerStep * intervalMs) + intervalMs;
+      this.#nextDeleteMs = Math.max(this.#nextDeleteMs, now.elapsedMs - this.#budget.sweeps * intervalMs) + intervalMs;
       remove(this.#found.pop()!, isDue);
     }
   }
 
   #look(now: Now): void {
-    this.#cursor = this.#tree.sweepCandidates(this.#cursor, stepBudget / 16, (node) => {
+    this.#cursor = this.#tree.sweepCandidates(this.#cursor, this.#budget.paths, (node) => {
       const tree = this.#tree;
       const znode = {
         childCount: tree.childCountOf(node),
@@ -80,5 +82,3 @@ export class Sweeper {
     return ttlMs !== undefined && ageMs > ttlMs;
   }
 }
-
-const deletesPerStep = 64;

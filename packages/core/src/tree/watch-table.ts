@@ -47,7 +47,7 @@ const keyPathShift = 3;
 const wordHashShift = 2;
 
 /** Dead rows cleared at once when a connection goes, since a thousand may go in one turn, and with each watch set later. */
-const reapedAtOnce = 256;
+const reapedAtOnceDefault = 256;
 const reapedPerAdd = 4;
 
 export class WatchTable {
@@ -107,12 +107,15 @@ export class WatchTable {
 
   readonly #hashStart: number;
   readonly #hashFactor: number;
+  readonly #reapedAtOnce: number;
   #scratch = Buffer.allocUnsafeSlow(1024);
   /** Paths above the one that changed, from the root down, that have recursive watches. */
   readonly #ancestors: number[] = [];
 
   /** The seed, drawn at start, keeps clients from choosing paths that fall into one bucket. */
-  constructor(options: { readonly hashSeed: number }) {
+  /** `reapedAtOnce`: rows cleared at once when a connection goes. */
+  constructor(options: { readonly hashSeed: number; readonly reapedAtOnce?: number }) {
+    this.#reapedAtOnce = options.reapedAtOnce ?? reapedAtOnceDefault;
     this.#hashStart = mix(options.hashSeed);
     this.#hashFactor = mix(options.hashSeed ^ 0x5bd1e995) | 1;
   }
@@ -222,7 +225,7 @@ export class WatchTable {
     this.#childCount -= this.#watcherChild.get(watcher);
     if (this.#watcherData.get(watcher) > 0) this.#cnxnsInDataTable--;
     this.#deadWatchers.push(watcher);
-    this.reap(reapedAtOnce);
+    this.reap(this.#reapedAtOnce);
   }
 
   /** Rows of connections that are gone have been left behind: `reap` should be called. */

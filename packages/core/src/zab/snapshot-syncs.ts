@@ -19,8 +19,10 @@ export interface SnapshotSyncsOptions {
   readonly observersMax: number;
   /** Of a snapshot, in one go. */
   readonly sliceBytes: number;
-  /** Told that one begins, and how many there are with it. */
-  readonly begun: (underWay: number) => void;
+  /** A step has ended in the midst of a snapshot. */
+  readonly stepEnded: () => void;
+  /** Told that one begins, as of which txn, and how many there are with it. */
+  readonly begun: (zxid: Zxid, underWay: number) => void;
   /** A learner has been sent all of a snapshot as of `zxid`. */
   readonly sent: (learner: LearnerSync, zxid: Zxid) => void;
 }
@@ -142,7 +144,7 @@ export class SnapshotSyncs {
     const rank = rankOf(learner);
     const source = this.#replica.snapshotStream(rank === voter ? voterAheadBytesMax : otherAheadBytesMax);
     this.#syncs.push({ learner, rank, source, zxid, movedMs: nowMs, sinceMs: nowMs, sinceBytes: 0 });
-    this.#options.begun(this.#syncs.length);
+    this.#options.begun(zxid, this.#syncs.length);
   }
 
   #goOn(sync: SnapshotSync, nowMs: Millis): void {
@@ -153,8 +155,12 @@ export class SnapshotSyncs {
     sync.movedMs = nowMs;
     sync.sinceBytes += writer.offset - before;
     this.#syncs.splice(this.#syncs.indexOf(sync), 1);
-    if (isDone) this.#options.sent(learner, zxid);
-    else this.#syncs.push(sync);
+    if (isDone) {
+      this.#options.sent(learner, zxid);
+      return;
+    }
+    this.#syncs.push(sync);
+    this.#options.stepEnded();
   }
 
   #judge(sync: SnapshotSync, nowMs: Millis): void {

@@ -31,8 +31,10 @@ export interface SynchroniserOptions {
   readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
+  /** A step has ended in the midst of a snapshot. */
+  readonly stepEnded: () => void;
   /** Told how each learner is brought up to date. */
-  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number) => void;
+  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean) => void;
 }
 
 /** A learner for whom the log on disk is read, to decide what it is to be sent. */
@@ -70,7 +72,8 @@ export class Synchroniser {
       tickTimeMs: options.tickTimeMs,
       observersMax: options.snapSyncsMax,
       sliceBytes: options.snapshotSliceBytes,
-      begun: (underWay: number) => options.begun('snap', 'tree', underWay),
+      stepEnded: options.stepEnded,
+      begun: (zxid: Zxid, underWay: number) => options.begun('snap', 'tree', underWay, (committed.newest ?? 0) > zxid),
       sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid),
     };
     this.#snapshots = new SnapshotSyncs(snapshots, replica, out);
@@ -155,7 +158,7 @@ export class Synchroniser {
   }
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
-    this.#options.begun(kind, from, this.#snapshots.underWay);
+    this.#options.begun(kind, from, this.#snapshots.underWay, false);
     writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 

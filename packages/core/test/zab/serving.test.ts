@@ -339,6 +339,36 @@ describe('a session in an ensemble', () => {
     expect(String((read!.body as { data: Buffer }).data)).toBe('new');
   });
 
+  it('has no write of an old connection that the leader holds, though it has gone on elsewhere and is back at the server through which it came', () => {
+    const ensemble = new Ensemble(1, 3, 0, 0);
+    ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    const leader = ensemble.leader!;
+    const [here, there] = followersOf(ensemble);
+    const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];
+    told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
+    const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
+    ensemble.run(2);
+    client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
+    ensemble.run(5);
+    client.break();
+    const goesOn = (node: Node) => {
+      const next = Object.assign(new EnsembleClient(), { session: client.session, password: client.password }).connect(node);
+      ensemble.runUntil(() => next.isAnswered, 1000);
+      return next;
+    };
+    goesOn(there!).break();
+    const back = goesOn(here!);
+    // The leader still has much ahead of what came over the old connection, whose owner is the session's owner again.
+    expect([back.isAnswered, back.isClosed, ahead.at(-1)!.answer]).toEqual([true, false, undefined]);
+    expect(ensemble.runUntil(() => ahead.at(-1)!.answer !== undefined, 20_000)).toBe(true);
+    ensemble.run(300);
+    const read = told(ensemble, back, 'getData', { path: '/a', watch: false });
+    expect(String((read!.body as { data: Buffer }).data)).toBe('first');
+    expect(told(ensemble, back, 'setData', { path: '/a', data: Buffer.from('new'), version: 0 })?.err).toBe(ErrorCode.Ok);
+  });
+
   it('is at its end at the server that it has left as well, though its old connection has asked for that too', () => {
     for (const [from, to] of [
       [0, 1],

@@ -30,6 +30,7 @@ class Scene {
       diffSyncsMax: 2,
       snapshotSliceBytes: 64 * 1024,
       wholeFrom: 0,
+      stepEnded: () => undefined,
       begun: () => undefined,
     };
     const committed = new CommittedLog(committedLogDefaults);

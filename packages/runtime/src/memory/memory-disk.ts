@@ -35,6 +35,8 @@ export interface DiskCall {
   readonly index: number;
   readonly operation: DiskOperation;
   readonly path: string;
+  /** Of a sync: so many bytes have been written since the last one. */
+  readonly bytes?: number;
 }
 
 export interface DiskFault {
@@ -612,7 +614,8 @@ export class MemoryDisk implements Disk {
       },
       sync: (done) => {
         if (gone()) return;
-        const call = this.#call('sync', path);
+        const bytes = inode.unsynced.reduce((sum, write) => sum + write.bytes.length, 0);
+        const call = { ...this.#call('sync', path), bytes };
         const code = this.fault?.(call)?.code ?? inode.lateError;
         inode.lateError = undefined;
         const covered = inode.unsynced.slice();

@@ -14,7 +14,7 @@
  *   get in.
  */
 import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
-import { ExpiryQueue, type SessionKind, stepBudget } from '@tskeeper/core/internal';
+import { ExpiryQueue, type SessionKind, stepUnitsDefault } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
@@ -68,7 +68,7 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
-  turnUnits: stepBudget,
+  turnUnits: stepUnitsDefault,
   probeIntervalMs: 1000,
 };
 

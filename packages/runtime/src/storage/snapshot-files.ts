@@ -42,8 +42,8 @@ export interface SnapshotSink {
   contentZxid?(): Zxid | undefined;
 }
 
-/** What the tree writes in one go: well below the two milliseconds that others may have to wait. */
-const sliceBytes = 64 * 1024;
+/** What the tree writes in one step unless told otherwise: well below the two milliseconds that others may have to wait. */
+const sliceBytesDefault = 64 * 1024;
 /** What is handed to the disk before we wait for it. Small syncs keep those of the log short. */
 const chunkBytes = 1024 * 1024;
 const sizeMin = 10;
@@ -54,6 +54,8 @@ export interface SnapshotJob {
   readonly source: AsyncSnapshotSource;
   readonly compression: SnapshotCompression;
   readonly snappy: SnappyCodec | undefined;
+  /** What the tree writes in one step. */
+  readonly sliceBytes?: number | undefined;
   /** Looked at between slices; true gives up. */
   readonly abandoned: () => boolean;
 }
@@ -123,6 +125,7 @@ export async function writeUnnamedSnapshot(disk: Disk, clock: Clock, job: Snapsh
 }
 
 async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
+  const { sliceBytes = sliceBytesDefault } = job;
   const encoder = encoderFor(job.compression, job.snappy);
   const plain = new Writer(sliceBytes * 2);
   // The disk may hold on to what it was given until the sync is over, and until then nothing is added.

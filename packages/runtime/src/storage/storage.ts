@@ -60,6 +60,8 @@ export interface StorageWorld {
 export interface StorageLimits {
   /** The longest txn that may have been written: it tells a cut entry from a length that has gone bad. */
   readonly txnBytesMax: number;
+  /** What the tree writes into a snapshot in one step. */
+  readonly snapshotSliceBytes?: number;
 }
 
 export interface StorageHooks {
@@ -573,8 +575,8 @@ export class Storage {
   }
 
   #snapshotJob(zxid: Zxid, source: AsyncSnapshotSource, abandoned: () => boolean): SnapshotJob {
-    const { snapshotCompression: compression } = this.#options;
-    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, abandoned };
+    const { snapshotCompression: compression, snapshotSliceBytes: sliceBytes } = this.#options;
+    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, sliceBytes, abandoned };
   }
 
   /** Only when a snapshot is durable: before the first one, a crash would leave an empty folder that nobody may trust. */

@@ -8,6 +8,7 @@
  */
 import {
   CreateMode,
+  type Create2Reply,
   type CreateRequest,
   type DeleteRequest,
   ErrorCode,
@@ -16,6 +17,7 @@ import {
   type MultiOp,
   type MultiReply,
   type MultiRequest,
+  OpCode,
   type SetDataRequest,
   type SessionId,
   sessionIdOf,
@@ -26,7 +28,7 @@ import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined: there is no such znode. */
-type Register = { readonly version: number; readonly value: string; readonly owner: string } | undefined;
+type Register = { readonly version: number; readonly value: string; readonly owner: string; readonly isFleeting?: boolean } | undefined;
 
 interface Operation {
   /** Operations of one connection happen in the order in which they were sent: `line` is the connection, `place` the order. */
@@ -49,22 +51,24 @@ export const registerHistory: Checker = {
   promise: 'For each znode there is one order of everything that was done with it, which fits the times and outcomes that clients saw.',
   check({ cnxns, beginning, log, ensemble }) {
     const hints = hintsFrom(log);
+    const sweepHints = sweepHintsFrom(log);
     const byPath = new Map<string, Operation[]>();
-    /** Who comes and goes by itself is not a register. */
-    const excluded = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
+    /** Znodes that are there before anybody asks for one. */
+    const given = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
     const addOne = (path: string, operation: Operation) => {
       const known = byPath.get(path);
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
-    const owners = new Map<string, Set<string>>();
+    const book: Book = { owners: new Map(), sweeps: new Map(), unnamed: [] };
+    const { owners } = book;
     for (const [line, { requests }] of cnxns.entries()) {
       for (const [place, request] of requests.entries()) {
         const hint = hints.get(hintKey(request.session, request.xid)) ?? Infinity;
         // A server of an ensemble may be behind the others, so what is read may have been so at any time; only within a connection there is order.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const from = isStale ? { fromMs: 0 } : {};
-        note(request, (path, operation) => addOne(path, { ...operation, ...from, line, place, hint }), excluded, owners);
+        note(request, (path, operation) => addOne(path, { ...operation, ...from, line, place, hint }), book, { line, place, hint });
       }
     }
     // A session ends once, and nobody's turn comes before or behind it.
@@ -75,10 +79,22 @@ export const registerHistory: Checker = {
         addOne(path, { ...endOf(session), line: line++, place: 0, hint });
       }
     }
+    // As often as it was made, a container or TTL znode may be swept, whenever that is.
+    for (const [path, count] of book.sweeps) {
+      const swept = sweepHints.get(path) ?? [];
+      for (let at = 0; at < count; at++) addOne(path, { ...sweep, line: line++, place: 0, hint: swept[at] ?? Infinity });
+    }
+    // A request whose answer never came may have made any of those that bear its name and a number.
+    for (const path of byPath.keys()) {
+      const prefixes = counters.map((counter) => path.replace(counter, ''));
+      for (const { prefix, operation } of book.unnamed) {
+        if (prefix !== path && prefixes.includes(prefix)) addOne(path, operation);
+      }
+    }
     const faults: string[] = [];
     for (const [path, operations] of byPath) {
-      if (excluded.has(path) || path.startsWith('/zookeeper') || hasCounter.test(path)) continue;
-      const found = fits(operations);
+      if (path.startsWith('/zookeeper')) continue;
+      const found = fits(operations, given.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
       if (found === 'yes') continue;
       faults.push(
         found === 'no'
@@ -110,8 +126,30 @@ function hintsFrom(log: Recording['log']): Map<string, Zxid> {
   return hints;
 }
 
-/** Whose name was made by the server may have been made by a request whose answer never came. */
-const hasCounter = /\d{9}$/;
+/** By path, where the log has the sweeps of containers and TTL znodes. */
+function sweepHintsFrom(log: Recording['log']): Map<string, Zxid[]> {
+  const hints = new Map<string, Zxid[]>();
+  for (const { logged } of log) {
+    const { header, txn } = logged;
+    if (header.type === OpCode.deleteContainer && txn.kind === 'delete') hints.set(txn.path, [...(hints.get(txn.path) ?? []), header.zxid]);
+  }
+  return hints;
+}
+
+/** What the server has put behind a name that it was to count: ten digits, or a minus that is one of them or comes before them. */
+const counters = [/\d{10}$/, /-\d{9}$/, /-\d{10}$/];
+
+/** What is noted besides what happens to one znode at a request of a client. */
+interface Book {
+  /** Of znodes that go with a session. */
+  readonly owners: Map<string, Set<string>>;
+  /** How often each container or TTL znode may have been made. */
+  readonly sweeps: Map<string, number>;
+  /** Counted znodes that may have been made, nobody knows under which name. */
+  readonly unnamed: { readonly prefix: string; readonly operation: Operation }[];
+}
+
+type Turn = Pick<Operation, 'line' | 'place' | 'hint'>;
 
 function valueOf(data: Uint8Array | null): string {
   return data === null ? 'null' : `=${Buffer.from(data).toString('latin1')}`;
@@ -121,12 +159,7 @@ type Effect = (register: Register) => Register | 'impossible';
 /** Before its place in line is known. */
 type Noted = Omit<Operation, 'line' | 'place' | 'hint'>;
 
-function note(
-  request: Request,
-  add: (path: string, operation: Noted) => void,
-  excluded: Set<string>,
-  owners: Map<string, Set<string>>,
-): void {
+function note(request: Request, add: (path: string, operation: Noted) => void, book: Book, turn: Turn): void {
   const { reply, name, record } = request;
   const times = { fromMs: request.sentMs, toMs: reply?.atMs ?? Infinity };
   const tell = (path: string | null, effect: Effect | undefined) => {
@@ -138,8 +171,7 @@ function note(
     case 'create2':
     case 'createContainer':
     case 'createTTL':
-      noteCreated(record as CreateRequest, request, excluded, owners);
-      tell((record as CreateRequest).path, createEffect(record as CreateRequest, request, err));
+      noteCreated(record as CreateRequest, request, (reply?.body as Create2Reply | undefined)?.path, tell, book, turn);
       return;
     case 'delete':
       tell((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
@@ -166,18 +198,13 @@ function note(
       return;
     }
     case 'multi':
-      noteMulti(request, tell, excluded, owners);
+      noteMulti(request, tell, book, turn);
       return;
     default:
   }
 }
 
-function noteMulti(
-  request: Request,
-  tell: (path: string | null, effect: Effect | undefined) => void,
-  excluded: Set<string>,
-  owners: Map<string, Set<string>>,
-): void {
+function noteMulti(request: Request, tell: (path: string | null, effect: Effect | undefined) => void, book: Book, turn: Turn): void {
   const { ops } = request.record as MultiRequest;
   const results = (request.reply?.body as MultiReply | undefined)?.results;
   if (request.reply !== undefined && request.reply.err !== ErrorCode.Ok) return;
@@ -186,10 +213,17 @@ function noteMulti(
   const effects = new Map<string, Effect[]>();
   for (const [at, op] of ops.entries()) {
     if (op.path === null) continue;
-    if (op.kind.startsWith('create')) noteCreated(op as CreateRequest, request, excluded, owners);
     const result = results?.[at];
+    if (op.kind.startsWith('create')) {
+      const made = result !== undefined && 'path' in result ? result.path : undefined;
+      const tellPart = (path: string | null, effect: Effect | undefined) => {
+        if (path !== null && effect !== undefined) effects.set(path, [...(effects.get(path) ?? []), effect]);
+      };
+      noteCreated(op as CreateRequest, request, made, tellPart, book, turn);
+      continue;
+    }
     const version = result !== undefined && 'stat' in result && op.kind === 'setData' ? result.stat.version : undefined;
-    const effect = partEffect(op, request, results === undefined ? undefined : ErrorCode.Ok, version);
+    const effect = partEffect(op, results === undefined ? undefined : ErrorCode.Ok, version);
     if (effect !== undefined) effects.set(op.path, [...(effects.get(op.path) ?? []), effect]);
   }
   for (const [path, parts] of effects) {
@@ -204,11 +238,8 @@ function noteMulti(
   }
 }
 
-function partEffect(op: MultiOp, request: Request, err: number | undefined, version: number | undefined): Effect | undefined {
+function partEffect(op: MultiOp, err: number | undefined, version: number | undefined): Effect | undefined {
   switch (op.kind) {
-    case 'create':
-    case 'create2':
-      return createEffect(op, request, err);
     case 'delete':
       return deleteEffect(op, err);
     case 'setData':
@@ -220,25 +251,48 @@ function partEffect(op: MultiOp, request: Request, err: number | undefined, vers
   }
 }
 
+/** `made`: the name that the server has told, if it has. */
 function noteCreated(
-  { path, flags }: CreateRequest,
-  { session, name }: Request,
-  excluded: Set<string>,
-  owners: Map<string, Set<string>>,
+  create: CreateRequest,
+  request: Request,
+  made: string | null | undefined,
+  tell: (path: string | null, effect: Effect | undefined) => void,
+  { owners, sweeps, unnamed }: Book,
+  turn: Turn,
 ): void {
-  if (path === null) return;
-  if (name === 'createContainer' || name === 'createTTL' || flags > CreateMode.ephemeralSequential) excluded.add(path);
-  if (flags === CreateMode.ephemeral) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));
+  const { session, reply, sentMs } = request;
+  const { path: asked, flags } = create;
+  const isCounted = countedModes.has(flags);
+  const path = isCounted && reply?.err === ErrorCode.Ok ? (made ?? null) : asked;
+  if (asked === null || path === null) return;
+  const effect = createEffect(create, session, reply?.err);
+  if (effect !== undefined && isCounted && reply === undefined) {
+    unnamed.push({ prefix: asked, operation: { ...turn, fromMs: sentMs, toMs: Infinity, apply: effect } });
+    return;
+  }
+  if (isCounted && reply?.err !== ErrorCode.Ok) return;
+  if (isOwned(flags)) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));
+  if (flags > CreateMode.ephemeralSequential) sweeps.set(path, (sweeps.get(path) ?? 0) + 1);
+  tell(path, effect);
+}
+
+const countedModes: ReadonlySet<number> = new Set([
+  CreateMode.persistentSequential,
+  CreateMode.ephemeralSequential,
+  CreateMode.persistentSequentialWithTtl,
+]);
+
+function isOwned(flags: number): boolean {
+  return flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
 }
 
 function matches(wanted: number, version: number): boolean {
   return wanted === -1 || wanted === version;
 }
 
-function createEffect({ path, data, flags }: CreateRequest, { session }: Request, err: number | undefined): Effect | undefined {
-  // One that is counted has another path.
-  if (path === null || flags === CreateMode.persistentSequential || flags === CreateMode.ephemeralSequential) return undefined;
-  const made: Register = { version: 0, value: valueOf(data), owner: flags === CreateMode.ephemeral ? String(session) : '' };
+function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined): Effect | undefined {
+  const isFleeting = flags > CreateMode.ephemeralSequential;
+  const made: Register = { version: 0, value: valueOf(data), owner: isOwned(flags) ? String(session) : '', isFleeting };
   if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : 'impossible');
   if (err === ErrorCode.NodeExists) return (register) => (register === undefined ? 'impossible' : register);
   return undefined;
@@ -278,6 +332,13 @@ function setEffect({ data, version }: SetDataRequest, err: number | undefined, m
   }
 }
 
+/** A container without children that has had one, or a TTL znode whose time is up, goes by itself. */
+const sweep: Noted = {
+  fromMs: 0,
+  toMs: Infinity,
+  apply: (register) => (register?.isFleeting === true ? undefined : 'impossible'),
+};
+
 /** An ephemeral goes when its owner does, whenever that is. */
 function endOf(session: string): Noted {
   return {
@@ -288,10 +349,11 @@ function endOf(session: string): Noted {
 }
 
 function stateText(register: Register): string {
-  return register === undefined ? '' : `${register.version} ${register.owner} ${register.value}`;
+  if (register === undefined) return '';
+  return `${register.version} ${register.owner} ${register.isFleeting === true ? 'fleeting ' : ''}${register.value}`;
 }
 
-function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
+function fits(operations: readonly Operation[], beginning: Register): 'yes' | 'no' | 'too long' {
   // What surely happened, in the order in which it had to be over; behind it what may have, by connection and place.
   const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.line - b.line || a.place - b.place);
   const surely = sorted.filter(({ toMs }) => toMs < Infinity).length;
@@ -348,7 +410,7 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
     for (const at of early) done[at] = 0;
     return false;
   };
-  if (search(undefined, 0)) return 'yes';
+  if (search(beginning, 0)) return 'yes';
   return steps > stepsMax ? 'too long' : 'no';
 }
 

@@ -90,6 +90,8 @@ export class RawClient implements Actor {
   #onceOnly = false;
   #asleepUntilMs: Millis = 0;
   #dialPlanned = false;
+  /** Where the next dial goes, whatever the options say. */
+  #nextServer: ClientWorld['servers'][number] | undefined;
 
   constructor(world: ClientWorld, random: SeededRandom, options: RawClientOptions) {
     this.name = options.name;
@@ -182,6 +184,25 @@ export class RawClient implements Actor {
     if (this.cnxn !== undefined) this.#leave(this.cnxn);
   }
 
+  /** Goes to this server at once, and lets the connection that it has lie; where it has none, gives up the dial that is under way. */
+  goTo(server: ClientWorld['servers'][number]): void {
+    this.#nextServer = server;
+    if (this.cnxn !== undefined) this.#leave(this.cnxn, 0);
+  }
+
+  /** What it has begun to dial is given up unless it has been answered. */
+  giveUpDial(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined || cnxn.shaken) return;
+    this.#network.reset(cnxn.stream);
+    this.#leave(cnxn, 0);
+  }
+
+  /** The server that it speaks to, or has dialled. */
+  get serverName(): string | undefined {
+    return this.cnxn?.record?.server;
+  }
+
   /** Falls off the net for a while, without a word. */
   sleep(ms: Millis): void {
     this.#asleepUntilMs = this.#world.clock.elapsedMs + ms;
@@ -243,7 +264,8 @@ export class RawClient implements Actor {
   #dial(): void {
     const { servers, clock } = this.#world;
     if (this.#retired || this.cnxn !== undefined) return;
-    const { address } = this.options.server ?? servers[this.#random.below(servers.length)]!;
+    const { address } = this.#nextServer ?? this.options.server ?? servers[this.#random.below(servers.length)]!;
+    this.#nextServer = undefined;
     if (address === undefined || clock.elapsedMs < this.#asleepUntilMs) {
       this.#planDial(5 + this.#random.below(40));
       return;
@@ -358,9 +380,9 @@ export class RawClient implements Actor {
     if (cnxn === this.cnxn) this.#leave(cnxn);
   }
 
-  #leave(cnxn: ClientCnxn): void {
+  #leave(cnxn: ClientCnxn, redialMs = 1 + this.#random.below(60)): void {
     if (this.cnxn === cnxn) this.cnxn = undefined;
-    this.#planDial(1 + this.#random.below(60));
+    this.#planDial(redialMs);
   }
 
   #keepAlive(): void {

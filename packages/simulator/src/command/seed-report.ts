@@ -1,6 +1,7 @@
 /** What is left of a seed when it has run: small enough to be handed from process to process. */
 import type { Millis } from '@tskeeper/protocol';
 import { check, findingText } from '../checkers/checkers.ts';
+import { judged } from '../checkers/judged.ts';
 import type { Recording } from '../record/recording.ts';
 import { isWrite, replay } from '../replay/replay.ts';
 import { marksOf } from '../story/marks.ts';
@@ -29,6 +30,10 @@ export interface SeedReport {
   readonly expired: number;
   readonly restarts: number;
   readonly marks: Readonly<Record<string, number>>;
+  /** Checkers that had something to judge. */
+  readonly judged?: readonly string[];
+  /** Kinds of load and of servers that were drawn. */
+  readonly kinds?: readonly string[];
 }
 
 export interface Listening {
@@ -121,5 +126,7 @@ export function reportOutcome(outcome: Outcome): SeedReport {
     expired: [...story.sessions.values()].filter(({ closedBy }) => closedBy === 'server').length,
     restarts: recording.processes.length - world.servers.length,
     marks: Object.fromEntries(marksOf(outcome, story)),
+    judged: Object.entries(judged).flatMap(([name, isJudged]) => (isJudged(recording, story) ? [name] : [])),
+    kinds: outcome.kinds ?? [],
   };
 }

@@ -6,11 +6,19 @@ import type { SeedReport } from './seed-report.ts';
 const faultPrefix = 'fault ';
 const totalled = ['simulatedMs', 'txns', 'operations', 'writes', 'events', 'sessions', 'expired', 'restarts'] as const;
 
+/** A mark that is hit less often is rare. */
+const rareBelow = 20;
+const rarePerSeeds = 1000;
+
 export class Summary {
   #seeds = 0;
   #failed = 0;
   readonly #totals = { simulatedMs: 0, txns: 0, operations: 0, writes: 0, events: 0, sessions: 0, expired: 0, restarts: 0 };
   readonly #marks: Map<string, number>;
+  /** By checker, in how many seeds it had something to judge. */
+  readonly #judged = new Map<string, number>();
+  /** By kind of load and of servers. */
+  readonly #kinds = new Map<string, { seeds: number; operations: number; txns: number; sessions: number }>();
 
   /** `wanted`: what must have been hit. */
   constructor(wanted: readonly string[] = Object.keys(marks)) {
@@ -21,6 +29,13 @@ export class Summary {
     this.#seeds++;
     if (report.findings.length > 0) this.#failed++;
     for (const key of totalled) this.#totals[key] += report[key];
+    for (const name of report.judged ?? []) this.#judged.set(name, (this.#judged.get(name) ?? 0) + 1);
+    for (const kind of report.kinds ?? []) {
+      const sum = this.#kinds.get(kind) ?? { seeds: 0, operations: 0, txns: 0, sessions: 0 };
+      sum.seeds++;
+      for (const key of ['operations', 'txns', 'sessions'] as const) sum[key] += report[key];
+      this.#kinds.set(kind, sum);
+    }
     for (const [name, count] of Object.entries(report.marks)) this.#marks.set(name, (this.#marks.get(name) ?? 0) + count);
   }
 
@@ -35,6 +50,26 @@ export class Summary {
   /** Marks that no seed has hit. */
   get missing(): string[] {
     return [...this.#marks].filter(([, count]) => count === 0).map(([name]) => name);
+  }
+
+  /** Marks that are hit so seldom that a long run says little about them. */
+  get rare(): string[] {
+    const wanted = (rareBelow * this.#seeds) / rarePerSeeds;
+    return [...this.#marks].filter(([, count]) => count < wanted).map(([name, count]) => `${name} ${count}`);
+  }
+
+  #moreRows(): string[] {
+    const rows = [...this.#kinds].map(
+      ([kind, { seeds, operations, txns, sessions }]) =>
+        `${kind}: ${seeds} seeds, ${operations} requests, ${txns} txns, ${sessions} sessions`,
+    );
+    const share = (count: number) => Math.floor((100 * count) / Math.max(1, this.#seeds));
+    if (this.#judged.size > 0)
+      rows.push(`judged in percent of the seeds: ${[...this.#judged].map(([name, count]) => `${name} ${share(count)}`).join(', ')}`);
+    const { rare } = this;
+    if (this.#seeds >= rarePerSeeds / rareBelow && rare.length > 0)
+      rows.push(`rare, below ${rareBelow} in ${rarePerSeeds} seeds: ${rare.join(', ')}`);
+    return rows;
   }
 
   text(elapsedMs: number): string {
@@ -55,6 +90,6 @@ export class Summary {
       `${struck} faults: ${faults.map(([name, count]) => `${name.slice(faultPrefix.length)} ${count}`).join(', ')}`,
       `${others.filter(([, count]) => count > 0).length} of ${others.length} marks hit: ${others.map(([name, count]) => `${name} ${count}`).join(', ')}`,
     ];
-    return rows.join('\n');
+    return [...rows, ...this.#moreRows()].join('\n');
   }
 }

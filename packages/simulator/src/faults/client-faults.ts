@@ -8,6 +8,60 @@ export const move: Fault = {
   strike: (stage) => stage.anyActor().moveOn(),
 };
 
+export const thereAndBack: Fault = {
+  id: 'F17',
+  what: 'a client goes to another server and back to the first, while a request that it has sent there waits',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const client = stage.anyActor();
+    if (!(client instanceof RawClient) || !client.ready) return;
+    const { servers } = stage.world;
+    const first = servers.find(({ name }) => name === client.serverName);
+    const others = servers.filter((server) => server !== first && server.process?.serving === true);
+    const other = others[random.below(others.length)];
+    if (first === undefined || other === undefined) return;
+    for (let count = 0; count < 4; count++) {
+      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`back ${stage.nowMs} ${count}`), version: -1 } });
+    }
+    client.goTo(other);
+    let looks = 40;
+    const back = () => {
+      if (stage.isHealed) return;
+      if (client.ready && client.serverName === other.name) {
+        stage.note('a client went there and back');
+        client.goTo(first);
+      } else if (--looks > 0) {
+        stage.after(0.5, 'back', undefined, back);
+      }
+    };
+    stage.after(0.5, 'back', undefined, back);
+  },
+};
+
+export const impatience: Fault = {
+  id: 'F17',
+  what: 'a client gives up one dial after the other before it is answered, and so the server asks the leader about its session several times at once',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const client = stage.anyActor();
+    if (!(client instanceof RawClient) || client.session === 0n) return;
+    const { servers } = stage.world;
+    const here = servers[random.below(servers.length)]!;
+    const elsewhere = servers[random.below(servers.length)]!;
+    client.goTo(here);
+    for (let times = 1 + random.below(4), atMs = 0; times > 0; times--) {
+      // Long enough for the server to have been asked, and hardly for its leader to have answered.
+      atMs += 5 + stage.fraction(7);
+      const next = random.below(3) === 0 ? elsewhere : here;
+      stage.after(atMs, 'impatience', undefined, () => {
+        if (stage.isHealed) return;
+        client.giveUpDial();
+        client.goTo(next);
+      });
+    }
+  },
+};
+
 export const sleep: Fault = {
   id: 'F28',
   what: 'a client falls off the net, for longer than its session lives perhaps',

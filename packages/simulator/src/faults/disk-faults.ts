@@ -14,14 +14,13 @@ export const diskError: Fault = {
     const late = random.below(2) === 0;
     const share = random.below(3);
     let struck = false;
-    disk.fault = (call) => {
+    stage.failDisk(server, (call) => {
       if (struck || call.index < from) return undefined;
       if (onlyLog && !/\/(new\.)?log\.[0-9a-f]+$/.test(call.path)) return undefined;
       struck = true;
-      stage.excuse(server);
       stage.note(`${code} of ${call.operation}`);
       return { code, late, written: share === 0 ? 0 : random.below(600) };
-    };
+    });
   },
 };
 

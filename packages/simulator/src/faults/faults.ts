@@ -1,5 +1,5 @@
 /** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
-import { babble, flood, halfFrame, impostor, move, sleep } from './client-faults.ts';
+import { babble, flood, halfFrame, impatience, impostor, move, sleep, thereAndBack } from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
@@ -44,6 +44,8 @@ export const faults = {
   snapshotRot,
   epochRot,
   lostLog,
+  thereAndBack,
+  impatience,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

@@ -25,6 +25,7 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly by: 'diff' | 'trunc' | 'snap';
         readonly from: 'memory' | 'log' | 'tree';
         readonly snapshots: number;
+        readonly isBehind: boolean;
       }
     /** Its process is gone. */
     | { readonly kind: 'gone' }

@@ -6,6 +6,11 @@ import type { Recording } from './recording.ts';
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
+/** Counts where steps have ended with work left over. */
+export function stepWitness({ stepsEnded }: Recording): Observer {
+  return { ...silentObserver, stepEnded: (kind) => void stepsEnded.set(kind, (stepsEnded.get(kind) ?? 0) + 1) };
+}
+
 /** The observer of one life of a server. `replaced` is told when a part of what was on its disk counts no more. */
 export function peerWitness(
   recording: Recording,
@@ -18,7 +23,7 @@ export function peerWitness(
   };
   let begun = { epoch: 0, historyEnd: 0 };
   return {
-    ...silentObserver,
+    ...stepWitness(recording),
     roleChanged: (role) => {
       if (role === 'looking') note({ kind: 'looking' });
       if (role === 'leader' || role === 'follower' || role === 'observer') note({ kind: 'serves', role, ...begun });
@@ -34,6 +39,6 @@ export function peerWitness(
       note({ kind: 'replaced', by, zxid });
       replaced(by, zxid);
     },
-    learnerSynchronised: (by, from, snapshots) => note({ kind: 'synchronises', by, from, snapshots }),
+    learnerSynchronised: (by, from, snapshots, isBehind) => note({ kind: 'synchronises', by, from, snapshots, isBehind }),
   };
 }

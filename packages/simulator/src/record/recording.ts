@@ -2,7 +2,8 @@
  * What a run leaves behind for the checkers: everything clients sent and saw, what became of each server process, and the log in the end.
  * It is taken at the wire and at the disk, so it holds for any client and knows nothing of how a server works.
  */
-import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Sid, Zxid } from '@tskeeper/protocol';
+import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
+import type { EnsembleServer } from './quorum-rule.ts';
 import type { PeerEvent } from './peer-event.ts';
 
 export interface Request {
@@ -168,6 +169,8 @@ export interface Recording {
   readonly cnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
+  /** How often the budget of a step ran out, by what was left over. */
+  readonly stepsEnded: Map<string, number>;
   /** When a whole frame from a client reached a server's machine, by the connection's key. */
   readonly arrivals: Map<string, Millis[]>;
   /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
@@ -187,7 +190,7 @@ export interface Recording {
   /** What servers of an ensemble did among themselves. */
   readonly peers: PeerEvent[];
   /** The servers by name, and whether they vote. Empty for servers that stand alone. */
-  readonly ensemble: Map<string, { readonly sid: Sid; readonly isVoter: boolean }>;
+  readonly ensemble: Map<string, EnsembleServer>;
   /** What stands in /zookeeper/config; undefined for servers that stand alone. */
   configText: string | undefined;
   /** When something was wrong between two machines, or with one of them, that keeps word from passing as fast as it should. */
@@ -224,6 +227,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     cnxns: [],
     processes: [],
     wallClocks: [],
+    stepsEnded: new Map(),
     arrivals: new Map(),
     faults: [],
     log: [],

@@ -154,8 +154,9 @@ export const diskRefusesEpoch: Scenario = {
       await scene.ask(client, 'create', node('/a'));
       const [victim] = scene.followers as [ServerHost];
       const { process } = victim;
-      victim.disk.fault = ({ operation, path }) => (operation === 'sync' && path.includes('acceptedEpoch') ? { code: 'EIO' } : undefined);
-      scene.stage.excuse(victim);
+      scene.stage.failDisk(victim, ({ operation, path }) =>
+        operation === 'sync' && path.includes('acceptedEpoch') ? { code: 'EIO' } : undefined,
+      );
       const old = scene.leader;
       old.kill();
       scene.stage.boot(old);

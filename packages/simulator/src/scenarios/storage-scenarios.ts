@@ -33,8 +33,7 @@ export const failedSync: Scenario = {
       const client = await scene.raw();
       for (let count = 0; count < 5; count++) await scene.ask(client, 'create', sequential);
       const { server } = scene.world;
-      server.disk.fault = ({ operation, path }) => (operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined);
-      scene.stage.excuse(server);
+      scene.stage.failDisk(server, ({ operation, path }) => (operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined));
       for (let count = 0; count < 5; count++) client.send('create', sequential);
       await scene.until('it has ended and is back', () => server.process?.serving === true && server.process.record.startedMs > 1001);
       server.losePower(loseAll);
@@ -114,8 +113,7 @@ export const promiseInTheCache: Scenario = {
       const { disk, snapshotFolder, process } = victim;
       const promised = () => Number(disk.contents(`${snapshotFolder}/acceptedEpoch`).toString());
       const before = promised();
-      disk.fault = ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined);
-      scene.stage.excuse(victim);
+      scene.stage.failDisk(victim, ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined));
       const old = scene.leader;
       old.kill();
       await scene.until('it has failed', () => process!.record.failure !== '');

@@ -1,5 +1,6 @@
 /** Rare things that only happen between servers. */
-import { ErrorCode } from '@tskeeper/protocol';
+import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { reignsOf, type Term, termsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
@@ -27,21 +28,85 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
   SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
   'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
+  'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
   'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended(/lost its quorum/),
   'an epoch was used up': ended(/counter of this epoch is used up/),
   'an election was followed by another before anybody served': ended(/no quorum has come as far/),
   'a leader fell silent': ended(/nothing came from the leader/),
   'a session moved between servers': ({ recording }) => moved(recording),
+  'a session went to another server and back': ({ marks }) => marks.get('a client went there and back') ?? 0,
+  'a session had two questions about it under way': ({ recording }) => askedTwice(recording),
   'what came over an old connection was fenced off': (_outcome, { txns }) =>
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
   'a write was passed on': ({ recording }) => answeredBy(recording, 'follower'),
   'a write came through an observer': ({ recording }) => answeredBy(recording, 'observer'),
   'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
+  'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
+  'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
+  'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
+  'a majority was no quorum': ({ recording }) => majorityWaited(recording),
+  'an oracle let a server go on alone': ({ world }) =>
+    world.servers.reduce((sum, { lines }) => sum + lines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+  'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
+
+function servedWithoutWeight({ peers, ensemble }: Recording): number {
+  return peers.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
+}
+
+/** How many voters have each txn on disk when its leader applies it; and whether a majority had it before, which was no quorum. */
+function havers({ peers, ensemble }: Recording): { readonly atCommit: number[]; readonly waited: number } {
+  const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
+  const logged = new Map<string, Zxid>();
+  const leading = new Map<string, number>();
+  const atCommit: number[] = [];
+  let waited = 0;
+  for (const event of peers) {
+    const { server } = event;
+    if (event.kind === 'serves' && event.role === 'leader') leading.set(server, event.epoch);
+    else if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
+    else if (event.kind === 'logged') {
+      logged.set(server, event.zxid);
+      const names = voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid);
+      if (names.length * 2 > voters.length && !isQuorum(ensemble, names)) waited++;
+    } else if (event.kind === 'applied' && leading.get(server) === epochOf(event.zxid)) {
+      atCommit.push(voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid).length / voters.length);
+    }
+  }
+  return { atCommit, waited };
+}
+
+function committedByMinority(recording: Recording): number {
+  return havers(recording).atCommit.filter((share) => share <= 0.5).length;
+}
+
+function majorityWaited(recording: Recording): number {
+  return havers(recording).waited;
+}
+
+/** For so long a dial and a question about its session are under way. */
+const questionMs = 12;
+
+/** How often a session came to a learner while it had not been answered there over an earlier connection. */
+function askedTwice(recording: Recording): number {
+  const terms = termsOf(recording).filter(({ role }) => role !== 'leader');
+  const last = new Map<string, CnxnRecord>();
+  let count = 0;
+  for (const cnxn of recording.cnxns.toSorted((a, b) => a.openedMs - b.openedMs)) {
+    const { handshake, server, openedMs } = cnxn;
+    if (handshake === undefined || handshake.sessionId === 0n) continue;
+    const key = `${server} ${handshake.sessionId}`;
+    const before = last.get(key);
+    last.set(key, cnxn);
+    if (before === undefined || before.session !== undefined || openedMs - before.openedMs > questionMs) continue;
+    if (roleAt(terms, cnxn, openedMs) !== undefined) count++;
+  }
+  return count;
+}
 
 /** Of every session, how often it was taken up at another server than before. */
 function moved({ cnxns }: Recording): number {

@@ -2,11 +2,12 @@
  * Rare things that a run must really have seen, or else it would prove less than it says. Each is counted in what a seed has left behind;
  * one that is never hit over many seeds means that the story no longer leads there.
  */
-import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode } from '@tskeeper/protocol';
+import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
+import { isLongMulti } from './flood.ts';
 import type { Outcome } from './story.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
@@ -111,6 +112,22 @@ export const marks: Readonly<Record<string, Count>> = {
   'snapshots and logs lay in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+  ...Object.fromEntries(
+    (['request', 'commit', 'sync', 'snapshot'] as const).map((kind): [string, Count] => [
+      `a step budget ran out: ${kind}`,
+      ({ recording }) => recording.stepsEnded.get(kind) ?? 0,
+    ]),
+  ),
+  'a flood': noted('flood'),
+  'a flood of a hundred sessions': noted('flood: a hundred sessions'),
+  'a flood with a thousand requests under way': noted('flood: a thousand requests under way'),
+  'a server was restarted in a flood': noted('flood: a server was restarted'),
+  'a server lost its disk in a flood': noted('flood: a server lost its disk'),
+  'a multi of a hundred parts went through': requests(isLongMulti),
+  'a value as long as may be was written': requests(
+    ({ name, record, reply }) =>
+      (name === 'setData' || name === 'create') && reply?.err === ErrorCode.Ok && ((record as SetDataRequest).data?.length ?? 0) > 29_000,
+  ),
   ...ensembleMarks,
 };
 

@@ -3,10 +3,11 @@
  * Faults act through it, so that they know nothing of how the story goes on.
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
+import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { Owner } from '../world/virtual-clock.ts';
@@ -14,6 +15,7 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
 import { snappy } from '../world/snappy.ts';
+import { pieceBytes } from './flood.ts';
 import { recoveredFrom } from './snapshot-states.ts';
 
 /** A machine. */
@@ -40,8 +42,8 @@ export class Stage {
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
   /** What a sync of its disk takes at most while nothing is wrong with it; 1 ms, as any other call, where nothing is said. */
   readonly syncMsMax = new Map<ServerHost, Millis>();
-  /** Processes that may say at any time that they cannot go on: their disk has failed them. */
-  readonly #excused = new Set<ServerProcess>();
+  /** What a process may say when it cannot go on: its disk has failed it with these errors. */
+  readonly #excuses = new Map<ServerProcess, string[]>();
   /** Machines whose disk is full. */
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
@@ -52,6 +54,8 @@ export class Stage {
   readonly #mended: (() => void)[] = [];
   /** Nobody starts them, for the time being. */
   readonly #isLeftDown = new Set<ServerHost>();
+  /** What links and disks pass on while things may go wrong. */
+  rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
   /** Nothing is to go wrong any more. */
   isHealed = false;
 
@@ -59,13 +63,19 @@ export class Stage {
     this.world = world;
     this.#random = random;
     for (const server of world.servers) {
-      server.diskDelayMs = ({ operation }) => {
+      server.diskDelayMs = ({ operation, bytes = 0 }) => {
         if (this.nowMs < (this.#slowUntilMs.get(server) ?? 0)) return this.fraction(300);
-        return this.fraction(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+        const ms = this.fraction(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+        return this.isHealed ? ms : ms + bytes / this.rates.diskBytesPerMs;
       };
       server.onFailure = () => this.#onFailure(server);
     }
-    world.wire.mannersOf = (from, to) => ({ delayMs: this.fraction(3) + world.extraDelay(from, to) });
+    world.wire.mannersOf = (from, to) => {
+      const delayMs = this.fraction(3) + world.extraDelay(from, to);
+      const { linkBytesPerMs } = this.rates;
+      if (linkBytesPerMs === Infinity || this.isHealed) return { delayMs };
+      return { delayMs, pieceBytes, pieceIntervalMs: pieceBytes / linkBytesPerMs };
+    };
   }
 
   get nowMs(): Millis {
@@ -121,7 +131,6 @@ export class Stage {
   boot(server: ServerHost): void {
     const wanted = server.isDamaged ? this.#whatIsThere(server) : undefined;
     const process = server.boot();
-    if (this.#full.has(server)) this.#excused.add(process);
     void this.#watchOver(server, process, wanted);
   }
 
@@ -133,7 +142,7 @@ export class Stage {
       return;
     }
     if (wanted !== undefined && error instanceof StorageRefused) this.#operatorReads(server, error.message);
-    else if (!this.#excused.has(process) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
+    else if (!this.#isExcused(process, error.message) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
       this.complain(`${server.name} does not start: ${error.message}`);
     this.note('failed at start');
     server.kill();
@@ -189,16 +198,29 @@ export class Stage {
     });
   }
 
-  /** What this server's process says from now on about its disk is no fault of its own. */
-  excuse(server: ServerHost): void {
-    if (server.process !== undefined) this.#excused.add(server.process);
+  /** Calls on this server's disk fail from now on, as `fault` says. A process that ends for one of these errors, and says so, is excused. */
+  failDisk(server: ServerHost, fault: (call: DiskCall) => DiskFault | undefined): void {
+    server.disk.fault = (call) => {
+      const found = fault(call);
+      if (found === undefined || server.process === undefined) return found;
+      const { operation, path } = call;
+      const isLate = found.late === true && (operation === 'write' || operation === 'extend');
+      const excuses = this.#excuses.get(server.process) ?? [];
+      excuses.push(`${isLate ? 'sync' : operation} ${path}: ${found.code}`);
+      this.#excuses.set(server.process, excuses);
+      return found;
+    };
+  }
+
+  #isExcused(process: ServerProcess, failure: string): boolean {
+    return this.#excuses.get(process)?.some((excuse) => failure.includes(excuse)) === true;
   }
 
   #onFailure(server: ServerHost): void {
     const { process } = server;
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#operatorReads(server, process.record.failure);
-    else if (!this.#excused.has(process)) this.complain(`${server.name} has failed: ${process.record.failure}`);
+    else if (!this.#isExcused(process, process.record.failure)) this.complain(`${server.name} has failed: ${process.record.failure}`);
     this.note('failed at work');
     // Whoever runs it takes a while to notice; by then it must not have said another word.
     this.after(this.fraction(100), 'end', undefined, () => {
@@ -212,8 +234,9 @@ export class Stage {
   /** For so long nothing more can be written. A file may take up what it has been given before. */
   fillDisk(server: ServerHost, ms: Millis): void {
     this.#full.add(server);
-    this.excuse(server);
-    server.disk.fault = ({ operation }) => (operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined);
+    this.failDisk(server, ({ operation }) =>
+      operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined,
+    );
     this.after(ms, 'disk has room', undefined, () => this.#emptyDisk(server));
   }
 
@@ -318,7 +341,10 @@ export class Stage {
     const left = voters.filter(
       (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.beginning.zxid) >= committed,
     );
-    return left.length > voters.length >> 1;
+    return isQuorum(
+      recording.ensemble,
+      left.map(({ name }) => name),
+    );
   }
 
   wipe(server: ServerHost): void {
@@ -333,13 +359,13 @@ export class Stage {
   healCore(): readonly ServerHost[] {
     this.isHealed = true;
     const voters = this.world.servers.filter(({ isVoter }) => isVoter);
-    const quorum = (voters.length >> 1) + 1;
-    // Who has lost his disk is not one of those on whom everything depends.
-    const core = [...voters].sort((a, b) => Number(this.#wiped.has(a)) - Number(this.#wiped.has(b)));
-    while (core.length > quorum) {
-      const at = this.#random.below(core.length);
-      if (core.some((each, index) => index !== at && this.#wiped.has(each)) && !this.#wiped.has(core[at]!)) continue;
-      core.splice(at, 1);
+    // Those are left out, in any order, without whom the others are a quorum still; first who has lost his disk: not everything shall depend on him.
+    let core = voters;
+    const order = voters.map((server) => ({ server, turn: this.#random.below(1000) - (this.#wiped.has(server) ? 1000 : 0) }));
+    for (const { server } of order.sort((a, b) => a.turn - b.turn)) {
+      const rest = core.filter((each) => each !== server);
+      const names = rest.map(({ name }) => name);
+      if (isQuorum(this.world.recording.ensemble, names)) core = rest;
     }
     const others = this.world.servers.filter((server) => !core.includes(server));
     const isOther = (name: string) => others.some((server) => server.name === name);

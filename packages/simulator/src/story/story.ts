@@ -11,12 +11,14 @@ import { Workload } from '../clients/workload.ts';
 import { faults } from '../faults/faults.ts';
 import type { Recording } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
+import { Flood } from './flood.ts';
 import { plant } from './plant.ts';
 import { Proof } from './proof.ts';
 import { isIdle, Stage } from './stage.ts';
-import { type ClientPlan, drawPlan, type Plan } from './swarm.ts';
+import { type ClientPlan, drawPlan, kindsOf, type Plan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -24,6 +26,8 @@ export interface Outcome {
   readonly world: VirtualWorld;
   /** How often each fault struck, and what else was noted. */
   readonly marks: ReadonlyMap<string, number>;
+  /** Which kinds of load and of servers were drawn. */
+  readonly kinds?: readonly string[];
 }
 
 /** Long enough for everything that waits for something, short enough to notice what waits for nothing. */
@@ -36,6 +40,11 @@ const loadedReturnMs = 10_000;
 /** Between two bursts of one client meanwhile: something is written every few milliseconds. */
 const loadedIntervalMs = 6;
 const outstandingMax = 12;
+/** An election among servers that are well, on links of a few milliseconds and disks of one. */
+const newLeaderMs = 2000;
+/** A client has to come back and write. */
+const firstCommitMs = 2000;
+const askAgainMs = 20;
 
 export interface RunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
@@ -46,7 +55,7 @@ export async function runSeed(seed: number, { onEvent }: RunOptions = {}): Promi
   const story = new Story(seed);
   story.world.onEvent = onEvent;
   await story.run();
-  return { seed, recording: story.world.recording, world: story.world, marks: story.stage.marks };
+  return { seed, recording: story.world.recording, world: story.world, marks: story.stage.marks, kinds: story.kinds };
 }
 
 class Story {
@@ -78,6 +87,10 @@ class Story {
     this.#workload = new Workload(this.#random, plan.habits);
   }
 
+  get kinds(): string[] {
+    return kindsOf(this.#plan);
+  }
+
   async run(): Promise<void> {
     await this.#safetyPhase();
     await new Proof(this.stage, this.#random).run(await this.#livenessPhase());
@@ -98,7 +111,21 @@ class Story {
       this.#work(actor);
     }
     if (this.#plan.faults.length > 0) this.#planFault();
+    const { flood } = this.#plan;
+    if (flood !== undefined) {
+      stage.rates = { linkBytesPerMs: flood.linkBytesPerMs, diskBytesPerMs: flood.diskBytesPerMs };
+      const crowd = new Flood(stage, this.#random, flood);
+      stage.after(flood.atMs, 'flood', undefined, () => crowd.begin());
+    }
+    if (this.#plan.ensemble?.oracleFavours !== undefined) this.#oracleTurns();
     await world.run(safetyMs);
+  }
+
+  /** The oracle lets its server go on alone, and takes it back, until all is well. */
+  #oracleTurns(): void {
+    const { world, stage } = this;
+    world.oracleSpeaks = this.#faultsEnd || !world.oracleSpeaks;
+    if (!this.#faultsEnd) stage.after(200 + stage.fraction(1500), 'oracle', undefined, () => this.#oracleTurns());
   }
 
   #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
@@ -111,6 +138,7 @@ class Story {
   async #livenessPhase(): Promise<boolean> {
     const { world, stage } = this;
     this.#faultsEnd = true;
+    world.oracleSpeaks = true;
     if (this.#plan.loadedReturn === undefined) this.#workEnds = true;
     else await this.#loadedReturn();
     if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();
@@ -120,9 +148,53 @@ class Story {
       stage.complain(`no rest ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
       return false;
     }
-    if (await this.#progress(rests, progressMs)) return true;
+    if (await this.#progress(rests, progressMs)) return await this.#failOver(rests);
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
     return false;
+  }
+
+  /** Nothing is wrong but that the leader is gone: soon there is another, and soon it commits something. */
+  async #failOver(rests: () => boolean): Promise<boolean> {
+    const { world, stage } = this;
+    const { leader } = stage;
+    if (leader === undefined || this.#random.below(3) > 0) return true;
+    const others = world.servers.filter((server) => server !== leader);
+    const names = others.map(({ name }) => name);
+    if (!isQuorum(world.recording.ensemble, names)) return true;
+    leader.kill();
+    const killedMs = stage.nowMs;
+    if (!(await world.runUntil(() => stage.leader !== undefined, newLeaderMs))) {
+      stage.complain(`no new leader ${newLeaderMs} ms after ${leader.name} was killed, though nothing else is wrong: ${this.#whoWaits()}`);
+      return false;
+    }
+    const firstMs = stage.nowMs;
+    const isCommitted = () =>
+      world.recording.peers.some(({ kind, atMs, server }) => kind === 'applied' && atMs >= firstMs && server === stage.leader?.name);
+    for (const actor of stage.actors)
+      actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`${actor.name} again`), version: -1 } });
+    this.#askAgain(firstMs + firstCommitMs, isCommitted);
+    if (!(await world.runUntil(isCommitted, firstCommitMs))) {
+      stage.complain(
+        `${stage.leader?.name} has committed nothing ${firstCommitMs} ms after it began to lead, ${firstMs - killedMs} ms after a kill`,
+      );
+    }
+    stage.note('fail-over');
+    stage.boot(leader);
+    if (await world.runUntil(rests, healingMs)) return true;
+    stage.complain(`no rest ${healingMs} ms after the leader was killed: ${this.#whoWaits()}`);
+    return false;
+  }
+
+  /** Whoever is back with the new leader writes something. */
+  #askAgain(untilMs: Millis, isEnough: () => boolean): void {
+    const { stage } = this;
+    stage.after(askAgainMs, 'ask again', undefined, () => {
+      if (stage.nowMs > untilMs || isEnough()) return;
+      for (const actor of stage.actors) {
+        if (isIdle(actor)) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+      }
+      this.#askAgain(untilMs, isEnough);
+    });
   }
 
   /** A server that comes back does so while others write, as in a rolling restart; and must not need them to stop. */

@@ -3,12 +3,14 @@
  * them off, since a fault that strikes all the time hides what others would show; and limits are small, so that what takes a real server
  * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
  */
-import type { CoreOptions, ZabOptions } from '@tskeeper/core';
-import { epochMax, makeZxid, type Millis } from '@tskeeper/protocol';
+import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
+import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import type { MemberOptions, RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
+import { drawFlood, type FloodPlan } from './flood.ts';
+import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
   readonly timeoutMs: Millis;
@@ -24,6 +26,8 @@ export interface EnsemblePlan {
   readonly observers: number;
   readonly options: Partial<MemberOptions>;
   readonly zab: Partial<ZabOptions>;
+  readonly grouped: GroupOptions | undefined;
+  readonly oracleFavours: Sid | undefined;
 }
 
 export interface Plan {
@@ -44,17 +48,22 @@ export interface Plan {
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
+  readonly flood: FloodPlan | undefined;
   /** Clients go on until everyone serves again, and each sync of one server's disk takes up to so long: who comes back comes back under load. */
   readonly loadedReturn: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
 const counterMaxAsEver = 0xffff_0000;
+/** Where the longest frame is a megabyte. */
+const floodValueMax = 50_000;
+/** Units of work; a change of one znode is 24. */
+const smallSteps = 200;
 const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
-const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2 };
+const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2, thereAndBack: 2, impatience: 2 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -62,13 +71,19 @@ const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epoc
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
-  const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
+  const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
+  const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
-  const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
+  const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
+  const safetyMs = 1500 + random.below(4000);
+  // The longest frame is small, so that values as long as may be are cheap.
+  const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
+  const flood =
+    random.below(ensemble === undefined ? 14 : 8) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
   const plan: Plan = {
     servers,
     ensemble,
@@ -76,12 +91,13 @@ export function drawPlan(random: SeededRandom): Plan {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
-      globalOutstandingLimit: pick(1000, 1000, 4),
+      globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
+      ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(16_384, 2000, 200, 200) }),
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
-      turnUnits: pick(16_384, 16_384, 200, 24),
+      turnUnits: pick(16_384, 2000, 200, 24, 4),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -98,13 +114,13 @@ export function drawPlan(random: SeededRandom): Plan {
       // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
       ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
       // Who may lose his disk must not take an empty one for a new one.
-      ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
+      ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
     usesSnappy: true,
     faults: chosen.flatMap((name) => Array.from({ length: weights[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
-    safetyMs: 1500 + random.below(4000),
+    safetyMs,
     turnMsMax: pick(0, 0.25, 1),
     habits: {
       dataMax: pick(40, 300, 3000, 25_000),
@@ -120,6 +136,7 @@ export function drawPlan(random: SeededRandom): Plan {
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
     beginning: drawBeginning(random, ensemble !== undefined),
+    flood,
     loadedReturn,
   };
   if (ensemble === undefined) return plan;
@@ -128,13 +145,28 @@ export function drawPlan(random: SeededRandom): Plan {
   return { ...plan, ensemble: { ...ensemble, zab: { ...ensemble.zab, snapshotSliceBytes } } };
 }
 
+/** What is counted of its own in a report. */
+export function kindsOf({ ensemble, flood, loadedReturn, core }: Plan): string[] {
+  const kinds: readonly [string, boolean][] = [
+    ['standalone', ensemble === undefined],
+    ['ensemble', ensemble !== undefined],
+    ['groups', ensemble?.grouped !== undefined],
+    ['oracle', ensemble?.oracleFavours !== undefined],
+    ['flood', flood !== undefined],
+    ['return under load', loadedReturn !== undefined],
+    ['small steps', (core.turnUnits ?? Infinity) <= smallSteps],
+  ];
+  return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
+}
+
 /** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
-function drawEnsemble(random: SeededRandom): EnsemblePlan {
+function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const oracleFavours = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   return {
     observers: pick(0, 0, 0, 1, 1, 2),
     options: {
-      commitLogCount: pick(3, 10, 30, 500),
+      commitLogCount: pick(1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
@@ -143,7 +175,23 @@ function drawEnsemble(random: SeededRandom): EnsemblePlan {
       forceSnapshotSync: random.below(4) === 0,
       counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
+    grouped: oracleFavours === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
+    oracleFavours,
   };
+}
+
+/** One to three groups, with a weight for each server, which may be none, and now and then a group without any. */
+function drawGroups(random: SeededRandom, voters: number): GroupOptions {
+  const groups = new Map<number, Sid[]>();
+  const weights = new Map<Sid, number>();
+  const count = 1 + random.below(Math.min(3, voters));
+  for (let sid = 1; sid <= voters; sid++) {
+    // The first of each group has a weight, but for that of the last.
+    const group = sid <= count ? sid : 1 + random.below(count);
+    groups.set(group, [...(groups.get(group) ?? []), sid]);
+    weights.set(sid, sid < count || sid === 1 ? 1 + random.below(3) : [1, 1, 2, 3, 0][random.below(5)]!);
+  }
+  return { groups, weights };
 }
 
 function drawBeginning(random: SeededRandom, isEnsemble: boolean): Beginning | undefined {

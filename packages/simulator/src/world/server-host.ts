@@ -18,7 +18,7 @@ import {
   type SnappyCodec,
 } from '@tskeeper/runtime';
 import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime/internal';
-import { peerWitness } from '../record/peer-witness.ts';
+import { peerWitness, stepWitness } from '../record/peer-witness.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
@@ -42,6 +42,8 @@ export interface ServerHostParts {
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
   readonly member: MemberOptions | undefined;
+  /** What the oracle of its ensemble says to it at this moment; undefined where there is none. */
+  readonly oracle: (() => boolean) | undefined;
   readonly snappy: SnappyCodec | undefined;
   /** What there is of memory. */
   readonly memory: MemoryProbe | undefined;
@@ -161,7 +163,8 @@ export class ServerHost implements MachineTime {
     this.#lives++;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+    const witness =
+      member === undefined ? stepWitness(recording) : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -175,6 +178,7 @@ export class ServerHost implements MachineTime {
       core,
       options,
       member,
+      oracle: this.#parts.oracle,
       logger,
       snappy,
       memory,

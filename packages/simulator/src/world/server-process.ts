@@ -37,6 +37,7 @@ export interface ProcessParts {
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
   readonly member: MemberOptions | undefined;
+  readonly oracle: (() => boolean) | undefined;
   readonly logger: Logger;
   readonly snappy: SnappyCodec | undefined;
   readonly memory: MemoryProbe | undefined;
@@ -51,6 +52,9 @@ export interface ProcessParts {
   /** It has said that it cannot go on. */
   failed(error: unknown): void;
 }
+
+/** What it takes to ask the oracle. */
+const oracleMs: Millis = 2;
 
 interface ProcessStream {
   readonly stream: StreamId;
@@ -94,7 +98,7 @@ export class ServerProcess implements Owner {
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, machine, disk, random, core, options, member, logger, snappy, memory, record, observer } = this.#parts;
+    const { clock, machine, disk, random, core, options, member, oracle, logger, snappy, memory, record, observer } = this.#parts;
     // The world knows of it before it does anything.
     await Promise.resolve();
     try {
@@ -103,6 +107,11 @@ export class ServerProcess implements Owner {
         logger,
         snappy,
         memory,
+        // A file is read, which takes a while.
+        oracle:
+          oracle === undefined
+            ? undefined
+            : () => new Promise<boolean>((resolve) => clock.at(clock.elapsedMs + oracleMs, 'oracle', this, () => resolve(oracle()))),
         observer,
         host: {
           version: 'virtual',

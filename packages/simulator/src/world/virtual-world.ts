@@ -4,7 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
   memberDefaults,
   type MemberOptions,
@@ -31,11 +31,26 @@ const logEntryBytesMax = 4_000_000;
 /** A hundred times what a story takes. */
 const eventsMax = 400_000;
 
+/** How quorums are counted, where a majority does not do. */
+export interface GroupOptions {
+  readonly groups: ReadonlyMap<number, readonly Sid[]>;
+  readonly weights: ReadonlyMap<Sid, number>;
+}
+
+export interface EnsembleOptions {
+  readonly observers?: number;
+  readonly options?: Partial<MemberOptions>;
+  readonly zab?: Partial<ZabOptions>;
+  readonly grouped?: GroupOptions | undefined;
+  /** Of two voters: this one an oracle may let go on without the other. It never says so to the other. */
+  readonly oracleFavours?: Sid | undefined;
+}
+
 export interface WorldOptions {
   /** How many servers there are. Without `ensemble` they know nothing of each other. */
   readonly servers?: number;
   /** They are an ensemble: the last of them observe, so many; and what its servers go by. */
-  readonly ensemble?: { readonly observers?: number; readonly options?: Partial<MemberOptions>; readonly zab?: Partial<ZabOptions> };
+  readonly ensemble?: EnsembleOptions;
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
@@ -48,8 +63,8 @@ export const quorumPort = 2888;
 export const electionPort = 3888;
 
 /** Servers know each other by name, since each life of one has another address. */
-function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: NonNullable<WorldOptions['ensemble']>): MemberOptions {
-  const { observers = 0, options, zab } = ensemble;
+function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): MemberOptions {
+  const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
     const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
     return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
@@ -66,7 +81,7 @@ function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensembl
       ...zab,
     },
     role: sid <= servers - observers ? 'participant' : 'observer',
-    quorum: { version: 0, servers: new Map(all), groups: new Map(), weights: new Map() },
+    quorum: { version: 0, servers: new Map(all), ...grouped },
     electionAddresses: [{ host: '0.0.0.0', port: electionPort }],
     quorumAddresses: [{ host: '0.0.0.0', port: quorumPort }],
     cnxTimeoutMs: 5 * tickTimeMs,
@@ -82,6 +97,8 @@ export class VirtualWorld {
   readonly wire: VirtualWire;
   readonly servers: readonly ServerHost[];
   readonly recording: Recording;
+  /** Whether the oracle, where there is one, lets the server that it favours go on alone. */
+  oracleSpeaks = true;
   /** Over everything that has happened, in order. */
   trace = 0;
   eventCount = 0;
@@ -133,6 +150,7 @@ export class VirtualWorld {
           core: ensemble === undefined ? coreOptions : { ...coreOptions, serverId: index + 1 },
           options: runtimeOptions,
           member: ensemble === undefined ? undefined : memberOptions(index + 1, servers, coreOptions.tickTimeMs, ensemble),
+          oracle: ensemble?.oracleFavours === undefined ? undefined : () => this.oracleSpeaks && ensemble.oracleFavours === index + 1,
           snappy,
           memory,
           recording: this.recording,
@@ -148,7 +166,9 @@ export class VirtualWorld {
     );
     for (const { name, sid, isVoter, quorum } of this.servers) {
       if (quorum === undefined) continue;
-      this.recording.ensemble.set(name, { sid, isVoter });
+      const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
+      const mayGoAlone = ensemble?.oracleFavours === sid;
+      this.recording.ensemble.set(name, { sid, isVoter, group, weight: quorum.weights.get(sid), mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
     this.clock.onRun = (what, elapsedMs) => {

@@ -1,0 +1,92 @@
+/**
+ * Whether a seed has in it what a checker is about. One that finds nothing wrong in a recording without a single event has said nothing about
+ * events; so it is counted in how many seeds each promise was really judged.
+ */
+import { CreateMode, ErrorCode } from '@tskeeper/protocol';
+import type { PeerEvent } from '../record/peer-event.ts';
+import type { Recording, Request } from '../record/recording.ts';
+import { isWrite, type Replay } from '../replay/replay.ts';
+import type { CheckerName } from './checkers.ts';
+
+type Judged = (recording: Recording, replay: Replay) => boolean;
+
+function anyRequest(isIt: (request: Request) => boolean): Judged {
+  return ({ cnxns }) => cnxns.some(({ requests }) => requests.some(isIt));
+}
+
+function answered(...names: readonly string[]): Judged {
+  return anyRequest(({ name, reply }) => reply !== undefined && names.includes(name ?? ''));
+}
+
+function peer(kind: PeerEvent['kind']): Judged {
+  return ({ peers }) => peers.some((event) => event.kind === kind);
+}
+
+const anEvent: Judged = ({ cnxns }) => cnxns.some(({ items }) => items.some(({ kind }) => kind === 'event'));
+const anAnswer = anyRequest(({ reply }) => reply !== undefined);
+const aWrite = anyRequest((request) => request.reply !== undefined && isWrite(request));
+/** Something the library has told its callers. */
+const told: Judged = (recording) => recording.told.length > 0;
+const aReturn: Judged = ({ cnxns }) => cnxns.some(({ handshake, session = 0n }) => session !== 0n && handshake?.sessionId === session);
+const libraryReturns: Judged = ({ cnxns, libraryClients }) =>
+  cnxns.some(({ client, handshake, session = 0n }) => libraryClients.has(client) && session !== 0n && handshake?.sessionId === session);
+const anEnd: Judged = (_recording, { sessions }) => [...sessions.values()].some(({ closedBy }) => closedBy === 'server');
+
+export const judged: Readonly<Record<CheckerName, Judged>> = {
+  oneOrder: (_recording, { txns }) => txns.length > 1,
+  linearizableWrites: aWrite,
+  writeReplies: aWrite,
+  registerHistory: aWrite,
+  fifoOrder: ({ cnxns }) => cnxns.some(({ requests }) => requests.filter(({ reply }) => reply !== undefined).length > 1),
+  reads: answered('getData', 'exists', 'getChildren', 'getChildren2'),
+  singleImage: anAnswer,
+  nothingRolledBack: aReturn,
+  syncThenRead: answered('sync'),
+  multiAtomic: answered('multi'),
+  compareAndSet: anyRequest(
+    ({ name, record, reply }) =>
+      (name === 'setData' || name === 'delete') && reply !== undefined && (record as { readonly version: number }).version >= 0,
+  ),
+  unknownOutcomes: anyRequest((request) => request.reply === undefined && isWrite(request)),
+  watchBeforeData: anEvent,
+  watchOnce: anEvent,
+  watchOrder: anEvent,
+  persistentWatches: answered('addWatch'),
+  watchesOverReconnect: answered('setWatches', 'setWatches2'),
+  watchesRestored: libraryReturns,
+  watchAcl: anEvent,
+  ephemerals: (_recording, { sessions }) => [...sessions.values()].some(({ ephemerals }) => ephemerals.length > 0),
+  earlyExpiry: (recording, replay) => !recording.limits.stopsReading && anEnd(recording, replay),
+  lateExpiry: (recording, replay) => !recording.limits.stopsReading && !recording.limits.holdsRequests && anEnd(recording, replay),
+  sessionIdentity: aReturn,
+  negotiation: ({ cnxns }) => cnxns.some(({ session = 0n }) => session !== 0n),
+  sequences: anyRequest(
+    ({ record, reply }) =>
+      reply?.err === ErrorCode.Ok &&
+      [CreateMode.persistentSequential as number, CreateMode.ephemeralSequential as number].includes(
+        (record as { readonly flags?: number } | undefined)?.flags ?? -1,
+      ),
+  ),
+  statLaws: anyRequest(
+    ({ name, reply }) => reply?.err === ErrorCode.Ok && ['exists', 'getData', 'setData', 'create2'].includes(name ?? ''),
+  ),
+  durability: (recording, replay) => aWrite(recording, replay) && recording.processes.some(({ endedMs }) => endedMs !== undefined),
+  snapshots: (recording) => recording.snapshots.length > 0,
+  rereadable: ({ log }) => log.length > 0,
+  digests: (_recording, replay) => replay.digests.length > 0,
+  access: anyRequest(({ reply }) => reply?.err === ErrorCode.NoAuth),
+  sweeps: (_recording, replay) => replay.sweeps.length > 0,
+  noLeak: ({ resting }) => resting.length > 0,
+  clientTold: told,
+  clientOutcomes: told,
+  clientReturns: libraryReturns,
+  clientPings: ({ libraryClients }) => libraryClients.size > 0,
+  afterFailure: ({ processes }) => processes.some(({ failedMs }) => failedMs !== undefined),
+  zab: peer('applied'),
+  legality: peer('ended'),
+  quorumCommits: peer('applied'),
+  acknowledgedWhere: peer('applied'),
+  epochFiles: peer('epochFiles'),
+  timeliness: peer('applied'),
+  convergence: ({ quietStates }) => quietStates.some((states) => states.length > 1),
+};

@@ -1,0 +1,37 @@
+/**
+ * What a quorum is in the ensemble of a recording: a majority of the voters; with groups, more than half of the weight in more than half of
+ * the groups; with an oracle, also the one server that it may let go on alone. This is told from the configuration alone, and shares no code
+ * with the servers that are judged by it.
+ */
+import type { Sid } from '@tskeeper/protocol';
+
+/** A server of an ensemble. */
+export interface EnsembleServer {
+  readonly sid: Sid;
+  readonly isVoter: boolean;
+  /** Where quorums are counted by groups: that of a voter, and its weight there. */
+  readonly group?: number | undefined;
+  readonly weight?: number | undefined;
+  /** The oracle may let this server go on without the other. */
+  readonly mayGoAlone?: boolean | undefined;
+}
+
+/** Whether these servers are a quorum of the ensemble; other names count for nothing. */
+export function isQuorum(ensemble: ReadonlyMap<string, EnsembleServer>, names: Iterable<string>): boolean {
+  const present = new Set(names);
+  const voters = [...ensemble].filter(([, { isVoter }]) => isVoter);
+  if (voters.some(([name, { mayGoAlone }]) => mayGoAlone === true && present.has(name))) return true;
+  if (voters.every(([, { group }]) => group === undefined)) {
+    return voters.filter(([name]) => present.has(name)).length * 2 > voters.length;
+  }
+  const groups = new Map<number, { total: number; present: number }>();
+  for (const [name, { group = 0, weight = 1 }] of voters) {
+    const sum = groups.get(group) ?? { total: 0, present: 0 };
+    sum.total += weight;
+    if (present.has(name)) sum.present += weight;
+    groups.set(group, sum);
+  }
+  // A group without weight neither agrees nor disagrees.
+  const counted = [...groups.values()].filter(({ total }) => total > 0);
+  return counted.filter((sum) => sum.present * 2 > sum.total).length * 2 > counted.length;
+}

@@ -1,0 +1,81 @@
+import { verifierOf } from '@tskeeper/core/internal';
+import type { QuorumConfig, Sid } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { type EnsembleServer, isQuorum } from '../src/record/quorum-rule.ts';
+
+function ensembleOf(
+  sids: readonly Sid[],
+  groups: ReadonlyMap<number, readonly Sid[]> = new Map(),
+  weights: ReadonlyMap<Sid, number> = new Map(),
+  mayGoAlone?: Sid,
+): Map<string, EnsembleServer> {
+  return new Map(
+    sids.map((sid) => {
+      const group = [...groups].find(([, members]) => members.includes(sid))?.[0];
+      return [`server-${sid}`, { sid, isVoter: true, group, weight: weights.get(sid), mayGoAlone: sid === mayGoAlone }];
+    }),
+  );
+}
+
+function configOf(sids: readonly Sid[], groups: ReadonlyMap<number, readonly Sid[]>, weights: ReadonlyMap<Sid, number>): QuorumConfig {
+  const servers = new Map(sids.map((sid) => [sid, { sid, addresses: [], role: 'participant' as const }]));
+  return { version: 0, servers, groups, weights };
+}
+
+const configs: readonly [string, readonly Sid[], ReadonlyMap<number, readonly Sid[]>, ReadonlyMap<Sid, number>][] = [
+  ['three voters', [1, 2, 3], new Map(), new Map()],
+  ['four voters', [1, 2, 3, 4], new Map(), new Map()],
+  [
+    'one group with a server of weight 0',
+    [1, 2, 3],
+    new Map([[1, [1, 2, 3]]]),
+    new Map([
+      [1, 1],
+      [2, 3],
+      [3, 0],
+    ]),
+  ],
+  [
+    'three groups, one without weight',
+    [1, 2, 3, 4, 5],
+    new Map([
+      [1, [1, 4]],
+      [2, [2, 5]],
+      [3, [3]],
+    ]),
+    new Map([
+      [1, 2],
+      [2, 1],
+      [3, 0],
+      [4, 1],
+      [5, 1],
+    ]),
+  ],
+];
+
+describe('what checkers take for a quorum', () => {
+  it.each(configs)('is what servers take for one: %s', (_name, sids, groups, weights) => {
+    const verifier = verifierOf(configOf(sids, groups, weights));
+    const ensemble = ensembleOf(sids, groups, weights);
+    for (let mask = 0; mask < 2 ** sids.length; mask++) {
+      const present = new Set(sids.filter((_, at) => (mask & (1 << at)) !== 0));
+      expect([
+        mask,
+        isQuorum(
+          ensemble,
+          Array.from(present, (sid) => `server-${sid}`),
+        ),
+      ]).toEqual([mask, verifier.containsQuorum(present)]);
+    }
+  });
+
+  it('is the server that an oracle favours, and never the other alone', () => {
+    const ensemble = ensembleOf([1, 2], new Map(), new Map(), 2);
+    expect([['server-2'], ['server-1'], ['server-1', 'server-2'], []].map((names) => isQuorum(ensemble, names))).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+});
