@@ -276,8 +276,12 @@ export class Peer {
     this.server?.heard(cnxn, now);
   }
 
-  lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void {
-    this.server?.lastFrame(cnxn, reader, now);
+  handshakeHeard(reader: Reader, now: Now): void {
+    this.server?.handshakeHeard(reader, now);
+  }
+
+  lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void {
+    this.server?.lastFrame(cnxn, reader, now, arrivedMs);
   }
 
   disconnected(cnxn: CnxnId, now: Now): void {

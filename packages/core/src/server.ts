@@ -241,22 +241,27 @@ export class Server {
     if (cnxn !== undefined && cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
 
+  /** A client has come back, or is about to: its handshake waits for a long job. Its session must not end meanwhile. */
+  handshakeHeard(reader: Reader, now: Now): void {
+    this.#handshakes.heard(reader, now);
+  }
+
   /**
    * A frame that had arrived when its connection broke, and was not handed over before. It shows that the client was alive, and what it
    * asks to be changed is changed; nobody is answered.
    */
-  lastFrame(id: CnxnId, reader: Reader, now: Now): void {
+  lastFrame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.isClosed) return;
     if (this.#mustHold()) {
-      this.#hold(cnxn, reader, now.elapsedMs, now);
+      this.#hold(cnxn, reader, arrivedMs, now);
       return;
     }
     if (cnxn.state !== 'open' || reader.remaining < headerBytes) return;
     const opCode = reader.bytes.readInt32BE(reader.offset + 4);
     if (isWrite(opCode) || opCode === OpCode.auth || opCode === OpCode.sasl) {
-      this.#admit(cnxn, reader, cnxn.identities, now.elapsedMs, now);
-    } else if (cnxn.slot !== -1) {
+      this.#admit(cnxn, reader, cnxn.identities, arrivedMs, now);
+    } else if (cnxn.slot !== -1 && arrivedMs === now.elapsedMs) {
       this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
     }
   }

@@ -49,6 +49,13 @@ export class FrameCutter {
     return this.#kept.length < lengthBytes ? 0 : this.#kept.bytes.readInt32BE(this.#kept.start);
   }
 
+  /** The first frame that waits here as a whole, if there is one. The reader is valid until bytes arrive or frames are handed over. */
+  peek(): Reader | undefined {
+    const { bytes, start, end } = this.#kept;
+    const frameEnd = start + lengthBytes + this.announcedLength;
+    return this.announcedLength <= 0 || frameEnd > end ? undefined : this.#reader.place(bytes, start + lengthBytes, frameEnd);
+  }
+
   /**
    * Takes what arrived and hands over every frame that is complete with it. Returns false when the consumer has said no. Throws a
    * ProtocolError at a length that no frame may have; the stream has no meaning from there on. The bytes are the caller's again when

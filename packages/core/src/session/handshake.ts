@@ -108,6 +108,24 @@ export class Handshakes {
     return this.#takeUp(cnxn, request.sessionId, request.passwd, now);
   }
 
+  /** A handshake has arrived, and its turn comes later: whose password it has is alive. */
+  heard(reader: Reader, now: Now): void {
+    let request;
+    try {
+      request = readConnectRequest(reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      return;
+    }
+    const { sessionId, passwd } = request;
+    const high = sessionHigh(sessionId);
+    const low = sessionLow(sessionId);
+    const slot = this.#tracker.findLive(high, low);
+    if (slot !== -1 && sessionPasswordMatches(high, low, passwd)) {
+      this.#tracker.touch(slot, now.elapsedMs, this.#tracker.timeoutMs(slot));
+    }
+  }
+
   /** Whoever was asked has answered. Returns the connection that has its session now, if it is still there. */
   revalidated(id: SessionId, isValid: boolean, now: Now): Cnxn | undefined {
     const left = (this.#questions.get(id) ?? 1) - 1;

@@ -9,8 +9,10 @@ export interface ClientCore {
   frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs: Millis): void;
   /** Bytes have arrived that make no whole frame yet, or one that has to wait: its client is alive. */
   heard(cnxn: CnxnId, now: Now): void;
+  /** A first frame has arrived and has to wait, so that the core does not know the connection yet. */
+  handshakeHeard(reader: Reader, now: Now): void;
   /** A frame that had arrived, and not been handed over, when its connection broke. `disconnected` follows. Comes while `busy`, too. */
-  lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void;
+  lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs: Millis): void;
   /** The last that is heard of a connection; its number may come back with a later `connect`. */
   disconnected(cnxn: CnxnId, now: Now): void;
   /** There is room again in the output of a connection that was said to be full. */

@@ -760,6 +760,7 @@ export class ClientPort implements CnxnList {
         this.#feed(cnxn, bytes, start, end);
         // What the core has not been handed as frames it hears of in this way.
         if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);
+        if (cnxn.stage === 'handshake' && cnxn.stalled) this.#hearHandshake(cnxn);
         return;
       case 'word':
       case 'closing':
@@ -792,10 +793,16 @@ export class ClientPort implements CnxnList {
         if (this.#turns.length > 0 || !this.#mayFeed(cnxn)) this.#stall(cnxn);
         if (before > 0) this.#feed(cnxn, first, 0, before);
         if (cnxn.takesFrames) this.#feed(cnxn, bytes, start, end);
+        if (cnxn.stage === 'handshake' && cnxn.stalled) this.#hearHandshake(cnxn);
         return;
       default:
         verdict satisfies never;
     }
+  }
+
+  #hearHandshake(cnxn: ClientCnxn): void {
+    const reader = cnxn.cutter.peek();
+    if (reader !== undefined) this.#core.handshakeHeard(reader, this.#now);
   }
 
   #mayFeed(cnxn: ClientCnxn): boolean {
@@ -848,7 +855,7 @@ export class ClientPort implements CnxnList {
     try {
       cnxn.cutter.resume((reader) => {
         this.#observer.packetReceived(reader.remaining + 4);
-        this.#core.lastFrame(cnxn.stream, reader, this.#now);
+        this.#core.lastFrame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
         return true;
       });
     } catch (error) {

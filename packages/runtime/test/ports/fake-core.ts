@@ -132,6 +132,8 @@ export class FakeCore implements ClientCore {
     this.heardOf.push(cnxn);
   }
 
+  handshakeHeard(): void {}
+
   lastFrame(cnxn: CnxnId, reader: Reader): void {
     this.log.push(`last frame of ${cnxn}: ${reader.bytes.toString('latin1', reader.offset, reader.limit)}`);
   }

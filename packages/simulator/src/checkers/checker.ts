@@ -7,6 +7,8 @@ export interface Checker {
   readonly property: string;
   /** One sentence: what it looks for. */
   readonly promise: string;
+  /** How often there was something to judge: over many seeds it shows whether the promise is put to the proof. */
+  judged?(recording: Recording, replay: Replay): number;
   /** Everything that breaks the promise, each as one line of evidence. */
   check(recording: Recording, replay: Replay): string[];
 }

@@ -4,9 +4,9 @@ import { cnxnsBySession, lastHeard, roundingMs, timeoutAt } from './session-sile
 export const earlyExpiry: Checker = {
   property: 'P21',
   promise: 'No session ends before its timeout has passed since it was last heard of, or since the server it speaks to has begun.',
+  judged: (_recording, { sessions }) => [...sessions.values()].filter(({ closedBy }) => closedBy === 'server').length,
   check(recording, { sessions }) {
     const faults: string[] = [];
-    if (recording.limits.stopsReading) return faults;
     const cnxnsOf = cnxnsBySession(recording);
     for (const life of sessions.values()) {
       if (life.closedBy !== 'server') continue;

@@ -1,37 +1,52 @@
 import type { Millis } from '@tskeeper/protocol';
 import { reignsOf } from '../record/committed-history.ts';
 import type { Recording } from '../record/recording.ts';
+import type { SessionLife } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 import { cnxnsBySession, lastHeard, roundingMs, timeoutAt } from './session-silence.ts';
 
 export const lateExpiry: Checker = {
   property: 'P22',
   promise: 'No session outlives its timeout by more than two ticks while a server is at work.',
+  judged: (recording, { sessions }) => silences(recording, sessions.values()).length,
   check(recording, { sessions }) {
     const faults: string[] = [];
-    const { limits, pauses } = recording;
-    const pausedMs = pauses.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
-    // Word of a session comes to a leader with the next PING, or when what held it back is over.
-    const passingMs = recording.ensemble.size === 0 ? 0 : limits.tickMs + disturbedMs(recording);
-    if (limits.holdsRequests || limits.stopsReading) return faults;
-    const cnxnsOf = cnxnsBySession(recording);
-    for (const life of sessions.values()) {
-      if (life.closedBy === 'client') continue;
-      const cnxns = cnxnsOf.get(life.id) ?? [];
-      const endMs = Math.min(life.closedMs, recording.endedMs);
-      const silentMs = lastHeard(recording, life, cnxns, endMs, 'at most');
-      const timeoutMs = timeoutAt(life, cnxns, endMs);
-      // It cannot be ended while the server is down or stands still.
-      if (endMs <= silentMs + timeoutMs + 2 * limits.tickMs + pausedMs + passingMs + roundingMs) continue;
-      if (!servedThroughout(recording, silentMs, endMs)) continue;
+    const { limits } = recording;
+    for (const { life, silentMs, endMs, timeoutMs } of silences(recording, sessions.values())) {
+      // It cannot be ended while the server stands still, nor before word of it, or of its silence, has passed through what is held back.
+      const lateMs = 2 * limits.tickMs + heldBackMs(recording, silentMs, endMs) + roundingMs;
+      if (endMs <= silentMs + timeoutMs + lateMs) continue;
       faults.push(`session 0x${life.id.toString(16)} had been silent since ${silentMs} and had ${timeoutMs} ms, and lived on to ${endMs}`);
     }
     return faults;
   },
 };
 
-function disturbedMs({ disturbances }: Recording): Millis {
-  return disturbances.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+/** Lives that their clients did not end, with as much of their last silence as one server, or one leader, has seen from its beginning to its end. */
+function silences(recording: Recording, lives: Iterable<SessionLife>) {
+  const cnxnsOf = cnxnsBySession(recording);
+  return [...lives].flatMap((life) => {
+    if (life.closedBy === 'client') return [];
+    const cnxns = cnxnsOf.get(life.id) ?? [];
+    const endMs = Math.min(life.closedMs, recording.endedMs);
+    const silentMs = lastHeard(recording, life, cnxns, endMs, 'at most');
+    const timeoutMs = timeoutAt(life, cnxns, endMs);
+    return servedThroughout(recording, silentMs, endMs) ? [{ life, silentMs, endMs, timeoutMs }] : [];
+  });
+}
+
+/** What overlaps with the silence, and nothing else, puts off its end. */
+function heldBackMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
+  const { disturbances, pauses, processes, ensemble, limits } = recording;
+  const overlapMs = (each: { readonly fromMs: Millis; readonly toMs: Millis }) =>
+    Math.max(0, Math.min(each.toMs, toMs) - Math.max(each.fromMs, fromMs));
+  let heldMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
+  if (ensemble.size === 0) return heldMs;
+  // Learners tell whom they have heard with the next PING, and one that has gone without a word is waited for until syncLimit.
+  const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
+  heldMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
+  const isGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
+  return isGone ? heldMs + silenceMaxMs : heldMs;
 }
 
 function servedThroughout(recording: Recording, fromMs: Millis, toMs: Millis): boolean {

@@ -30,7 +30,7 @@ export function lastHeard(
   untilMs: Millis,
   bound: 'at least' | 'at most',
 ): Millis {
-  const { arrivals } = recording;
+  const { arrivals, fragments } = recording;
   let heardMs = life.openedMs;
   for (const { fromMs, servesMs } of beginnings(recording)) {
     if (fromMs > life.openedMs && servesMs <= untilMs) heardMs = Math.max(heardMs, bound === 'at least' ? fromMs : servesMs);
@@ -38,7 +38,7 @@ export function lastHeard(
   const passesOn = bound === 'at least' ? passingOn(recording, life, untilMs) : undefined;
   // Whoever asks for the session cuts the connection that has it, a wrong password or not: ZooKeeper does so before it looks.
   const firstArrivals = cnxns.flatMap(({ key }) => arrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
-  for (const { key, session, garbledMs, server } of cnxns) {
+  for (const { key, session, garbledMs, shakenMs, server } of cnxns) {
     // One that came with a wrong password has not spoken for the session; one that was never answered may have.
     if (session === undefined ? bound === 'at least' : session === 0n) continue;
     const times = arrivals.get(key) ?? [];
@@ -47,6 +47,9 @@ export function lastHeard(
     for (const atMs of times) {
       if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, times[0]!, atMs) !== false) heardMs = atMs;
     }
+    if (bound === 'at least') continue;
+    // A part of a frame shows that its client lives, too; and one that comes back may have to wait for the word of a leader.
+    for (const atMs of [...(fragments.get(key) ?? []), shakenMs]) if (atMs <= untilMs) heardMs = Math.max(heardMs, atMs);
   }
   return heardMs;
 }
@@ -68,23 +71,30 @@ function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (s
   const epoch = epochOf(life.closedZxid);
   const reign = reignsOf(recording).find((each) => each.epoch === epoch);
   const terms = termsOf(recording);
-  // With each PING that it answers a learner tells of whom it has heard; there is one each half tick.
+  // With each PING that it answers a learner tells of whom it has heard, and its leader asks when a session is due. However long the leader stands
+  // still, it asks before it ends one; a learner that stands still may be asked no more.
   const passingMs = recording.limits.tickMs;
   return (server, sinceMs, atMs) => {
     if (reign === undefined || sinceMs < reign.fromMs) return false;
     if (reign.server === server) return true;
     const thenMs = atMs + passingMs;
     const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= thenMs);
-    return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], atMs, thenMs);
+    return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], [server], atMs, thenMs);
   };
 }
 
-/** Nothing was wrong with these machines, or between them and others. */
-export function isCalm({ disturbances, pauses }: Recording, servers: readonly string[], fromMs: Millis, toMs: Millis): boolean {
+/** Nothing was wrong between these machines or between them and others, and none of those `awake` stood still. */
+function isCalm(
+  { disturbances, pauses }: Recording,
+  servers: readonly string[],
+  awake: readonly string[],
+  fromMs: Millis,
+  toMs: Millis,
+): boolean {
   const isMeanwhile = (each: { readonly fromMs: Millis; readonly toMs: Millis }) => each.fromMs <= toMs && each.toMs >= fromMs;
   return (
     !disturbances.some((each) => isMeanwhile(each) && servers.some((server) => each.machines.includes(server))) &&
-    !pauses.some((each) => isMeanwhile(each) && servers.includes(each.server))
+    !pauses.some((each) => isMeanwhile(each) && awake.includes(each.server))
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { nameRequest, overtakes } from '../replay/replay.ts';
+import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
 /** Links and servers' turns take a few milliseconds each. */
@@ -8,29 +9,42 @@ const onTheWayMs = 30;
 export const timeliness: Checker = {
   property: 'P10',
   promise: 'Who is served sees what was committed at most syncLimit and a tick ago, on whatever server.',
-  check({ peers, cnxns, limits }) {
-    const faults: string[] = [];
-    const { syncLimitTicks, tickMs } = limits;
-    if (syncLimitTicks === undefined) return faults;
-    const lagMaxMs = (syncLimitTicks + 1) * tickMs + onTheWayMs;
-    const commits: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
-    const leading = new Set<string>();
-    for (const event of peers) {
-      if (event.kind === 'serves' && event.role === 'leader') leading.add(event.server);
-      if (event.kind === 'ended' || event.kind === 'gone') leading.delete(event.server);
-      if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
-    }
-    const requests = cnxns.flatMap((cnxn) => cnxn.requests.filter((request) => request.reply !== undefined && !overtakes(request)));
-    let next = 0;
-    let frontier: Zxid = 0;
-    for (const request of requests.toSorted((a, b) => a.sentMs - b.sentMs)) {
-      for (; next < commits.length && commits[next]!.atMs < request.sentMs - lagMaxMs; next++) {
-        frontier = Math.max(frontier, commits[next]!.zxid);
-      }
+  judged: (recording) => readsToJudge(recording).length,
+  check(recording) {
+    const lagMaxMs = lagMaxMsOf(recording);
+    return readsToJudge(recording).flatMap(({ request, frontier }) => {
       const { zxid } = request.reply!;
-      if (zxid > 0 && zxid < frontier)
-        faults.push(`${nameRequest(request)} shows ${zxid}, and ${frontier} was committed ${lagMaxMs} ms before it was asked`);
-    }
-    return faults;
+      if (zxid >= frontier) return [];
+      return [`${nameRequest(request)} shows ${zxid}, and ${frontier} was committed ${lagMaxMs} ms before it was asked`];
+    });
   },
 };
+
+function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording): Millis {
+  return (syncLimitTicks + 1) * tickMs + onTheWayMs;
+}
+
+/** Requests that were answered, with what was committed so long before they were asked. */
+function readsToJudge(recording: Recording): { readonly request: Request; readonly frontier: Zxid }[] {
+  const { peers, cnxns, limits } = recording;
+  if (limits.syncLimitTicks === undefined) return [];
+  const lagMaxMs = lagMaxMsOf(recording);
+  const found: { readonly request: Request; readonly frontier: Zxid }[] = [];
+  const commits: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
+  const leading = new Set<string>();
+  for (const event of peers) {
+    if (event.kind === 'serves' && event.role === 'leader') leading.add(event.server);
+    if (event.kind === 'ended' || event.kind === 'gone') leading.delete(event.server);
+    if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
+  }
+  const requests = cnxns.flatMap((cnxn) => cnxn.requests.filter((request) => request.reply !== undefined && !overtakes(request)));
+  let next = 0;
+  let frontier: Zxid = 0;
+  for (const request of requests.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    for (; next < commits.length && commits[next]!.atMs < request.sentMs - lagMaxMs; next++) {
+      frontier = Math.max(frontier, commits[next]!.zxid);
+    }
+    if (request.reply!.zxid > 0 && frontier > 0) found.push({ request, frontier });
+  }
+  return found;
+}

@@ -5,7 +5,19 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
-import { absence, kill, killAll, killLeader, lonelyLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
+import {
+  absence,
+  kill,
+  killAll,
+  killLeader,
+  lonelyLeader,
+  longPause,
+  pause,
+  power,
+  powerAll,
+  rollingRestart,
+  stop,
+} from './process-faults.ts';
 import { epochRot, logRot, lostLog, snapshotRot } from './rot-faults.ts';
 
 export const faults = {
@@ -13,6 +25,7 @@ export const faults = {
   power,
   stop,
   pause,
+  longPause,
   diskError,
   diskFull,
   slowDisk,

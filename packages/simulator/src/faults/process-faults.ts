@@ -63,14 +63,53 @@ export const pause: Fault = {
   id: 'F14',
   what: 'the process stands still (SIGSTOP), and goes on as if nothing had been',
   strike(stage, random) {
-    const { name, process } = stage.anyServer();
+    // A leader decides for everybody.
+    const server = (random.below(2) === 0 ? stage.leader : undefined) ?? stage.anyServer();
     const ms = random.below(2) === 0 ? 300 + random.below(1200) : 1 + random.below(100);
-    if (process === undefined || process.pausedUntilMs > stage.nowMs) return;
-    stage.world.recording.pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });
-    process.pause(ms);
-    stage.note(ms > 400 ? 'long pause' : 'short pause');
+    stand(stage, server, ms);
   },
 };
+
+/** So many times syncLimit: others have given it up, have another leader, and have written. */
+const beyondSyncLimits = 3;
+
+export const longPause: Fault = {
+  id: 'F14, F21',
+  what: 'a server stands still for up to three times syncLimit, while others write; as it wakes up it is asked for what they have changed',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const serving = stage.world.servers.filter(({ role }) => role === 'leader' || role === 'follower' || role === 'observer');
+    const server = (random.below(2) === 0 ? stage.leader : undefined) ?? serving[random.below(serving.length)];
+    if (server === undefined) return;
+    const { syncLimitTicks = 0, tickMs } = stage.world.recording.limits;
+    const syncLimitMs = syncLimitTicks * tickMs;
+    const { process } = server;
+    if (process === undefined) return;
+    const ms = syncLimitMs + random.below((beyondSyncLimits - 1) * syncLimitMs);
+    const reader = stage.addReader(server);
+    // It has to be connected before.
+    stage.after(120, 'long pause', undefined, () => {
+      if (stage.isHealed || server.process !== process || !stand(stage, server, ms)) {
+        reader.leave();
+        return;
+      }
+      for (const at of [ms / 2, (ms * 3) / 4]) stage.after(at, 'others write', undefined, () => everyoneWrites(stage, 'standstill'));
+      // Just before it wakes, so that the question waits there when it does, and just after.
+      for (const at of [ms - 3, ms + 1]) stage.after(at, 'a question', undefined, () => reader.ask());
+      stage.after(ms + 300, 'reader leaves', undefined, () => reader.leave());
+    });
+  },
+};
+
+function stand(stage: Stage, { name, process }: ServerHost, ms: Millis): boolean {
+  if (process === undefined || process.pausedUntilMs > stage.nowMs) return false;
+  const { limits, pauses } = stage.world.recording;
+  pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });
+  process.pause(ms);
+  stage.note(ms > 400 ? 'long pause' : 'short pause');
+  if (limits.syncLimitTicks !== undefined && ms > limits.syncLimitTicks * limits.tickMs) stage.note('pause beyond syncLimit');
+  return true;
+}
 
 export const killLeader: Fault = {
   id: 'F1',

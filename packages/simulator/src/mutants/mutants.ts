@@ -170,9 +170,16 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     hunter: 'scenarios',
     what: 'as long as clients have more work for the server no session ends',
     from: 'P22',
+    file: 'packages/core/src/server.ts',
+    replace: 'this.#heardMs = heardMs;',
+    by: 'if (!this.busy) this.#heardMs = heardMs;',
+  },
+  'standstill-not-noticed': {
+    what: 'a server that stood still for longer than syncLimit answers what waited as if nothing had been',
+    from: 'F14, P10',
     file: 'packages/runtime/src/runtime.ts',
-    replace: 'this.#heardMs = this.#roundBeganMs!;',
-    by: 'if (!this.#port.unfinished) this.#heardMs = this.#roundBeganMs!;',
+    replace: 'if (stoodStillMs > this.#coreOptions.tickTimeMs)',
+    by: 'if (stoodStillMs > 1000 * this.#coreOptions.tickTimeMs)',
   },
   'waiting-not-heard': {
     hunter: 'scenarios',

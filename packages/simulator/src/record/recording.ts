@@ -173,6 +173,8 @@ export interface Recording {
   readonly stepsEnded: Map<string, number>;
   /** When a whole frame from a client reached a server's machine, by the connection's key. */
   readonly arrivals: Map<string, Millis[]>;
+  /** When a part of one did. */
+  readonly fragments: Map<string, Millis[]>;
   /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
   readonly faults: string[];
   /** The whole log, in the order of zxids. Times are those of the world; `bytes` is how long a txn is there. */
@@ -229,6 +231,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     wallClocks: [],
     stepsEnded: new Map(),
     arrivals: new Map(),
+    fragments: new Map(),
     faults: [],
     log: [],
     snapshots: [],

@@ -27,8 +27,10 @@ export const pausedLeader: Scenario = {
       const clients: RawClient[] = [];
       for (const server of world.servers) clients.push(await scene.raw({ server, timeoutMs: 500 }));
       for (const [at, client] of clients.entries()) await scene.ask(client, 'create', ephemeral(`/e${at}`));
-      for (const ms of [600, 850]) {
+      for (const ms of [600, 850, 700, 750]) {
         await world.run(700);
+        // In the end answers to a PING are on their way as the leader falls silent: they tell of before.
+        if (ms === 700) for (const server of scene.followers) stage.slowBetween(leader, server, 60, 60_000);
         const { elapsedMs } = world.clock;
         world.recording.pauses.push({ server: leader.name, fromMs: elapsedMs, toMs: elapsedMs + ms });
         leader.process!.pause(ms);
@@ -68,9 +70,11 @@ export const busyServer: Scenario = {
         const livedMs = world.clock.elapsedMs - silentMs;
         if (livedMs > timeoutMs + lateMaxMs) stage.complain(`the session of the dead ended ${livedMs} ms after its last word`);
         // One that takes longer than a session lives.
+        world.server.turnMs = () => 200;
         busy[0]!.send('multi', multi(8000));
-        await world.run(3000);
         isOver = true;
+        await world.run(6000);
+        world.server.turnMs = () => 0;
         if (honest.lost.length > 0) stage.complain('the honest client has lost its session');
       },
       { turnUnits: 500 },

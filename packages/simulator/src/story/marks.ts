@@ -3,6 +3,7 @@
  * one that is never hit over many seeds means that the story no longer leads there.
  */
 import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
+import { checkers } from '../checkers/checkers.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
@@ -39,6 +40,11 @@ function noted(mark: string): Count {
   return ({ marks }) => marks.get(mark) ?? 0;
 }
 
+/** 1 for a seed in which a checker had something to judge. */
+function judgedIn(name: 'timeliness' | 'earlyExpiry' | 'lateExpiry'): Count {
+  return ({ recording }, story) => Number((checkers[name].judged?.(recording, story) ?? 0) > 0);
+}
+
 function partsOf({ name, reply }: Request): readonly { readonly kind: string }[] | undefined {
   return name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : undefined;
 }
@@ -54,6 +60,11 @@ export const marks: Readonly<Record<string, Count>> = {
   'a damaged folder was emptied': noted('a damaged folder was emptied'),
   'a damaged folder was restored': noted('a damaged folder was restored'),
   'a long standstill': noted('long pause'),
+  'a standstill of more than syncLimit': noted('pause beyond syncLimit'),
+  'who was paused beyond syncLimit was asked as it woke': noted('asked at the end of a pause'),
+  'P10 judged in a seed': judgedIn('timeliness'),
+  'P21 judged in a seed': judgedIn('earlyExpiry'),
+  'P22 judged in a seed': judgedIn('lateExpiry'),
   'a session was taken up again': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
   'a session was taken up after a restart': ({ recording }) => takenUpAfterRestart(recording),

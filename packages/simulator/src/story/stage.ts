@@ -48,6 +48,7 @@ export class Stage {
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
+  #readers = 0;
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
   /** To be called when everything is healed. */
@@ -322,6 +323,29 @@ export class Stage {
     impostor.dialsOnce();
     this.#impostors.push(impostor);
     this.note(`impostor ${how}`);
+  }
+
+  /**
+   * Somebody who speaks to one server and waits for it longer than other clients do. It asks when it is told to, and says good-bye.
+   */
+  addReader(server: ServerHost): { ask(): void; leave(): void } {
+    const number = ++this.#readers;
+    const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
+    const reader = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
+      name: `reader ${number}`,
+      address: `10.8.${number >> 8}.${number & 255}`,
+      timeoutMs,
+      server,
+    });
+    reader.dialsOnce();
+    return {
+      ask: () => {
+        if (reader.send('getData', { path: '/', watch: false }) !== undefined) this.note('asked at the end of a pause');
+      },
+      leave: () => {
+        reader.send('closeSession', undefined);
+      },
+    };
   }
 
   // --- Disks that are lost

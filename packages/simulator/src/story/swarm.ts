@@ -63,7 +63,14 @@ const wallMs = 1_699_999_999_000;
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
-const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2, thereAndBack: 2, impatience: 2 };
+const weights: Partial<Record<FaultName, number>> = {
+  lonelyLeader: 6,
+  pause: 3,
+  longPause: 2,
+  power: 2,
+  thereAndBack: 2,
+  impatience: 2,
+};
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];

@@ -189,6 +189,11 @@ export class ServerHost implements MachineTime {
         if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
         else known.push(atMs);
       },
+      arrivedInPart: (cnxn, atMs) => {
+        const known = recording.fragments.get(cnxn);
+        if (known === undefined) recording.fragments.set(cnxn, [atMs]);
+        else known.push(atMs);
+      },
       sent: (cnxn, port, bytes) => this.onSent?.(cnxn, port, bytes),
       isBlocked: (network, stream) => {
         for (const { backward } of wire.cnxns) {

@@ -45,6 +45,8 @@ export interface ProcessParts {
   /** Hears what a server of an ensemble tells. */
   readonly observer: Observer | undefined;
   arrived(cnxn: string, atMs: Millis): void;
+  /** Bytes that end within a frame. */
+  arrivedInPart(cnxn: string, atMs: Millis): void;
   /** Bytes leave the process. `cnxn` counts its connections; `port` is that of the end that listens. The bytes are valid during the call. */
   sent(cnxn: number, port: number, bytes: Buffer): void;
   /** Whether bytes sent on a stream wait for room. */
@@ -288,6 +290,7 @@ export class ServerProcess implements Owner {
           this.#parts.arrived(key, clock.elapsedMs);
           return true;
         });
+        if (cutter.retainedBytes > 0) this.#parts.arrivedInPart(key, clock.elapsedMs);
       } catch (error) {
         // What is no frame has not arrived as one; the server will say so too.
         if (!(error instanceof ProtocolError)) throw error;
