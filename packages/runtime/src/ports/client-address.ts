@@ -6,6 +6,8 @@ export class ClientAddress {
   readonly name: string;
   /** Connections, those on their way out included. */
   cnxnCount = 0;
+  /** Those without a handshake, oldest first. */
+  readonly halfOpen = new Set<ClientCnxn>();
   /** Input and output held for its connections. */
   heldBytes = 0;
   /** It holds more than its share: none of its connections is read while output waits for it. */
