@@ -162,7 +162,7 @@ export class ClientPort implements CnxnList {
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
   /** Those from which there are connections. */
-  readonly #addresses = new Map<string, ClientAddress>();
+  readonly #addresses = new Map<string, ClientAddress<ClientCnxn>>();
   readonly #shares: HeldShares;
   readonly #halfOpen = new HalfOpenClients();
   /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
@@ -267,7 +267,7 @@ export class ClientPort implements CnxnList {
       peerCertificate: undefined,
     };
     let address = this.#addresses.get(remote.address);
-    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress(remote.address)));
+    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress<ClientCnxn>(remote.address)));
     address.cnxnCount++;
     const cutter = new FrameCutter(this.#options.juteMaxBuffer, this.#reader);
     const cnxn = new ClientCnxn(stream, context, address, cutter, now.elapsedMs);

@@ -10,7 +10,7 @@ export class HalfOpenClients {
   /** Oldest first. */
   readonly #cnxns = new Set<ClientCnxn>();
   /** Addresses that have any. */
-  readonly #addresses = new Set<ClientAddress>();
+  readonly #addresses = new Set<ClientAddress<ClientCnxn>>();
 
   get size(): number {
     return this.#cnxns.size;

@@ -8,6 +8,7 @@ import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import type { Outcome } from './story.ts';
+import { paid } from './who-paid.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
 
@@ -53,6 +54,7 @@ export const marks: Readonly<Record<string, Count>> = {
   'a damaged folder was emptied': noted('a damaged folder was emptied'),
   'a damaged folder was restored': noted('a damaged folder was restored'),
   'a long standstill': noted('long pause'),
+  'who held most was closed': lines(paid),
   'a session was taken up again': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
   'a session was taken up after a restart': ({ recording }) => takenUpAfterRestart(recording),

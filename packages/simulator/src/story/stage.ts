@@ -5,6 +5,7 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
+import { Hoarder } from '../clients/hoarder.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -52,6 +53,8 @@ export class Stage {
   readonly #mended: (() => void)[] = [];
   /** Nobody starts them, for the time being. */
   readonly #isLeftDown = new Set<ServerHost>();
+  /** Addresses from which somebody has come to have much held for him. */
+  hoarders = 0;
   /** Nothing is to go wrong any more. */
   isHealed = false;
 
@@ -299,6 +302,15 @@ export class Stage {
     impostor.dialsOnce();
     this.#impostors.push(impostor);
     this.note(`impostor ${how}`);
+  }
+
+  /** Somebody has much held for him at a server, for a while. */
+  addHoarder(bytesOfEach: readonly number[], ms: Millis): void {
+    const number = ++this.hoarders;
+    const name = `hoarder ${number}`;
+    const address = `10.6.${number >> 8}.${number & 255}`;
+    const hoarder = new Hoarder(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesOfEach });
+    this.after(ms, 'hoarder hangs up', undefined, () => hoarder.hangUp());
   }
 
   // --- Disks that are lost
