@@ -304,7 +304,7 @@ export class ClientPort implements CnxnList {
     // `echo ruok | nc` ends its side right behind the word and still waits for the answer.
     if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
     // What it said before its end is heard before its end.
-    if (cnxn.stage === 'open' && cnxn.stalled) cnxn.hasEnded = true;
+    if (cnxn.takesFrames && cnxn.stalled) cnxn.hasEnded = true;
     else this.#end(cnxn);
   }
 
