@@ -2,6 +2,7 @@
 import {
   type Acl,
   ErrorCode,
+  type MultiOp,
   OpCode,
   openAcl,
   sessionHigh,
@@ -66,7 +67,8 @@ describe('what is counted as work', () => {
       'parts of a multiRead',
       400 * 12,
       OpCode.multiRead,
-      (to) => writeMultiRequest(to, { ops: Array.from({ length: 400 }, () => ({ kind: 'getData', path: '/parent' })) }),
+      (to) =>
+        writeMultiRequest(to, { ops: Array.from({ length: 400 }, (): MultiOp => ({ kind: 'getData', path: '/parent', watch: false })) }),
     ],
     ['entries of an ACL that are looked at', 4000, OpCode.getACL, path('/secret')],
     [
@@ -88,7 +90,7 @@ describe('what is counted as work', () => {
       'parts of a multi',
       300 * 30,
       OpCode.multi,
-      (to) => writeMultiRequest(to, { ops: Array.from({ length: 300 }, () => ({ kind: 'check', path: '/parent', version: -1 })) }),
+      (to) => writeMultiRequest(to, { ops: Array.from({ length: 300 }, (): MultiOp => ({ kind: 'check', path: '/parent', version: -1 })) }),
     ],
     [
       'entries of an ACL that is set',

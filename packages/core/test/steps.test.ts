@@ -275,7 +275,11 @@ describe('long reads that have waited behind a write', () => {
     ['getChildren', OpCode.getChildren, at('/many', false)],
     ['getChildren2', OpCode.getChildren2, at('/many', false)],
     ['getAllChildrenNumber', OpCode.getAllChildrenNumber, at('/many')],
-    ['multiRead', OpCode.multiRead, (writer: Writer) => writeMultiRequest(writer, { ops: [{ kind: 'getChildren', path: '/many' }] })],
+    [
+      'multiRead',
+      OpCode.multiRead,
+      (writer: Writer) => writeMultiRequest(writer, { ops: [{ kind: 'getChildren', path: '/many', watch: false }] }),
+    ],
   ])('keep back what their connection asks behind them: %s', (_name, opCode, body) => {
     const stepper = listing();
     expect(stepper.core.wantsInput(big)).toBe(true);

@@ -71,6 +71,8 @@ export interface PortOptions {
   readonly largeRequestThreshold: number;
   /** zookeeper.largeRequestMaxBytes: large requests in work may hold this much together. */
   readonly largeRequestMaxBytes: number;
+  /** Input and output held for clients, in all, where there is memory for it; no key of a configuration sets it. A simulator makes it small. */
+  readonly heldBytesMax: number;
   readonly connectionThrottle: ConnectionThrottleOptions;
 }
 
@@ -102,5 +104,6 @@ export const runtimeDefaults: Omit<RuntimeOptions, 'dataDir' | 'dataLogDir' | 'c
   sessionlessTimeoutMs: 10_000,
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 ** 2,
+  heldBytesMax: 100 * 1024 ** 2,
   connectionThrottle: connectionThrottleDefaults,
 };

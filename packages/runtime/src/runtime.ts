@@ -157,7 +157,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         maxCnxns: descriptors.cnxns,
         ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
-        inFlightBytesMax: Math.min(clientPortDefaults.inFlightBytesMax, budgets.port),
+        inFlightBytesMax: Math.min(this.#options.heldBytesMax, budgets.port),
         turnUnits: this.#coreOptions.turnUnits,
         probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),
       },

@@ -28,7 +28,7 @@ export type CnxnStage =
 export class ClientCnxn {
   readonly stream: StreamId;
   readonly context: CnxnContext;
-  readonly address: ClientAddress;
+  readonly address: ClientAddress<ClientCnxn>;
   readonly cutter: FrameCutter;
   readonly acceptedMs: Millis;
   stage: CnxnStage = 'preamble';
@@ -85,7 +85,7 @@ export class ClientCnxn {
   /** Large requests the core has not answered yet, oldest first: which frame, and how long. */
   largeRequests: { readonly frame: number; readonly bytes: number }[] | undefined;
 
-  constructor(stream: StreamId, context: CnxnContext, address: ClientAddress, cutter: FrameCutter, acceptedMs: Millis) {
+  constructor(stream: StreamId, context: CnxnContext, address: ClientAddress<ClientCnxn>, cutter: FrameCutter, acceptedMs: Millis) {
     this.stream = stream;
     this.context = context;
     this.address = address;

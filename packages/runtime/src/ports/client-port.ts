@@ -23,6 +23,7 @@ import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
 import { ClientTurns } from './client-turns.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
+import { HalfOpenClients } from './half-open-clients.ts';
 import { HeldShares } from './held-shares.ts';
 import { LimitedLog } from './limited-log.ts';
 import { Nowhere } from './nowhere.ts';
@@ -114,6 +115,9 @@ const framesPerTurn = 2048;
 const stepsPerTurn = 8;
 /** What a frame costs besides what the core counts. */
 const unitsPerFrame = 16;
+/** Of `maxCnxns` one place in so many is kept for addresses that have fewer than an equal share, but not more than... */
+const placesKeptOneIn = 16;
+const placesKeptMax = 64;
 /** Connections closed for their age in one turn. */
 const closingsPerTurn = 1000;
 /** How long a client may take to notice that we have closed. */
@@ -161,10 +165,9 @@ export class ClientPort implements CnxnList {
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
   /** Those from which there are connections. */
-  readonly #addresses = new Map<string, ClientAddress>();
+  readonly #addresses = new Map<string, ClientAddress<ClientCnxn>>();
   readonly #shares: HeldShares;
-  /** Oldest first. */
-  readonly #halfOpen = new Set<ClientCnxn>();
+  readonly #halfOpen = new HalfOpenClients();
   /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
   readonly #idle: ExpiryQueue;
   /** Output waits for these. The one looked at longest ago comes first. */
@@ -270,7 +273,7 @@ export class ClientPort implements CnxnList {
       peerCertificate: undefined,
     };
     let address = this.#addresses.get(remote.address);
-    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress(remote.address)));
+    if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress<ClientCnxn>(remote.address)));
     address.cnxnCount++;
     const cutter = new FrameCutter(this.#options.juteMaxBuffer, this.#reader);
     const cnxn = new ClientCnxn(stream, context, address, cutter, now.elapsedMs);
@@ -307,7 +310,7 @@ export class ClientPort implements CnxnList {
     // `echo ruok | nc` ends its side right behind the word and still waits for the answer.
     if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
     // What it said before its end is heard before its end.
-    if (cnxn.stage === 'open' && cnxn.stalled) cnxn.hasEnded = true;
+    if (cnxn.takesFrames && cnxn.stalled) cnxn.hasEnded = true;
     else this.#end(cnxn);
   }
 
@@ -715,6 +718,15 @@ export class ClientPort implements CnxnList {
       });
       return false;
     }
+    if (this.#hasItsShare(remote.address)) {
+      const count = this.#addresses.get(remote.address)!.cnxnCount;
+      this.#log.warn(
+        elapsedMs,
+        `${remote.address} has ${count} of ${maxCnxns} connections; another one was refused, since the last places are for addresses that have fewer. Raise ${maxCnxnsRemedy}.`,
+        { event: 'cnxn.limit', address: remote.address, limit: maxCnxns },
+      );
+      return false;
+    }
     if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#dropOldestEnded() && !this.#closeOldestHalfOpen()) {
       this.#log.warn(
         elapsedMs,
@@ -737,13 +749,22 @@ export class ClientPort implements CnxnList {
 
   /** Makes room for a newcomer, at the cost of one that has had its chance. */
   #closeOldestHalfOpen(): boolean {
-    for (const oldest of this.#halfOpen) {
-      if (this.#now.elapsedMs - oldest.acceptedMs < this.#options.halfOpenGraceMs) return false;
-      this.#observer.cnxnExpired();
-      this.#drop(oldest);
-      return true;
-    }
-    return false;
+    const oldest = this.#halfOpen.oldestOfHeaviest(this.#now.elapsedMs - this.#options.halfOpenGraceMs);
+    if (oldest === undefined) return false;
+    this.#observer.cnxnExpired();
+    this.#drop(oldest);
+    return true;
+  }
+
+  /** Whether the few places left are not for this address, since it has no fewer connections than an equal share. */
+  #hasItsShare(name: string): boolean {
+    const { maxCnxns } = this.#options;
+    const left = maxCnxns - this.#cnxns.size;
+    // Where none is left somebody makes way or the newcomer is refused, whoever it is.
+    if (left <= 0 || left > Math.min(placesKeptMax, Math.floor(maxCnxns / placesKeptOneIn))) return false;
+    const count = this.#addresses.get(name)?.cnxnCount ?? 0;
+    // One more address, since it is for one that is not here yet that places are kept.
+    return count * (this.#addresses.size + 1) >= maxCnxns;
   }
 
   #receive(cnxn: ClientCnxn, bytes: Buffer, start: number, end: number): void {

@@ -7,7 +7,7 @@ import type { ClientCnxn } from './client-cnxn.ts';
 import { FairQueue } from './fair-queue.ts';
 
 export class ClientTurns {
-  readonly #addresses = new FairQueue<ClientAddress>();
+  readonly #addresses = new FairQueue<ClientAddress<ClientCnxn>>();
   #length = 0;
 
   /** Connections that wait. */

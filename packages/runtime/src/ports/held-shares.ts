@@ -17,8 +17,8 @@ const crowdedShare = 0.75;
 export class HeldShares {
   readonly #bytesMax: number;
   /** Addresses for which anything is held, the one that has held something for longest first. */
-  readonly #holders = new Set<ClientAddress>();
-  readonly #heavy = new Set<ClientAddress>();
+  readonly #holders = new Set<ClientAddress<ClientCnxn>>();
+  readonly #heavy = new Set<ClientAddress<ClientCnxn>>();
   #bytes = 0;
 
   constructor(bytesMax: number) {
@@ -31,7 +31,7 @@ export class HeldShares {
   }
 
   /** So much more is held for an address, or less. */
-  count(address: ClientAddress, bytes: number): void {
+  count(address: ClientAddress<ClientCnxn>, bytes: number): void {
     if (bytes === 0) return;
     if (address.heldBytes === 0) this.#holders.add(address);
     address.heldBytes += bytes;
@@ -80,7 +80,7 @@ export class HeldShares {
   *overdue(cnxns: Iterable<ClientCnxn>, isShared: boolean): Generator<ClientCnxn, void, undefined> {
     const addressMax = isShared ? this.#bytesMax * crowdedShare : this.#bytesMax;
     const level = Math.min(this.#fairLevel(), addressMax);
-    const byAddress = new Map<ClientAddress, ClientCnxn[]>();
+    const byAddress = new Map<ClientAddress<ClientCnxn>, ClientCnxn[]>();
     for (const cnxn of cnxns) {
       if (cnxn.heldBytes === 0 || cnxn.address.heldBytes <= level) continue;
       const others = byAddress.get(cnxn.address);

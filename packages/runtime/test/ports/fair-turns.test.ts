@@ -1,6 +1,6 @@
 /** Whose frames the core gets next: turns go round by address, then by connection, and who has had much of its time comes later. */
 import { describe, expect, test } from 'vitest';
-import { frame, PortRig } from './port-rig.ts';
+import { frame, handshake, PortRig } from './port-rig.ts';
 
 const attacker = '10.0.6.6';
 const honest = '10.0.9.1';
@@ -124,6 +124,24 @@ describe('turns', () => {
     rig.settle();
     expect(rig.core.bodies.lastIndexOf('waited')).toBeLessThan(rig.core.bodies.indexOf('came later'));
     expect(rig.core.bodies).toHaveLength(13 * 200);
+  });
+
+  test('a client that shakes hands, asks and hangs up while others wait for their turn is heard to its end', async () => {
+    const rig = await openPort();
+    const crowd = Array.from({ length: 12 }, () => join(rig, attacker));
+    const stream = rig.network.streamCount;
+    rig.dial(honest);
+    const flood = Buffer.concat(Array.from({ length: 256 }, () => frame('short')));
+    const input = crowd.map((of) => ({ stream: of, bytes: flood }));
+    const bytes = Buffer.concat([handshake(), frame('asked')]);
+    rig.turn((now) => {
+      for (const each of [...input, { stream, bytes }]) {
+        rig.port.received({ count: 1, streams: [each.stream], buffers: [each.bytes], starts: [0], ends: [each.bytes.length] }, now);
+      }
+      rig.port.ended(stream, now);
+    });
+    rig.settle();
+    expect(rig.core.bodies).toContain('asked');
   });
 
   test('end early where each request is costly, though none is a job', async () => {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { dirname } from 'node:path';
 import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { digestAlgorithmDefault, type HostPort, isDigestAlgorithm, type QuorumServer } from '@tskeeper/protocol';
-import type { RuntimeOptions } from '@tskeeper/runtime';
+import { runtimeDefaults, type RuntimeOptions } from '@tskeeper/runtime';
 import { fourLetterWords } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config-error.ts';
 import { type ConfigKey, findKey, jvmProperty, nearestKey } from './config-keys.ts';
@@ -166,6 +166,7 @@ class Resolver {
       sessionlessTimeoutMs: this.#int('nio.sessionlessCnxnTimeout'),
       largeRequestThreshold: this.#int('largeRequestThreshold'),
       largeRequestMaxBytes: this.#int('largeRequestMaxBytes'),
+      heldBytesMax: runtimeDefaults.heldBytesMax,
       connectionThrottle: {
         tokens: this.#int('connection_throttle_tokens'),
         fillTimeMs: this.#int('connection_throttle_fill_time'),

@@ -99,6 +99,15 @@ export const flood: Fault = {
   },
 };
 
+export const hoard: Fault = {
+  id: 'F32',
+  what: 'somebody begins long requests over several connections of one address, and reads nothing',
+  strike(stage, random) {
+    const bytesOfEach = Array.from({ length: 2 + random.below(6) }, () => 2000 + random.below(28_000));
+    stage.addHoarder(bytesOfEach, 200 + random.below(1500));
+  },
+};
+
 export const impostor: Fault = {
   id: 'F30',
   what: 'somebody asks for a session that is not his, with a wrong password, or for one that has seen a zxid from the future',

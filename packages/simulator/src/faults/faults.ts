@@ -1,5 +1,5 @@
 /** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
-import { babble, flood, halfFrame, impatience, impostor, move, sleep, thereAndBack } from './client-faults.ts';
+import { babble, flood, halfFrame, hoard, impatience, impostor, move, sleep, thereAndBack } from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
@@ -38,6 +38,7 @@ export const faults = {
   babble,
   flood,
   impostor,
+  hoard,
   wallClock,
   killLeader,
   lonelyLeader,

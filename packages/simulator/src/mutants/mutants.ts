@@ -114,8 +114,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     what: 'a read does not wait for the write of its own session before it',
     from: 'ZOOKEEPER-1863, P5, P6',
     file: 'packages/core/src/server.ts',
-    replace: 'if (cnxn.waiting.length > 0) cnxn.waiting.push(',
-    by: 'if (cnxn.waiting.length > 1_000_000) cnxn.waiting.push(',
+    replace: 'if (cnxn.waiting.length > 0) this.#park(',
+    by: 'if (cnxn.waiting.length > 1_000_000) this.#park(',
   },
   'watch-behind-reply': {
     what: 'an event leaves behind the reply that shows the change',
@@ -216,6 +216,27 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'packages/protocol/src/session-id.ts',
     replace: 'BigInt.asUintN(zxidBits, BigInt(lastZxid) + 1n)',
     by: '1n',
+  },
+  'lightest-pays': {
+    what: 'when an address has too much held for it, its connections are closed that hold least',
+    from: 'found here: who pays; F32',
+    file: 'packages/runtime/src/ports/held-shares.ts',
+    replace: 'holders.sort((a, b) => b.heldBytes - a.heldBytes);',
+    by: 'holders.sort((a, b) => a.heldBytes - b.heldBytes);',
+  },
+  'share-counted-twice': {
+    what: 'what is held for an address is counted twice, and it pays for what it does not hold',
+    from: 'found here: who pays; F32',
+    file: 'packages/runtime/src/ports/held-shares.ts',
+    replace: 'address.heldBytes += bytes;',
+    by: 'address.heldBytes += 2 * bytes;',
+  },
+  'share-never-given-back': {
+    what: 'input that has been handed over still counts as held for its address',
+    from: 'found here: who pays; F32',
+    file: 'packages/runtime/src/ports/client-port.ts',
+    replace: 'cnxn.retainedCounted += more;\n    this.#shares.count(cnxn.address, more);',
+    by: 'cnxn.retainedCounted += more;\n    if (more > 0) this.#shares.count(cnxn.address, more);',
   },
   'held-without-credentials': {
     what: 'a request that had to wait is judged without the credentials that waited before it',

@@ -10,6 +10,7 @@ import { isWrite, type Replay } from '../replay/replay.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import { isLongMulti } from './flood.ts';
 import type { Outcome } from './story.ts';
+import { paid } from './who-paid.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
 
@@ -65,6 +66,7 @@ export const marks: Readonly<Record<string, Count>> = {
   'P10 judged in a seed': judgedIn('timeliness'),
   'P21 judged in a seed': judgedIn('earlyExpiry'),
   'P22 judged in a seed': judgedIn('lateExpiry'),
+  'who held most was closed': lines(paid),
   'a session was taken up again': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
   'a session was taken up after a restart': ({ recording }) => takenUpAfterRestart(recording),

@@ -11,6 +11,7 @@ import { snappy } from '../world/snappy.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 import { snapshotStates } from './snapshot-states.ts';
 import { isIdle, type Stage } from './stage.ts';
+import { whoPaidWrongly } from './who-paid.ts';
 
 const snapshotsChecked = 4;
 const answerMaxMs = 10_000;
@@ -65,6 +66,7 @@ export class Proof {
       await this.#audit(this.#anyServer());
       await this.#endAll();
     }
+    this.#lookAtWhoPaid();
     await world.readLogs();
     for (const server of world.servers) {
       world.recording.snapshots.push(...(await snapshotStates(world, server, snappy, this.#random, snapshotsChecked)));
@@ -194,6 +196,14 @@ export class Proof {
         `${name} has been silent for ${marksMs} ms, and the mark of ${logName(newest.zxid)} is at ${mark.offset} of ${end.offset} bytes`,
       );
     }
+  }
+
+  /** Those who held most, if anybody was closed for what was held. */
+  #lookAtWhoPaid(): void {
+    const { recording, servers } = this.#world;
+    const cnxnsOf = new Map<string, number>();
+    for (const { address } of recording.cnxns) cnxnsOf.set(address, (cnxnsOf.get(address) ?? 0) + 1);
+    for (const { lines } of servers) for (const wrong of whoPaidWrongly(lines, cnxnsOf)) this.#stage.complain(wrong);
   }
 
   /** Every server of an ensemble has the same now. */

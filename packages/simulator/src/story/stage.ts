@@ -5,6 +5,7 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
+import { Hoarder } from '../clients/hoarder.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
@@ -57,6 +58,8 @@ export class Stage {
   readonly #isLeftDown = new Set<ServerHost>();
   /** What links and disks pass on while things may go wrong. */
   rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
+  /** Addresses from which somebody has come to have much held for him. */
+  hoarders = 0;
   /** Nothing is to go wrong any more. */
   isHealed = false;
 
@@ -346,6 +349,15 @@ export class Stage {
         reader.send('closeSession', undefined);
       },
     };
+  }
+
+  /** Somebody has much held for him at a server, for a while. */
+  addHoarder(bytesOfEach: readonly number[], ms: Millis): void {
+    const number = ++this.hoarders;
+    const name = `hoarder ${number}`;
+    const address = `10.6.${number >> 8}.${number & 255}`;
+    const hoarder = new Hoarder(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesOfEach });
+    this.after(ms, 'hoarder hangs up', undefined, () => hoarder.hangUp());
   }
 
   // --- Disks that are lost

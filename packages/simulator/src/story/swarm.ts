@@ -5,7 +5,7 @@
  */
 import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
-import type { MemberOptions, RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import { type MemberOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
@@ -118,6 +118,7 @@ export function drawPlan(random: SeededRandom): Plan {
       snapshotCompression,
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
+      heldBytesMax: pick(runtimeDefaults.heldBytesMax, runtimeDefaults.heldBytesMax, 60_000),
       // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
       ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
       // Who may lose his disk must not take an empty one for a new one.
