@@ -30,7 +30,7 @@ export interface MemberOptions {
   /** zookeeper.leaderServes: whether a leader takes clients. */
   readonly leaderServes: boolean;
   /** Sizes at which the learner port begins to do otherwise, where they are not its defaults: a simulation goes there with little. */
-  readonly learnerPort?: Partial<Pick<LearnerPortOptions, 'fullBytes' | 'sharedBytesMin'>>;
+  readonly learnerPort?: Partial<Pick<LearnerPortOptions, 'fullBytes' | 'behindBytesMax' | 'sharedBytesMin'>>;
   /** zookeeper.commitLogCount: txns in memory for learners that come back. */
   readonly commitLogCount: number;
   /** zookeeper.snapshotSizeFactor: see `logBytesMax`. */

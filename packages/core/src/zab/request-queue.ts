@@ -40,6 +40,7 @@ export class RequestQueue {
       this.bytes -= next.length;
       this.#out.share(this.#channel, next, 0);
     }
+    if (this.bytes !== 0) throw new Error(`no request waits, and ${this.bytes} bytes of them are counted`);
   }
 
   fingerprint(to: Fingerprint): void {

@@ -6,7 +6,7 @@ import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble } from './ensemble.ts';
 
 it('an observer hears of the election, of the epoch, of each txn that is durable, and of why a role has ended', () => {
-  const ensemble = new Ensemble(1, 3, 0, 0);
+  const ensemble = new Ensemble(2, 3, 0, 0);
   const lines: string[] = [];
   for (const node of ensemble.nodes) {
     const note = (...words: readonly unknown[]) => void lines.push([node.sid, ...words].join(' '));

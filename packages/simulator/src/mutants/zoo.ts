@@ -3,6 +3,7 @@ import { clientMutants } from './client-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
+import { learnerLinkMutants } from './learner-link-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
@@ -17,6 +18,7 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...ensembleMutants,
   ...electionMutants,
   ...joiningMutants,
+  ...learnerLinkMutants,
   ...zabMutants,
   ...queueMutants,
   ...transactionMutants,

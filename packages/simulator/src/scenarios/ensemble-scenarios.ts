@@ -5,7 +5,7 @@ import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { quorumPort } from '../world/virtual-world.ts';
 import { type Scenario, Scene } from './scenario.ts';
-import { Stranger } from './stranger.ts';
+import { SnapshotTaker } from './snapshot-taker.ts';
 
 const node = (path: string, flags: number = CreateMode.persistent) => ({ path, data: Buffer.from(path), acl: openAcl, flags });
 const change = (path: string, data: string) => ({ path, data: Buffer.from(data), version: -1 });
@@ -342,14 +342,14 @@ export const strangersSnapshot: Scenario = {
           await scene.until('it follows', () => lost.role === 'follower');
           return stage.nowMs - beganMs;
         };
-        const come = async (addresses: readonly string[], isSilent: boolean): Promise<Stranger[]> => {
+        const come = async (addresses: readonly string[], isSilent: boolean): Promise<SnapshotTaker[]> => {
           const leader = { address: scene.leader.address!, port: quorumPort };
-          const strangers = addresses.map((address, at) => new Stranger(world, address, leader, 100 + at, isSilent));
+          const strangers = addresses.map((address, at) => new SnapshotTaker(world, address, leader, 100 + at, isSilent));
           await world.run(500);
           return strangers;
         };
         const alone = await joinMs();
-        const [slow] = (await come(['10.6.1.1'], false)) as [Stranger];
+        const [slow] = (await come(['10.6.1.1'], false)) as [SnapshotTaker];
         const besideSlow = await joinMs();
         if (slow.takenBytes < 100_000 || slow.isGone)
           stage.complain(`a stranger that takes its snapshot has been sent ${slow.takenBytes} bytes`);

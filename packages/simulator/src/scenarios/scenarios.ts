@@ -19,6 +19,7 @@ import {
   usedUpEpoch,
   wipedQuorum,
 } from './ensemble-scenarios.ts';
+import { claimedFollower, crowdOfObservers, slowWayToLeader } from './learner-link-scenarios.ts';
 import { elevenServers, quorumComesBack } from './majority-scenarios.ts';
 import { doubledMyid, unlistedServer } from './misconfiguration-scenarios.ts';
 import type { Scenario } from './scenario.ts';
@@ -69,6 +70,9 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'strangers-snapshot': strangersSnapshot,
   'restart-under-load': restartUnderLoad,
   'late-observer': lateObserver,
+  'claimed-follower': claimedFollower,
+  'crowd-of-observers': crowdOfObservers,
+  'slow-way-to-leader': slowWayToLeader,
   'eleven-servers': elevenServers,
   'quorum-comes-back': quorumComesBack,
   'doubled-myid': doubledMyid,

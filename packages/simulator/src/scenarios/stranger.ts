@@ -1,43 +1,70 @@
-/** One that no configuration names: it says to observe, takes what it is sent or does not, and never comes further. */
-import { PacketType, type Sid, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket, type Zxid } from '@tskeeper/protocol';
-import type { Endpoint, StreamId } from '@tskeeper/runtime';
-import type { VirtualWorld } from '../world/virtual-world.ts';
+/** Somebody who has reached the quorum port of a leader, and says what the scenario says. Nothing of it has to be true. */
+import { makeZxid, PacketType, type Sid, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket } from '@tskeeper/protocol';
+import type { Network, StreamId } from '@tskeeper/runtime';
+import { quorumPort, type VirtualWorld } from '../world/virtual-world.ts';
+
+interface Said {
+  readonly type: number;
+  readonly zxid: number;
+  readonly write?: (writer: Writer) => void;
+}
 
 export class Stranger {
-  /** What it has been sent. */
-  takenBytes = 0;
-  isGone = false;
+  readonly #network: Network;
+  readonly #said = new Map<StreamId, Buffer>();
+  readonly #heard = new Set<StreamId>();
 
-  constructor(world: VirtualWorld, address: string, leader: Endpoint, sid: Sid, isSilent: boolean) {
-    const stack = world.wire.stack(address);
-    const send = (stream: StreamId, type: number, zxid: Zxid, data: Writer): void => {
-      const packet = new Writer(64);
-      writeQuorumPacket(packet, { type, zxid, data: data.written(), authinfo: null });
-      stack.send({ count: 1, streams: [stream], buffers: [packet.bytes], starts: [0], ends: [packet.offset], kept: [false] });
-    };
-    let hasAnswered = false;
-    stack.start({
+  constructor(world: VirtualWorld, address: string) {
+    this.#network = world.wire.stack(address);
+    this.#network.start({
       accepted() {},
-      connected: (stream) => {
-        const info = new Writer(32);
-        writeLearnerInfo(info, { serverId: sid, configVersion: 0 });
-        send(stream, PacketType.OBSERVERINFO, 0, info);
-      },
-      received: ({ count, streams, starts, ends }) => {
-        for (let at = 0; at < count; at++) this.takenBytes += ends[at]! - starts[at]!;
-        if (hasAnswered) return;
-        hasAnswered = true;
-        const epoch = new Writer(8);
-        writeAckEpoch(epoch, 0);
-        send(streams[0]!, PacketType.ACKEPOCH, 0, epoch);
-        if (isSilent) stack.pause(streams[0]!);
+      connected: (stream) => this.#send(stream, this.#said.get(stream)!),
+      received: (batch) => {
+        for (let at = 0; at < batch.count; at++) this.#heard.add(batch.streams[at]!);
       },
       drained() {},
-      ended() {},
-      closed: () => {
-        this.isGone = true;
-      },
+      ended: (stream) => this.#network.end(stream),
+      closed: (stream) => void this.#said.delete(stream),
     });
-    stack.connect(leader);
   }
+
+  /** Its connections that are open. */
+  get connections(): number {
+    return this.#said.size;
+  }
+
+  /** Of these, those that have been told something. */
+  get answered(): number {
+    return [...this.#said.keys()].filter((stream) => this.#heard.has(stream)).length;
+  }
+
+  /** Says that it is that server, and that it has taken part in this epoch so far. Then it says nothing more. */
+  claims(address: string, sid: Sid, type: number, epoch: number): void {
+    const stream = this.#network.connect({ address, port: quorumPort });
+    this.#heard.delete(stream);
+    const info: Said = { type, zxid: makeZxid(epoch, 0), write: (writer) => writeLearnerInfo(writer, { serverId: sid, configVersion: 0 }) };
+    this.#said.set(stream, packetsOf([info]));
+  }
+
+  /** And it goes on to where it is sent everything. */
+  acceptsEpoch(epoch: number): void {
+    for (const stream of this.#said.keys()) {
+      const accepted: Said = { type: PacketType.ACKEPOCH, zxid: 0, write: (writer) => writeAckEpoch(writer, -1) };
+      this.#send(stream, packetsOf([accepted, { type: PacketType.ACK, zxid: makeZxid(epoch, 0) }]));
+    }
+  }
+
+  #send(stream: StreamId, bytes: Buffer): void {
+    this.#network.send({ count: 1, streams: [stream], buffers: [bytes], starts: [0], ends: [bytes.length], kept: [] });
+  }
+}
+
+function packetsOf(said: readonly Said[]): Buffer {
+  const packets = new Writer(64);
+  for (const { type, zxid, write } of said) {
+    const data = new Writer(32);
+    write?.(data);
+    writeQuorumPacket(packets, { type, zxid, data: write === undefined ? null : data.written(), authinfo: null });
+  }
+  return Buffer.from(packets.written());
 }
