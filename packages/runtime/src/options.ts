@@ -29,6 +29,8 @@ export interface StorageOptions {
   readonly snapCount: number;
   /** zookeeper.snapSizeLimitInKb, in bytes: size of a log before the next snapshot, with the same random part; 0 = no limit. */
   readonly snapSizeLimitBytes: number;
+  /** How much of a snapshot is written in one go, in bytes; 64 KiB unless given. Little makes the same snapshot take longer. */
+  readonly snapshotSliceBytes?: number;
   /** zookeeper.txnLogSizeLimitInKb, in bytes: a log that grows beyond is followed by a new one, without a snapshot; 0 = no limit. */
   readonly txnLogSizeLimitBytes: number;
   /** zookeeper.preAllocSize, in bytes: logs grow in steps of this; 0 = no preallocation. */

@@ -573,8 +573,8 @@ export class Storage {
   }
 
   #snapshotJob(zxid: Zxid, source: AsyncSnapshotSource, abandoned: () => boolean): SnapshotJob {
-    const { snapshotCompression: compression } = this.#options;
-    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, abandoned };
+    const { snapshotCompression: compression, snapshotSliceBytes: sliceBytes } = this.#options;
+    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, sliceBytes, abandoned };
   }
 
   /** Only when a snapshot is durable: before the first one, a crash would leave an empty folder that nobody may trust. */

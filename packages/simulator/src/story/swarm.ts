@@ -122,10 +122,10 @@ export function drawPlan(random: SeededRandom): Plan {
     beginning: drawBeginning(random, ensemble !== undefined),
     loadedReturn,
   };
-  if (ensemble === undefined) return plan;
-  // Of such a tree a slice of the usual size is all, and no two snapshots would ever be under way at once.
-  const snapshotSliceBytes = pick(64 * 1024, 2000, 300);
-  return { ...plan, ensemble: { ...ensemble, zab: { ...ensemble.zab, snapshotSliceBytes } } };
+  // Of such a tree a slice of the usual size is all: nothing would change while a snapshot is written, and no two would be under way at once.
+  const snapshotSliceBytes = pick(64 * 1024, 300, 100);
+  const sliced = { ...plan, options: { ...plan.options, snapshotSliceBytes } };
+  return ensemble === undefined ? sliced : { ...sliced, ensemble: { ...ensemble, zab: { ...ensemble.zab, snapshotSliceBytes } } };
 }
 
 /** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
