@@ -48,6 +48,13 @@ export const justified: readonly Justification[] = [
       op === 'getAllChildrenNumber' && field.endsWith('totalNumber') && text.includes('""') && Number(a) === Number(b) + 1,
   },
   {
+    id: 'restored-watch-needs-read',
+    reason:
+      'What a client missed is told by setWatches in ZooKeeper whether it may read the znode or not. We tell it what it may read, as where a watch fires.',
+    explains: ({ op, field, text, a }) =>
+      op === 'event' && field === 'missing' && text.startsWith('before setWatches') && a.includes('"zxid":-1'),
+  },
+  {
     id: 'text-outside-the-bmp-is-utf-8',
     reason:
       'ZooKeeper writes a character outside the BMP as two three-byte sequences, which no UTF-8 decoder accepts. We give back what was sent.',

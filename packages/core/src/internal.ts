@@ -25,6 +25,6 @@ export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
-export { CommittedLog, committedLogDefaults, type CommittedLogOptions } from './zab/committed-log.ts';
+export { CommittedLog, committedLogDefaults, type CommittedLogOptions, mayFollow } from './zab/committed-log.ts';
 export { disloyalVoter } from './zab/leader.ts';
 export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';

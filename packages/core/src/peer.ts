@@ -50,7 +50,7 @@ import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import type { SynchroniserOut } from './zab/learner-sync.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions } from './zab/synchroniser.ts';
-import { diffSyncsMaxDefault, snapshotSliceBytesDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
+import { diffSyncsMaxDefault, snapSyncsMaxDefault, type ZabOptions } from './zab/zab-options.ts';
 import { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
@@ -694,19 +694,13 @@ export class Peer {
   }
 
   #lead(now: Now): void {
-    const {
-      forceSnapshotSync,
-      tickTimeMs,
-      snapSyncsMax = snapSyncsMaxDefault,
-      diffSyncsMax = diffSyncsMaxDefault,
-      snapshotSliceBytes = snapshotSliceBytesDefault,
-    } = this.#options.zab;
+    const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
       tickTimeMs,
       forceSnapshotSync,
       snapSyncsMax,
       diffSyncsMax,
-      snapshotSliceBytes: Math.min(snapshotSliceBytes, new StepBudget(this.#options.core.turnUnits).snapshotBytes),
+      snapshotSliceBytes: new StepBudget(this.#options.core.turnUnits).snapshotBytes,
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
       stepEnded: () => this.#observer.stepEnded('sync'),

@@ -466,6 +466,16 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ snapshots }) => void (found(snapshots[0]).sessions as Map<bigint, number>).set(5n, 5),
   ],
   [
+    'snapshots',
+    'a snapshot has something of a later moment',
+    (recording) => {
+      const logged = new Set(recording.log.map((entry) => entry.logged.header.zxid));
+      const at = recording.snapshots.findIndex(({ content }) => logged.has(content.zxid));
+      const snapshot = found(recording.snapshots[at]);
+      recording.snapshots[at] = { ...snapshot, content: { ...snapshot.content, digest: 1n } };
+    },
+  ],
+  [
     'digests',
     'another digest in the log',
     ({ log }) => {

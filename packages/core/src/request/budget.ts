@@ -21,7 +21,7 @@ export const unitsPerRequest = 16;
 export const bytesPerUnit = 256;
 
 /** Fewer bytes are never worth a step. */
-const bytesMin = 512;
+const bytesMin = 128;
 
 /**
  * What one step may do, by kind of work. Everything follows from one number of units: a simulator draws it small, and every kind of work

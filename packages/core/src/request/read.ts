@@ -377,7 +377,8 @@ export class Reads {
 
   /**
    * A client that comes back tells what it watched and how far it had seen. What has changed since is told at once, under zxid -1; the
-   * rest is watched again. Persistent watches are set again without a word on what they missed.
+   * rest is watched again. Persistent watches are set again without a word on what they missed. What the client may not read it is not told, as
+   * where a watch fires: that watch is used up in silence. ZooKeeper tells it.
    */
   *#setWatches(request: ReadRequest, reader: Reader, kinds: readonly WatchKind[]): Job {
     const { cnxn } = request;
@@ -413,18 +414,20 @@ export class Reads {
       case 'data': {
         const node = tree.find(path);
         if (node === 0) this.#catchUp(cnxn, EventType.nodeDeleted, path);
-        else if (tree.mzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeDataChanged, path);
+        else if (tree.mzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeDataChanged, path, node);
         else this.#watches.addPath(cnxn.id, path, WatchMode.data);
         return;
       }
-      case 'exist':
-        if (tree.find(path) === 0) this.#watches.addPath(cnxn.id, path, WatchMode.data);
-        else this.#catchUp(cnxn, EventType.nodeCreated, path);
+      case 'exist': {
+        const node = tree.find(path);
+        if (node === 0) this.#watches.addPath(cnxn.id, path, WatchMode.data);
+        else this.#catchUp(cnxn, EventType.nodeCreated, path, node);
         return;
+      }
       case 'child': {
         const node = tree.find(path);
         if (node === 0) this.#catchUp(cnxn, EventType.nodeDeleted, path);
-        else if (tree.pzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeChildrenChanged, path);
+        else if (tree.pzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeChildrenChanged, path, node);
         else this.#watches.addPath(cnxn.id, path, WatchMode.child);
         return;
       }
@@ -439,7 +442,9 @@ export class Reads {
     }
   }
 
-  #catchUp(cnxn: Cnxn, eventType: number, path: string): void {
+  /** `node`: the znode that there is, if there is one. Who might have read one that is gone nobody knows any more. */
+  #catchUp(cnxn: Cnxn, eventType: number, path: string, node: NodeId = 0): void {
+    if (node !== 0 && !this.#may(Perms.read, node, cnxn.identities)) return;
     this.#answers.prepareEvent(eventType, path, -1);
     this.#answers.event(cnxn);
   }

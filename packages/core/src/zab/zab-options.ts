@@ -23,12 +23,9 @@ export interface ZabOptions {
   readonly snapSyncsMax?: number;
   /** zookeeper.leader.maxConcurrentDiffSyncs: for how many learners that do not vote the log is read at a time. */
   readonly diffSyncsMax?: number;
-  /** How much of a snapshot is written in one go, in bytes: little makes the same snapshot take more turns. */
-  readonly snapshotSliceBytes?: number;
   /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */
   readonly counterMax: number;
 }
 
 export const snapSyncsMaxDefault = 10;
 export const diffSyncsMaxDefault = 100;
-export const snapshotSliceBytesDefault = 64 * 1024;

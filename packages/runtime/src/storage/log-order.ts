@@ -6,12 +6,8 @@
  * since one between the two was made of txns that the log does not have, and so does the mark of a log, which has the zxid behind which that
  * was begun (synced-mark.ts).
  */
-import { counterOf, epochOf, type Zxid } from '@tskeeper/protocol';
-
-/** Whether `next` may stand right behind `last`. */
-export function mayFollow(last: Zxid, next: Zxid): boolean {
-  return next === last + 1 || (epochOf(next) > epochOf(last) && counterOf(next) === 1);
-}
+import { mayFollow } from '@tskeeper/core/internal';
+import type { Zxid } from '@tskeeper/protocol';
 
 /** Whether nothing can be missing between two txns, given zxids that are known to have been there. */
 export function isNext(last: Zxid, next: Zxid, known: readonly Zxid[]): boolean {

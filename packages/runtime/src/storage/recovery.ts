@@ -8,6 +8,7 @@
  *
  * Everything is looked at before anything is changed, so a refusal leaves the folder as it was.
  */
+import { mayFollow } from '@tskeeper/core/internal';
 import {
   epochMax,
   epochOf,
@@ -28,7 +29,6 @@ import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
-import { mayFollow } from './log-order.ts';
 import { lostLogs, marksWithoutLogs } from './lost-logs.ts';
 import { afterZxid, damageOf, explain, isTruncated, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';

@@ -42,10 +42,10 @@ export interface SnapshotSink {
   contentZxid?(): Zxid | undefined;
 }
 
-/** What the tree writes in one step unless told otherwise: well below the two milliseconds that others may have to wait. */
+/** What the tree writes in one go: well below the two milliseconds that others may have to wait. */
 const sliceBytesDefault = 64 * 1024;
-/** What is handed to the disk before we wait for it. Small syncs keep those of the log short. */
-const chunkBytes = 1024 * 1024;
+/** What is handed to the disk before we wait for it, 1 MiB of the usual size: small syncs keep those of the log short. */
+const slicesPerSync = 16;
 const sizeMin = 10;
 
 export interface SnapshotJob {
@@ -125,8 +125,8 @@ export async function writeUnnamedSnapshot(disk: Disk, clock: Clock, job: Snapsh
 }
 
 async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
-  const { sliceBytes = sliceBytesDefault } = job;
   const encoder = encoderFor(job.compression, job.snappy);
+  const { sliceBytes = sliceBytesDefault } = job;
   const plain = new Writer(sliceBytes * 2);
   // The disk may hold on to what it was given until the sync is over, and until then nothing is added.
   const out = encoder === undefined ? plain : new Writer(sliceBytes * 2);
@@ -141,7 +141,7 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
       plain.clear();
       if (done) encoder.end(out);
     }
-    if (done || out.offset >= chunkBytes) {
+    if (done || out.offset >= sliceBytes * slicesPerSync) {
       file.write(position, out.written());
       await syncFile(file);
       position += out.offset;

@@ -1,4 +1,4 @@
-import { formatZxid } from '@tskeeper/protocol';
+import { formatZxid, sessionIdOf } from '@tskeeper/protocol';
 import { znodeText } from '../replay/znode-text.ts';
 import type { Checker } from './checker.ts';
 
@@ -10,7 +10,11 @@ export const snapshots: Checker = {
   check(recording, { contents, liveSessions, digest, lastZxid }) {
     const faults: string[] = [];
     const wantedAt = new Map(Array.from(contents, ([path, znode]) => [path, znodeText(znode)]));
-    for (const { file, znodes, sessions, digest: loaded, lastZxid: reached } of recording.snapshots) {
+    const digestAt = new Map<number, bigint>();
+    for (const { logged } of recording.log) {
+      if (logged.digest !== undefined) digestAt.set(logged.header.zxid, sessionIdOf(logged.digest.high, logged.digest.low));
+    }
+    for (const { file, znodes, sessions, digest: loaded, lastZxid: reached, content } of recording.snapshots) {
       const differences: string[] = [];
       if (reached !== lastZxid) differences.push(`it comes to ${formatZxid(reached)}, not ${formatZxid(lastZxid)}`);
       for (const path of new Set([...contents.keys(), ...znodes.keys()])) {
@@ -25,6 +29,10 @@ export const snapshots: Checker = {
         }
       }
       if (differences.length === 0 && loaded !== digest) differences.push(`its digest is ${loaded}, not ${digest}`);
+      // A replay mends much of what is not of the moment that the file is named after, and nobody would notice.
+      const then = digestAt.get(content.zxid);
+      if (then !== undefined && then !== content.digest)
+        differences.push(`it is not exact: its content has digest ${content.digest}, and ${formatZxid(content.zxid)} had ${then}`);
       faults.push(...differences.slice(0, differencesMax).map((each) => `from ${file}: ${each}`));
     }
     return faults;

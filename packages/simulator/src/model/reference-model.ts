@@ -944,11 +944,14 @@ export class ReferenceModel {
     }
   }
 
-  /** What a client missed while it was away. It is told at once and without an ACL check. */
+  /** What a client missed while it was away. It is told at once, but of nothing that it may not read; such a watch is used up all the same. */
   #setWatches(request: Omit<Extract<Operation, { kind: 'setWatches2' }>, 'kind'>, cnxn: number): void {
-    const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
-    const tell = (type: number, path: string): void =>
+    const { dataWatches, childWatches, identities } = this.#cnxns.get(cnxn)!;
+    const tell = (type: number, path: string): void => {
+      const znode = this.#znodes.get(path);
+      if (znode !== undefined && !this.#isPermitted(znode.acl, Perms.read, identities)) return;
       this.#tell(cnxn, { kind: 'event', zxid: -1, type, state: KeeperState.syncConnected, path });
+    };
     for (const path of request.dataWatches) {
       const znode = this.#znodes.get(path);
       if (znode === undefined) tell(EventType.nodeDeleted, path);

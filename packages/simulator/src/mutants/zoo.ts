@@ -9,6 +9,7 @@ import { mutants } from './mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
 import { recipeMutants } from './recipe-mutants.ts';
+import { snapshotMutants } from './snapshot-mutants.ts';
 import { standingMutants } from './standing-mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
 
@@ -23,5 +24,6 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...queueMutants,
   ...transactionMutants,
   ...recipeMutants,
+  ...snapshotMutants,
   ...standingMutants,
 };

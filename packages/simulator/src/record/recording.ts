@@ -135,6 +135,8 @@ export interface SnapshotState {
   readonly znodes: ReadonlyMap<string, string>;
   readonly sessions: ReadonlyMap<SessionId, Millis>;
   readonly digest: bigint;
+  /** The txn that the file is named after, and the digest of what is in it. */
+  readonly content: { readonly zxid: Zxid; readonly digest: bigint };
 }
 
 /** A state that is there before the first start, for runs that begin near the end of a counter. */

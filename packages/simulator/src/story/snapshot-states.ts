@@ -3,7 +3,7 @@
  * A run starts from its newest snapshot only; here each gets its turn.
  */
 import type { CoreOptions } from '@tskeeper/core';
-import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import { type LoadedSnapshot, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import {
   type Acl,
   openAcl,
@@ -16,6 +16,7 @@ import {
   sessionIdOf,
   type StatPersisted,
   Writer,
+  type Zxid,
 } from '@tskeeper/protocol';
 import { type Clock, MemoryDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
 import type { SnapshotState } from '../record/recording.ts';
@@ -76,10 +77,14 @@ export async function snapshotState(
   const disk = new MemoryDisk();
   for (const [log, content] of logs) disk.plant(`${folder}/${log}`, content);
   disk.plant(`${folder}/${name}`, bytes);
-  const replica = recoveredFrom(disk, { snapshotFolder: folder, logFolder: folder, core, clock, snappy });
+  let content: SnapshotState['content'] = { zxid: 0, digest: 0n };
+  const replica = recoveredFrom(disk, { snapshotFolder: folder, logFolder: folder, core, clock, snappy }, (loaded, zxid) => {
+    const { digestHigh, digestLow } = loaded.tree;
+    content = { zxid, digest: sessionIdOf(digestHigh, digestLow) };
+  });
   await until(replica);
   const { lastZxid, znodes, sessions, digest } = stateOf(await replica);
-  return { file: `${name} of ${server}`, lastZxid, znodes, sessions, digest };
+  return { file: `${name} of ${server}`, lastZxid, znodes, sessions, digest, content };
 }
 
 /** Where a start looks, and what it goes by. */
@@ -95,6 +100,7 @@ export interface RecoverySource {
 export async function recoveredFrom(
   disk: MemoryDisk,
   { snapshotFolder, logFolder, core, clock, snappy }: RecoverySource,
+  loads: (snapshot: LoadedSnapshot, zxid: Zxid) => void = () => undefined,
 ): Promise<Replica> {
   const options = replicaOptions(core, new SeededRandom(1));
   let replica = new Replica(options);
@@ -114,7 +120,9 @@ export async function recoveredFrom(
       return {
         feed: (piece) => loader.feed(piece),
         finish: () => {
-          replica = new Replica(options, { snapshot: loader.finish(), zxid });
+          const snapshot = loader.finish();
+          loads(snapshot, zxid);
+          replica = new Replica(options, { snapshot, zxid });
         },
       };
     },
@@ -126,7 +134,7 @@ export async function recoveredFrom(
   return replica;
 }
 
-function stateOf(replica: Replica): Omit<SnapshotState, 'file'> {
+function stateOf(replica: Replica): Omit<SnapshotState, 'file' | 'content'> {
   const writer = new Writer();
   const source = replica.snapshot();
   while (!source.next(writer, sliceBytes));

@@ -91,7 +91,7 @@ export function drawPlan(random: SeededRandom): Plan {
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const flood =
     random.below(ensemble === undefined ? 14 : 8) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
-  const plan: Plan = {
+  return {
     servers,
     ensemble,
     core: {
@@ -147,10 +147,6 @@ export function drawPlan(random: SeededRandom): Plan {
     flood,
     loadedReturn,
   };
-  if (ensemble === undefined) return plan;
-  // Of such a tree a slice of the usual size is all, and no two snapshots would ever be under way at once.
-  const snapshotSliceBytes = pick(64 * 1024, 2000, 300);
-  return { ...plan, ensemble: { ...ensemble, zab: { ...ensemble.zab, snapshotSliceBytes } } };
 }
 
 /** What is counted of its own in a report. */
