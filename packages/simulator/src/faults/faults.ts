@@ -5,6 +5,7 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
+import { impersonator, stranger } from './peer-faults.ts';
 import { absence, kill, killAll, killLeader, lonelyLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
 import { epochRot, logRot, lostLog, snapshotRot } from './rot-faults.ts';
 
@@ -44,6 +45,8 @@ export const faults = {
   snapshotRot,
   epochRot,
   lostLog,
+  stranger,
+  impersonator,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

@@ -6,6 +6,8 @@ import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode 
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
+import { harmlessKinds } from '../peers/harmless-kinds.ts';
+import { impersonatingKinds } from '../peers/impersonating-kinds.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import type { Outcome } from './story.ts';
 
@@ -111,6 +113,9 @@ export const marks: Readonly<Record<string, Count>> = {
   'snapshots and logs lay in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+  ...Object.fromEntries(
+    Object.keys({ ...harmlessKinds, ...impersonatingKinds }).map((name) => [`hostile ${name}`, noted(`hostile ${name}`)]),
+  ),
   ...ensembleMarks,
 };
 

@@ -13,6 +13,7 @@ import type { Owner } from '../world/virtual-clock.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
+import { HostilePeer } from '../peers/hostile-peer.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoveredFrom } from './snapshot-states.ts';
 
@@ -46,6 +47,7 @@ export class Stage {
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
+  readonly #hostilePeers: HostilePeer[] = [];
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
   /** To be called when everything is healed. */
@@ -299,6 +301,19 @@ export class Stage {
     impostor.dialsOnce();
     this.#impostors.push(impostor);
     this.note(`impostor ${how}`);
+  }
+
+  /** Somebody with a machine of its own who will speak to servers as if it were one. */
+  newHostilePeer(): HostilePeer {
+    const peer = new HostilePeer(this.world, this.#hostilePeers.length + 1);
+    this.#hostilePeers.push(peer);
+    return peer;
+  }
+
+  /** Whoever has borne the number of a server is gone. Half of the strangers stay as they are: nobody is to suffer from them. */
+  endAttacks(): void {
+    const { isImpersonated } = this.world.recording;
+    for (const peer of this.#hostilePeers) if (isImpersonated || this.#random.below(2) === 0) peer.leave();
   }
 
   // --- Disks that are lost

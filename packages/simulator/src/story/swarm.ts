@@ -54,7 +54,9 @@ const wallMs = 1_699_999_999_000;
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
-const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2 };
+const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2, stranger: 3, impersonator: 12 };
+/** One seed in so many has it; of the others every second. An impersonator leaves no promise to clients that could be judged. */
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 24 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -64,7 +66,7 @@ export function drawPlan(random: SeededRandom): Plan {
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
   const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
-  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
+  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers;
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
@@ -119,7 +121,8 @@ export function drawPlan(random: SeededRandom): Plan {
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
-    beginning: drawBeginning(random, ensemble !== undefined),
+    // Whoever votes can use up the last epochs that there are.
+    beginning: chosen.includes('impersonator') ? undefined : drawBeginning(random, ensemble !== undefined),
     loadedReturn,
   };
 }
