@@ -228,13 +228,6 @@ const explored: Readonly<Record<string, Mutant>> = {
     replace: 'get isCaughtUp(): boolean {\n    return false;',
     by: 'get isCaughtUp(): boolean {\n    return true;',
   },
-  'seen-by-one-more': {
-    what: 'a server serves a client that has seen one txn more than the server has',
-    from: 'P7',
-    file: 'packages/core/src/session/handshake.ts',
-    replace: 'request.lastZxidSeen > this.#replica.lastZxid',
-    by: 'request.lastZxidSeen > this.#replica.lastZxid + 1',
-  },
 };
 
 export const zabMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
