@@ -173,7 +173,8 @@ export class FastLeaderElection {
     this.#decided = undefined;
     this.#ownZxid = ownZxid;
     this.#currentEpoch = currentEpoch;
-    this.#round++;
+    // Whoever votes may say that the round is the last one. It stays that: a later one could not be read, and nobody would hear this server any more.
+    this.#round = Math.min(this.#round + 1, Number.MAX_SAFE_INTEGER);
     this.#received.clear();
     this.#settled.clear();
     this.#elsewhere.clear();

@@ -93,6 +93,21 @@ describe('the start of an election', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
+  it('a round that is the last that there can be, as somebody may say it is, keeps nobody from electing and from being heard', () => {
+    const last = Number.MAX_SAFE_INTEGER;
+    const bench = new Bench();
+    bench.start();
+    bench.hear(2, 'looking', [2, 3, 1], last);
+    bench.take();
+    for (let election = 0; election < 3; election++) {
+      bench.start();
+      expect(bench.said.at(-1)!.notification.electionEpoch).toBe(last);
+    }
+    bench.hear(2, 'looking', [1, 7, 1], last);
+    bench.hear(3, 'looking', [1, 7, 1], last);
+    expect(bench.outcome()).toBe(`leading 1 zxid 7 epoch 1 round ${last}`);
+  });
+
   it('each election has a round of its own', () => {
     const bench = new Bench();
     bench.start();

@@ -104,7 +104,7 @@ export interface Finding {
 
 export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
   const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
-  for (const [name, checker] of Object.entries(checkers)) {
+  for (const [name, checker] of Object.entries(recording.isImpersonated ? { afterFailure } : checkers)) {
     const { property } = checker;
     for (const evidence of checker.check(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
   }

@@ -38,10 +38,11 @@ export function bringCalm(world: SmallWorld, peace: Peace): Millis {
 
 const happensByItself: ReadonlySet<string> = new Set(['packet', 'log', 'file', 'dial', 'notify', 'refused']);
 
-function isCalm({ servers, verifier }: SmallWorld, peace: Peace): boolean {
+function isCalm(world: SmallWorld, peace: Peace): boolean {
+  const { servers } = world;
   const serving = servers.filter(({ peer }) => peer?.server !== undefined);
   const leader = serving.find(({ peer }) => peer!.role === 'leading');
   if (leader === undefined) return false;
   if (peace === 'all') return serving.length === servers.length;
-  return verifier.containsQuorum(new Set(serving.map(({ sid }) => sid)));
+  return world.isQuorum(serving);
 }

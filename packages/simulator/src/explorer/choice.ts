@@ -10,6 +10,8 @@
  *     wake2          time passes for server 2 until its next deadline
  *     sleep2         so much time passes for it that nobody would have waited any longer
  *     write1         a client opens a session at server 1, which is a txn
+ *     join2          the client that stays comes to server 2, with the session that it has
+ *     ask2.1         it asks server 2: 0 writes, 1 reads behind a sync, 2 reads
  *     crash1.2.0     server 1 ends; of what its disk had not answered, two requests to the log and no epoch file are there all the same
  *     start1         it comes back
  *     cut1-2, heal1-2   nothing passes between two servers; it passes again
@@ -36,6 +38,8 @@ const kinds = [
   'refuse',
   'refused',
   'settle',
+  'join',
+  'ask',
 ] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
@@ -63,6 +67,7 @@ const joints: Readonly<Partial<Record<ChoiceKind, string>>> = {
   refuse: '-',
   refused: '>',
   settle: '>',
+  ask: '.',
 };
 
 export function choice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {

@@ -5,10 +5,11 @@ import { type Choice, choiceText, parseRun, runText } from './choice.ts';
 import { expeditions, type ExpeditionResult, runExpedition, totalMarks } from './expeditions.ts';
 import { type GroundName, groundNamed, groundNames } from './grounds.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
+import { ensembleNames } from './small-ensemble.ts';
 import { type Beginning, type Found, openingToServe, type Progress, replayRun, search, type SearchOrder, shorten } from './search.ts';
 
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
-                                  goes everywhere: so many distinct states in all, default 150000; every mark must be hit
+                                  goes everywhere: so many distinct states in all, default 180000; every mark must be hit
 npm run explore -- [options]      explores what a small ensemble can do, for a minute
   --order chains|breadth|walks    which states come first; default chains
   --from cold|serving             begins with servers that have just started, or with an ensemble that serves; default cold
@@ -19,6 +20,8 @@ npm run explore -- [options]      explores what a small ensemble can do, for a m
   --seed N                        another seed, other states first
   --servers N --txns N --crashes N --cuts N --wakes N
                                   how much of what may happen; default 3, 2, 2, 1, 3
+  --asks N                        how often one client that stays comes to a server or asks for something; default 0
+  --ensemble NAME                 who votes, and with what weight: ${ensembleNames.join(', ')}; default equal
   --elections together|each|any   elections are one step, or each notification is a choice, or they go in any way whatever; default together
   --calm N                        behind each so many ways faults cease, and the ensemble must come to serve; default 40, 0 for never
   --committed-log N               txns that a leader keeps in memory for learners; default 500
@@ -43,7 +46,7 @@ interface ExploreOptions {
 
 const secondsDefault = 60;
 const progressMs = 10_000;
-const allStates = 150_000;
+const allStates = 180_000;
 
 class UsageError extends Error {}
 
@@ -77,10 +80,12 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         depth: text,
         seed: text,
         servers: text,
+        ensemble: { ...text, default: scopeDefaults.ensemble },
         txns: text,
         crashes: text,
         cuts: text,
         wakes: text,
+        asks: text,
         'committed-log': text,
         run: text,
         peace: text,
@@ -96,8 +101,10 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   }
   const { order, from, elections, peace } = values;
   const ground = groundNames.find((name) => name === values.ground);
+  const ensemble = ensembleNames.find((name) => name === values.ensemble);
   const all = positionals.length === 1 && positionals[0] === 'all';
-  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || ground === undefined) throw new UsageError(exploreUsage);
+  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || ground === undefined || ensemble === undefined)
+    throw new UsageError(exploreUsage);
   if ((positionals.length > 0 && !all) || !isElections(elections)) throw new UsageError(exploreUsage);
   if (peace !== undefined && peace !== 'core' && peace !== 'all') throw new UsageError(exploreUsage);
   const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
@@ -107,12 +114,14 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   };
   const scope: Scope = {
     servers: numberOf('servers', values.servers, scopeDefaults.servers),
+    ensemble,
     txns: numberOf('txns', values.txns, scopeDefaults.txns),
     crashes: numberOf('crashes', values.crashes, scopeDefaults.crashes),
     cuts: numberOf('cuts', values.cuts, scopeDefaults.cuts),
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
     elections,
     misled: scopeDefaults.misled,
+    asks: numberOf('asks', values.asks, scopeDefaults.asks),
     committedLog: numberOf('committed-log', values['committed-log'], scopeDefaults.committedLog),
     readsLog: !values['no-log'],
   };
@@ -230,11 +239,12 @@ function progressText({ states, steps, depth }: Progress, elapsedMs: number): st
 /** The options that differ from the defaults. */
 function scopeText(scope: Scope): string {
   const words: string[] = [];
-  for (const key of ['servers', 'txns', 'crashes', 'cuts', 'wakes'] as const) {
+  for (const key of ['servers', 'txns', 'crashes', 'cuts', 'wakes', 'asks'] as const) {
     if (scope[key] !== scopeDefaults[key]) words.push(`--${key} ${scope[key]} `);
   }
   if (scope.committedLog !== scopeDefaults.committedLog) words.push(`--committed-log ${scope.committedLog} `);
   if (scope.elections !== scopeDefaults.elections) words.push(`--elections ${scope.elections} `);
+  if (scope.ensemble !== scopeDefaults.ensemble) words.push(`--ensemble ${scope.ensemble} `);
   if (!scope.readsLog) words.push('--no-log ');
   return words.join('');
 }

@@ -5,13 +5,16 @@
 import { type GroundName, groundNamed, openingToCut, openingWithoutThird } from './grounds.ts';
 import { MarkCounts } from './marks.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
-import { type Beginning, type Found, openingToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
+import { type Beginning, type Found, openingToRead, openingToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
 
 export interface Expedition {
   readonly name: string;
   readonly scope: Scope;
   readonly ground: GroundName;
-  /** It begins when all serve, or all but the third, or when the third cuts off its tail for the others; and not when all have just started. */
+  /**
+   * It begins when all serve, or all but the third, when the third cuts off its tail for the others, or when a client has written; and not when all
+   * have just started.
+   */
   readonly opening?: keyof typeof openings;
   readonly order: SearchOrder;
   readonly calmEvery: number;
@@ -19,16 +22,23 @@ export interface Expedition {
   readonly share: number;
 }
 
-const openings = { serving: openingToServe, 'without the third': openingWithoutThird, cutting: openingToCut };
+const openings = {
+  serving: openingToServe,
+  'a client has written': openingToRead,
+  'without the third': openingWithoutThird,
+  cutting: openingToCut,
+};
 
+/** A client opens a session, writes, goes elsewhere and reads. */
+const reads: Scope = { ...scopeDefaults, txns: 3, asks: 6, crashes: 1, wakes: 4 };
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
 /** Behind what is read from the log something is left that only memory has. */
 const remembersTwo: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
 
 export const expeditions: readonly Expedition[] = [
-  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 10 },
+  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 8 },
   // Half of them are no quorum, which among three cannot be told from a majority. With their one link cut no peace comes to them.
-  { name: 'of two servers', scope: { ...scopeDefaults, servers: 2, cuts: 0 }, ground: 'empty', order: 'chains', calmEvery: 40, share: 4 },
+  { name: 'of two servers', scope: { ...scopeDefaults, servers: 2, cuts: 0 }, ground: 'empty', order: 'chains', calmEvery: 40, share: 3 },
   {
     name: 'from an ensemble that serves',
     scope: scopeDefaults,
@@ -36,7 +46,7 @@ export const expeditions: readonly Expedition[] = [
     opening: 'serving',
     order: 'chains',
     calmEvery: 40,
-    share: 8,
+    share: 6,
   },
   {
     name: 'with leaders that read their logs',
@@ -44,7 +54,7 @@ export const expeditions: readonly Expedition[] = [
     ground: 'left behind',
     order: 'chains',
     calmEvery: 40,
-    share: 8,
+    share: 6,
   },
   {
     name: 'with leaders that send snapshots',
@@ -52,9 +62,9 @@ export const expeditions: readonly Expedition[] = [
     ground: 'left behind',
     order: 'chains',
     calmEvery: 40,
-    share: 8,
+    share: 6,
   },
-  { name: 'with a tail that nobody else has', scope: scopeDefaults, ground: 'tail', order: 'chains', calmEvery: 40, share: 5 },
+  { name: 'with a tail that nobody else has', scope: scopeDefaults, ground: 'tail', order: 'chains', calmEvery: 40, share: 4 },
   {
     name: 'while a tail is being cut off',
     scope: { ...scopeDefaults, wakes: 6 },
@@ -70,10 +80,10 @@ export const expeditions: readonly Expedition[] = [
     ground: 'two tails',
     order: 'chains',
     calmEvery: 40,
-    share: 8,
+    share: 6,
   },
-  { name: 'from a join that was broken off', scope: scopeDefaults, ground: 'interrupted', order: 'chains', calmEvery: 40, share: 6 },
-  { name: 'with an epoch that one has accepted', scope: scopeDefaults, ground: 'epoch accepted', order: 'chains', calmEvery: 40, share: 3 },
+  { name: 'from a join that was broken off', scope: scopeDefaults, ground: 'interrupted', order: 'chains', calmEvery: 40, share: 5 },
+  { name: 'with an epoch that one has accepted', scope: scopeDefaults, ground: 'epoch accepted', order: 'chains', calmEvery: 40, share: 2 },
   {
     name: 'with a later epoch that one has accepted',
     // With more that goes wrong another epoch begins before it shows that somebody stays outside.
@@ -84,15 +94,15 @@ export const expeditions: readonly Expedition[] = [
     calmEvery: 4,
     share: 3,
   },
-  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, ground: 'snapshot ahead', order: 'chains', calmEvery: 20, share: 6 },
-  { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, ground: 'empty', order: 'chains', calmEvery: 40, share: 6 },
+  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, ground: 'snapshot ahead', order: 'chains', calmEvery: 20, share: 5 },
+  { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, ground: 'empty', order: 'chains', calmEvery: 40, share: 5 },
   {
     name: 'whoever leads, with tails',
     scope: { ...scopeDefaults, elections: 'any', cuts: 0 },
     ground: 'two tails',
     order: 'chains',
     calmEvery: 40,
-    share: 6,
+    share: 5,
   },
   {
     name: 'each notification by itself',
@@ -100,7 +110,7 @@ export const expeditions: readonly Expedition[] = [
     ground: 'empty',
     order: 'chains',
     calmEvery: 20,
-    share: 8,
+    share: 6,
   },
   {
     name: 'each notification by itself, by chance',
@@ -108,7 +118,44 @@ export const expeditions: readonly Expedition[] = [
     ground: 'tail',
     order: 'walks',
     calmEvery: 4,
-    share: 8,
+    share: 6,
+  },
+  // Of three servers two are a quorum of these ensembles, and always the same two.
+  {
+    name: 'with an observer',
+    scope: { ...scopeDefaults, ensemble: 'observer' },
+    ground: 'empty',
+    opening: 'serving',
+    order: 'chains',
+    calmEvery: 40,
+    share: 4,
+  },
+  {
+    name: 'with a server of weight 0',
+    scope: { ...scopeDefaults, ensemble: 'weightless' },
+    ground: 'empty',
+    order: 'chains',
+    calmEvery: 40,
+    share: 4,
+  },
+  { name: 'with two groups', scope: { ...scopeDefaults, ensemble: 'groups' }, ground: 'empty', order: 'chains', calmEvery: 40, share: 4 },
+  {
+    name: 'with a client that reads',
+    scope: { ...reads, cuts: 1 },
+    ground: 'empty',
+    opening: 'a client has written',
+    order: 'chains',
+    calmEvery: 40,
+    share: 6,
+  },
+  {
+    name: 'with a client that reads, by chance',
+    scope: { ...reads, crashes: 1, cuts: 1, asks: 8 },
+    ground: 'empty',
+    opening: 'a client has written',
+    order: 'walks',
+    calmEvery: 10,
+    share: 3,
   },
 ];
 

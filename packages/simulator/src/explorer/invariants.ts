@@ -7,6 +7,7 @@
  */
 import { counterOf, epochOf, formatZxid, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '@tskeeper/core/internal';
+import { isError, isPut } from './txn-names.ts';
 
 export const invariants = {
   Leadership1: 'two servers never lead the same epoch at the same time',
@@ -33,6 +34,9 @@ export const invariants = {
   VotesFromDisk: 'who looks for a leader votes for itself with the last txn on its disk, and the disk is at rest',
   ElectsTheBest: 'nobody of those who elect a leader has a later history than it has',
   Settles: 'who looks for a leader and can reach a quorum that has one finds it, and a quorum whose members all look settles in time',
+  NothingRolledBack: 'a client that has seen a state is never shown an earlier one, whichever servers it comes to',
+  SyncThenRead: 'a read behind a sync has all that was acknowledged to anybody before it was asked for',
+  ReadsOfHistory: 'a read is the state at its zxid in what is committed',
   Liveness: 'when nothing more goes wrong, the ensemble comes to serve',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;
@@ -76,8 +80,11 @@ export interface ServerView {
   readonly currentEpoch: number;
 }
 
+/** Whether these servers are a quorum, or more. */
+export type IsQuorum = (sids: readonly Sid[]) => boolean;
+
 export class Invariants {
-  readonly #quorum: number;
+  readonly #isQuorum: IsQuorum;
   readonly #leaders = new Map<number, Sid>();
   /** With which history an epoch begins: that of its leader, from the moment it writes down currentEpoch. */
   readonly #beginnings = new Map<number, readonly NamedTxn[]>();
@@ -85,22 +92,26 @@ export class Invariants {
   #committed: readonly NamedTxn[] = [];
   /** What clients have been told in this step. */
   readonly #told: string[] = [];
+  /** The latest txn that anybody was told is done. */
+  #acknowledged: Zxid = 0;
+  /** What a client has read in this step, and at which zxid. */
+  readonly #reads: { readonly name: string; readonly zxid: Zxid }[] = [];
   /** How far each server has served. */
   readonly #served = new Map<Sid, Zxid>();
 
-  /** @param quorum how many servers are one. */
-  constructor(quorum: number) {
-    this.#quorum = quorum;
+  constructor(isQuorum: IsQuorum) {
+    this.#isQuorum = isQuorum;
   }
 
   /** With the same past, and a future of its own. */
   copy(): Invariants {
-    const copy = new Invariants(this.#quorum);
+    const copy = new Invariants(this.#isQuorum);
     for (const [epoch, sid] of this.#leaders) copy.#leaders.set(epoch, sid);
     for (const [epoch, beginning] of this.#beginnings) copy.#beginnings.set(epoch, beginning);
     for (const [zxid, name] of this.#proposed) copy.#proposed.set(zxid, name);
     for (const [sid, zxid] of this.#served) copy.#served.set(sid, zxid);
     copy.#committed = this.#committed;
+    copy.#acknowledged = this.#acknowledged;
     return copy;
   }
 
@@ -123,6 +134,7 @@ export class Invariants {
       to.number(zxid);
       to.text(this.#proposed.get(zxid)!);
     }
+    to.number(this.#acknowledged);
     to.number(this.#committed.length);
     for (const { zxid, name } of this.#committed) {
       to.number(zxid);
@@ -228,6 +240,18 @@ export class Invariants {
     this.#told.push(name);
   }
 
+  get acknowledgedZxid(): Zxid {
+    return this.#acknowledged;
+  }
+
+  /** A client reads the put of that name, or none, at that zxid: returns which txn it was. What is committed is seen when the step is over. */
+  read(name: string, zxid: Zxid): Zxid {
+    this.#reads.push({ name, zxid });
+    if (name === '') return 0;
+    for (const [proposed, its] of this.#proposed) if (its === name) return proposed;
+    throw new Violation('ReadsOfHistory', `a client reads "${name}", which nobody has proposed`);
+  }
+
   // ---- what is
 
   check(servers: readonly ServerView[]): void {
@@ -243,8 +267,15 @@ export class Invariants {
     }
     this.#checkDurability(servers);
     for (const name of this.#told.splice(0)) {
-      if (this.#committed.some((txn) => txn.name === name)) continue;
+      const done = this.#committed.find((txn) => txn.name === name);
+      this.#acknowledged = Math.max(this.#acknowledged, done?.zxid ?? 0);
+      if (done !== undefined) continue;
       throw new Violation('AcknowledgedIsCommitted', `a client is told of ${name}, which is not committed`);
+    }
+    for (const { name, zxid } of this.#reads.splice(0)) {
+      const last = lastPut(this.#committed.filter((txn) => txn.zxid <= zxid)) ?? '';
+      if (last !== name)
+        throw new Violation('ReadsOfHistory', `a client reads "${name}" at ${formatZxid(zxid)}, where the history has "${last}"`);
     }
   }
 
@@ -290,14 +321,7 @@ export class Invariants {
     const missing = missingOf(this.#beginnings.get(epoch!), applied);
     if (missing !== undefined)
       throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);
-    if (
-      state !== undefined &&
-      state.join() !==
-        applied
-          .map(({ name }) => name)
-          .sort()
-          .join()
-    ) {
+    if (state !== undefined && state.join() !== stateBehind(applied).join()) {
       throw new Violation(
         'StateIsLog',
         `${sid} serves ${state.length} txns, and its log has ${applied.length} up to ${formatZxid(appliedZxid)}`,
@@ -346,11 +370,25 @@ export class Invariants {
 
   #checkDurability(servers: readonly ServerView[]): void {
     for (const txn of this.#committed) {
-      const count = servers.filter(({ durable }) => has(durable, txn)).length;
-      if (count >= this.#quorum) continue;
-      throw new Violation('CommittedLogDurability', `${formatZxid(txn.zxid)} is committed, and on ${count} of ${servers.length} disks`);
+      const having = servers.filter(({ durable }) => has(durable, txn)).map(({ sid }) => sid);
+      if (this.#isQuorum(having)) continue;
+      throw new Violation(
+        'CommittedLogDurability',
+        `${formatZxid(txn.zxid)} is committed, and on the disks of ${having.join(', ') || 'nobody'}`,
+      );
     }
   }
+}
+
+function lastPut(txns: readonly NamedTxn[]): string | undefined {
+  return txns.findLast(({ name }) => isPut(name))?.name;
+}
+
+/** What is there once these are applied: every session, and the last put. */
+function stateBehind(txns: readonly NamedTxn[]): string[] {
+  const sessions = txns.map(({ name }) => name).filter((name) => !isPut(name) && !isError(name));
+  const put = lastPut(txns);
+  return (put === undefined ? sessions : [...sessions, put]).sort();
 }
 
 function has(history: readonly NamedTxn[], txn: NamedTxn): boolean {

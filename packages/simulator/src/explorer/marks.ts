@@ -19,6 +19,12 @@ export const marks = {
   'settles early without one': 'the same, where one was not waited for, since it refuses connections',
   'waits for one that does not answer': 'the settling wait is over, and one that nothing is heard of was waited for',
   'commits in two epochs': 'txns are committed in more than one epoch',
+  INFORM: 'an observer is told of a commit',
+  'an ACK without weight': 'a follower of weight 0 acknowledges a proposal',
+  'a group alone': 'all servers of one group have a txn, and it is not committed, since the other group has not',
+  'a session goes on elsewhere': 'the client that stays comes back, to this server or another',
+  'a read behind a sync': 'a read is answered behind a sync, and something had been acknowledged before',
+  'a read without a sync': 'a read is answered without one',
 } as const;
 
 export type MarkName = keyof typeof marks;

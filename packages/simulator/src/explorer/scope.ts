@@ -1,6 +1,10 @@
 /** How much of what may happen in a small world. */
+import type { EnsembleName } from './small-ensemble.ts';
+
 export interface Scope {
   readonly servers: number;
+  /** Who of them votes, and with what weight. */
+  readonly ensemble: EnsembleName;
   /** Txns that clients ask for. */
   readonly txns: number;
   readonly crashes: number;
@@ -8,6 +12,8 @@ export interface Scope {
   readonly cuts: number;
   /** How often time passes for a server. */
   readonly wakes: number;
+  /** How often the one client that stays comes to a server, or asks for something; 0 for none. What it writes counts as txns. */
+  readonly asks: number;
   /**
    * `together`: the members of a quorum exchange notifications until they agree, in one step. `each`: each notification is a choice, and so is each
    * piece of news that a server refuses connections. `any`: whoever looks for a leader may at any time come to lead, or to follow anyone, as if
@@ -24,10 +30,12 @@ export interface Scope {
 
 export const scopeDefaults: Scope = {
   servers: 3,
+  ensemble: 'equal',
   txns: 2,
   crashes: 2,
   cuts: 1,
   wakes: 3,
+  asks: 0,
   elections: 'together',
   misled: 8,
   committedLog: 500,

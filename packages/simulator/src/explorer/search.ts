@@ -7,11 +7,12 @@
  *     breadth   all states of a depth before any of the next: what is found first is found on the shortest way. Slow.
  *     walks     from the beginning, down by chance, again and again. Deep at once, and never done.
  */
-import { type Choice, chosen } from './choice.ts';
+import { type Choice, choice, chosen } from './choice.ts';
 import { Violation } from './invariants.ts';
 import { bringCalm, type Peace } from './calm.ts';
 import { MarkCounts } from './marks.ts';
 import type { Scope } from './scope.ts';
+import { asks } from './small-reader.ts';
 import { type Ground, SmallWorld } from './small-world.ts';
 import { StateHash } from './state-hash.ts';
 import { type StateId, StateTable } from './state-table.ts';
@@ -282,6 +283,25 @@ export function shorten(beginning: Beginning, run: readonly Choice[], { invarian
   return best;
 }
 
+/** Behind that, the client that stays has opened a session at the first server, and has written. */
+export function openingToRead(beginning: Beginning): Choice[] {
+  const run = openingToServe(beginning);
+  const world = new SmallWorld(beginning.scope, beginning.ground);
+  for (const code of run) world.make(code);
+  for (const code of [choice('join', 1), choice('ask', 1, asks.indexOf('put'))]) {
+    world.make(code);
+    run.push(code);
+    while (!world.reader.isIdle) {
+      const choices = world.choices();
+      const next = choices.find((each) => ['packet', 'log'].includes(chosen(each).kind)) ?? choices.find((each) => world.isDue(each));
+      if (next === undefined) throw new Error(`the client is not answered:\n${world.describe()}`);
+      world.make(next);
+      run.push(next);
+    }
+  }
+  return run;
+}
+
 /** What brings an ensemble to serve when nothing goes wrong. */
 export function openingToServe({ scope, ground }: Beginning): Choice[] {
   const world = new SmallWorld(scope, ground);
@@ -292,6 +312,7 @@ export function openingToServe({ scope, ground }: Beginning): Choice[] {
     const choices = world.choices();
     const code =
       choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(chosen(each).kind)) ??
+      choices.find((each) => world.isDue(each)) ??
       choices.find((each) => chosen(each).kind === 'elect' && chosen(each).a === all) ??
       choices.find((each) => chosen(each).kind === 'settle' && chosen(each).b === best) ??
       choices.find((each) => chosen(each).kind === 'wake');

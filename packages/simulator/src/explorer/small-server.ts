@@ -44,6 +44,8 @@ import {
 } from '@tskeeper/core/internal';
 import { type Invariants, type NamedTxn, type ServerView, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
+import type { asks, SmallReader } from './small-reader.ts';
+import { errorName, sessionName } from './txn-names.ts';
 import type { Scope } from './scope.ts';
 
 const tickTimeMs = 100;
@@ -52,6 +54,8 @@ const initLimitTicks = 10;
 const sleepMs = 2 * initLimitTicks * tickTimeMs;
 /** Sessions outlive every run. */
 const sessionTimeoutMs = 1_000_000_000;
+/** Of the client that stays. Others are numbered by their writes. */
+const readerCnxns = 100;
 const wallMs = 1_700_000_000_000;
 /** Session ids are made of seconds: no two writes are to have the same. */
 const wallPerWriteMs = 1000;
@@ -68,9 +72,14 @@ export interface Surroundings {
   readonly invariants: Invariants;
   /** Txns that clients have asked for. */
   readonly writes: number;
+  isObserver(sid: Sid): boolean;
+  /** The client that stays, at whichever server it is. */
+  readonly reader: SmallReader;
   notify(from: Sid, to: Sid, notification: Notification): void;
-  /** Every txn that was ever proposed and is in a log. */
-  everProposed(): StoredTxn[];
+  /** A leader has sent a txn to its log, behind that one. */
+  proposed(txn: StoredTxn, before: StoredTxn | undefined): void;
+  /** The txns that lead to this state, as of that zxid. */
+  historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[];
   hit(mark: MarkName): void;
   /** Whether there is a server that is well, and that this one hears nothing of. */
   hearsNothing(sid: Sid): boolean;
@@ -129,11 +138,16 @@ export interface End {
 interface Client {
   readonly writer: Writer;
   isAnswered: boolean;
+  /** It does not hang up. */
+  readonly stays: boolean;
 }
 
-/** Names a session, and with it the txn that opened it. */
-function sessionName(high: number, low: number): string {
-  return `${high}:${low}`;
+/** The name of a txn. A client that stays writes texts of which no two are alike. */
+function nameOf(bytes: Buffer): string {
+  const { header, txn } = readTxn(new Reader(Buffer.from(bytes)));
+  if (txn.kind === 'setData') return Buffer.from(txn.data ?? []).toString();
+  const session = sessionName(header.clientHigh, header.clientLow);
+  return txn.kind === 'createSession' ? session : errorName(session, header.cxid);
 }
 
 export class SmallServer implements PeerOut {
@@ -164,6 +178,8 @@ export class SmallServer implements PeerOut {
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
+  /** Those with whom it has a connection for notifications: whoever comes over a new one is `reachable` again. */
+  readonly #connected = new Set<Sid>();
   /** Servers that it has been told refuse connections; for marks alone. */
   readonly refusing = new Set<Sid>();
   #isReadingLog = false;
@@ -245,6 +261,8 @@ export class SmallServer implements PeerOut {
     const { sessions } = this.peer!.replica;
     const names: string[] = [];
     sessions.forEach((slot) => names.push(sessionName(sessions.high(slot), sessions.low(slot))));
+    const data = this.peer!.replica.tree.dataOf(this.peer!.replica.tree.find('/'));
+    if (data !== null && data.length > 0) names.push(data.toString());
     return names.sort();
   }
 
@@ -266,7 +284,7 @@ export class SmallServer implements PeerOut {
     const options: PeerOptions = {
       core: { ...core, serverId: sid },
       zab: { sid, tickTimeMs, initLimitTicks, syncLimitTicks: initLimitTicks, forceSnapshotSync: false, counterMax: 0xffff_0000 },
-      role: 'participant',
+      role: this.world.isObserver(sid) ? 'observer' : 'participant',
     };
     const config = { verifier, text: configText, version: 0 };
     this.#turn(() => {
@@ -308,8 +326,10 @@ export class SmallServer implements PeerOut {
     this.dialing = undefined;
     for (const end of this.ends.values()) if (end.other !== undefined) end.other.other = undefined;
     this.ends.clear();
+    if (this.world.reader.at === this.sid) this.world.reader.lost();
     this.clients.clear();
     this.refusing.clear();
+    this.#connected.clear();
     this.#closed.length = 0;
   }
 
@@ -335,7 +355,8 @@ export class SmallServer implements PeerOut {
     const wasLooking = this.isLooking;
     this.refusing.delete(from);
     this.#turn((peer) => {
-      peer.reachable(from);
+      if (!this.#connected.has(from)) peer.reachable(from);
+      this.#connected.add(from);
       peer.notified(from, notification, this.now);
     });
     if (wasLooking && notification.state === 'looking') this.#noteEarlyEnd();
@@ -344,6 +365,7 @@ export class SmallServer implements PeerOut {
   unreachable(sid: Sid): void {
     const wasLooking = this.isLooking;
     this.refusing.add(sid);
+    this.#connected.delete(sid);
     this.#turn((peer) => peer.unreachable(sid, this.now));
     if (wasLooking) this.#noteEarlyEnd();
   }
@@ -490,11 +512,38 @@ export class SmallServer implements PeerOut {
       passwd: Buffer.alloc(16),
       readOnly: false,
     });
-    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false });
+    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, stays: false });
     this.#turn((peer) => {
       peer.connect(cnxn, clientContext, this.now);
       peer.frame(cnxn, new Reader(Buffer.from(request.written())), this.now);
     });
+  }
+
+  /** The client that stays comes, as its n-th connection. */
+  readerJoins(number: number): void {
+    const cnxn = readerCnxns + number;
+    const frame = this.world.reader.join(this.sid, sessionTimeoutMs);
+    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, stays: true });
+    this.#turn((peer) => {
+      peer.connect(cnxn, clientContext, this.now);
+      peer.frame(cnxn, new Reader(frame), this.now);
+    });
+  }
+
+  readerAsks(what: (typeof asks)[number]): void {
+    const [cnxn] = [...this.clients].find(([, { stays }]) => stays)!;
+    const frames = this.world.reader.ask(what, this.world.writes);
+    this.#turn((peer) => {
+      for (const frame of frames) peer.frame(cnxn, new Reader(frame), this.now);
+    });
+  }
+
+  readerLeaves(): void {
+    for (const [cnxn, { stays }] of this.clients) {
+      if (!stays) continue;
+      this.clients.delete(cnxn);
+      this.#turn((peer) => peer.disconnected(cnxn, this.now));
+    }
   }
 
   // ---- PeerOut
@@ -521,7 +570,14 @@ export class SmallServer implements PeerOut {
   }
 
   /** Who is connected anew is `reachable` with the next notification that comes from there. */
-  reconnect(): void {}
+  reconnect(sid: Sid): void {
+    this.#connected.delete(sid);
+  }
+
+  /** The other server has ended. */
+  disconnectedFrom(sid: Sid): void {
+    this.#connected.delete(sid);
+  }
 
   newEnd(from: Sid): End {
     let channel = 0;
@@ -579,9 +635,12 @@ export class SmallServer implements PeerOut {
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#checkNotRewriting();
     const copy = Buffer.from(bytes.subarray(start, end));
-    const { header } = readTxn(new Reader(Buffer.from(copy)));
-    const txn: StoredTxn = { zxid, bytes: copy, name: sessionName(header.clientHigh, header.clientLow) };
-    if (this.peer!.role === 'leading') this.world.invariants.proposed(this.peer!.epoch!, txn, this.logged);
+    const txn: StoredTxn = { zxid, bytes: copy, name: nameOf(copy) };
+    if (this.peer!.role === 'leading') {
+      const { logged } = this;
+      this.world.invariants.proposed(this.peer!.epoch!, txn, logged);
+      this.world.proposed(txn, logged.at(-1));
+    }
     this.logQueue.push({ kind: 'append', txn });
   }
 
@@ -614,8 +673,7 @@ export class SmallServer implements PeerOut {
     const bytes = new Writer(1024);
     const source = this.peer!.replica.snapshotStream();
     while (!source.next(bytes, 1 << 20));
-    const names = new Set(this.#state());
-    const txns = this.world.everProposed().filter(({ name }) => names.has(name));
+    const txns = this.world.historyOf(zxid, this.#state());
     this.logQueue.push({ kind: 'install', snapshot: { zxid, bytes: Buffer.from(bytes.written()), txns } });
   }
 
@@ -663,12 +721,15 @@ export class SmallServer implements PeerOut {
     if (type === PacketType.ACK) {
       invariants.acknowledged(zxid, this.view());
       if (counterOf(zxid) === 0) end.reached = 'ACK';
+      else if (this.world.verifier.weight(this.sid) === 0) this.world.hit('an ACK without weight');
     } else if (type === PacketType.LEADERINFO) {
       invariants.epochProposed(epochOf(zxid), this.view());
       this.world.epochProposed(this.sid, epochOf(zxid));
     } else if (type === PacketType.ACKEPOCH) {
       invariants.epochAccepted(end.epochHeard, this.view());
       if (readAckEpoch(data) === -1) this.world.hit('accepted before');
+    } else if (type === PacketType.INFORM) {
+      this.world.hit('INFORM');
     } else if (type === PacketType.PROPOSAL && end.reached === 'DIFF') {
       this.world.hit(this.#isReadingLog ? 'DIFF from the log' : 'DIFF from memory');
     } else if (type === PacketType.PROPOSAL && end.reached === 'TRUNC') {
@@ -689,7 +750,12 @@ export class SmallServer implements PeerOut {
 
   #deliverReplies(): void {
     for (const [cnxn, client] of this.clients) {
-      if (client.writer.offset > 0) {
+      if (client.stays) {
+        const bytes = Buffer.from(client.writer.written());
+        client.writer.clear();
+        this.world.reader.received(bytes);
+        if (client.isAnswered) this.world.reader.lost();
+      } else if (client.writer.offset > 0) {
         const reader = new Reader(Buffer.from(client.writer.written()));
         reader.int32();
         const { timeOut, sessionId } = readConnectResponse(reader);
@@ -734,6 +800,7 @@ export class SmallServer implements PeerOut {
       for (const number of [channel, from, other === undefined ? 0 : 1, other?.channel ?? -1, epochHeard, inbox.length]) to.number(number);
       for (const bytes of inbox) to.text(bytes.toString('latin1'));
     }
+    for (const sid of [...this.#connected].sort((a, b) => a - b)) to.number(sid);
     for (const cnxn of this.clients.keys()) to.number(cnxn);
     this.peer?.fingerprint(to, this.now);
   }

@@ -7,11 +7,14 @@
  * its log in order and its epoch files in order, and neither waits for the other.
  */
 import { epochOf, type Millis, type Notification, notificationVersion, type Sid, type Zxid } from '@tskeeper/protocol';
-import { type Fingerprint, MajorityQuorum } from '@tskeeper/core/internal';
+import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
 import { type Choice, choice, choiceText, type Chosen, chosen } from './choice.ts';
 import { Invariants, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
+import { asks, SmallReader } from './small-reader.ts';
 import type { Scope } from './scope.ts';
+import { isPut } from './txn-names.ts';
+import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
 import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
 
 /** Who has looked in vain for long asks again after a minute; whoever has not found a leader by the second time finds none. */
@@ -34,7 +37,7 @@ export interface Ground {
 
 export class SmallWorld implements Surroundings {
   readonly scope: Scope;
-  readonly verifier: MajorityQuorum;
+  readonly ensemble: SmallEnsemble;
   readonly invariants: Invariants;
   readonly servers: readonly SmallServer[];
   /** By sender and receiver. */
@@ -49,8 +52,11 @@ export class SmallWorld implements Surroundings {
   #hits = new Set<MarkName>();
   /** Who has proposed an epoch, for marks alone. */
   readonly #proposers = new Map<number, Sid>();
+  /** The client that stays. */
+  readonly reader: SmallReader;
   writes = 0;
   readonly #writesAtFirst: number;
+  #asks = 0;
   #crashes = 0;
   #cutsMade = 0;
   #wakes = 0;
@@ -59,14 +65,20 @@ export class SmallWorld implements Surroundings {
   #misled = 0;
   #isPeace = false;
   readonly #proposed = new Map<Zxid, StoredTxn>();
+  /** What stood in the leader's log before each txn. */
+  readonly #before = new Map<Zxid, StoredTxn | undefined>();
 
   constructor(scope: Scope, ground?: Ground) {
     if (scope.servers < 1 || scope.servers > 3) throw new Error('the explorer knows one to three servers: a mask of them has three bits');
     this.scope = scope;
     const sids = Array.from({ length: scope.servers }, (_, at) => at + 1);
-    this.verifier = new MajorityQuorum(sids);
-    this.invariants = ground?.invariants.copy() ?? new Invariants(Math.floor(scope.servers / 2) + 1);
+    this.ensemble = smallEnsemble(scope.ensemble, scope.servers);
+    this.invariants = ground?.invariants.copy() ?? new Invariants((some) => isQuorum(this.ensemble, some));
     this.writes = this.#writesAtFirst = ground?.writes ?? 0;
+    this.reader = new SmallReader(
+      () => this.invariants,
+      (mark) => this.hit(mark),
+    );
     this.servers = sids.map((sid, at) => new SmallServer(this, sid, ground?.disks[at]));
     for (const server of this.servers) server.start();
   }
@@ -74,6 +86,21 @@ export class SmallWorld implements Surroundings {
   /** What is on the disks, for another world to begin with. */
   ground(): Ground {
     return { disks: this.servers.map(({ disk }) => disk), invariants: this.invariants.copy(), writes: this.writes };
+  }
+
+  get verifier(): QuorumVerifier {
+    return this.ensemble.verifier;
+  }
+
+  isQuorum(servers: readonly SmallServer[]): boolean {
+    return isQuorum(
+      this.ensemble,
+      servers.map(({ sid }) => sid),
+    );
+  }
+
+  isObserver(sid: Sid): boolean {
+    return this.ensemble.observers.includes(sid);
   }
 
   hit(mark: MarkName): void {
@@ -96,10 +123,18 @@ export class SmallWorld implements Surroundings {
     return this.servers.some((other) => other.sid !== sid && other.peer !== undefined && this.#cutOf(sid, other.sid) === 'unanswered');
   }
 
-  /** Every txn that is in a log, by zxid. */
-  everProposed(): StoredTxn[] {
+  proposed(txn: StoredTxn, before: StoredTxn | undefined): void {
+    this.#before.set(txn.zxid, before);
+  }
+
+  /** Of puts only the last can be seen in a state: those before it stand behind each other as they were proposed. */
+  historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[] {
     for (const { logged } of this.servers) for (const txn of logged) this.#proposed.set(txn.zxid, txn);
-    return [...this.#proposed.values()].sort((a, b) => a.zxid - b.zxid);
+    const seen = [...this.#proposed.values()].filter(({ name }) => state.includes(name)).sort((a, b) => a.zxid - b.zxid);
+    if (!state.some(isPut)) return seen;
+    const history: StoredTxn[] = [];
+    for (let txn = this.#proposed.get(zxid) ?? seen.at(-1); txn !== undefined; txn = this.#before.get(txn.zxid)) history.unshift(txn);
+    return history;
   }
 
   notify(from: Sid, to: Sid, notification: Notification): void {
@@ -120,6 +155,7 @@ export class SmallWorld implements Surroundings {
     if (this.writes - this.#writesAtFirst < scope.txns) {
       for (const { sid, peer } of servers) if (peer?.server !== undefined) found.push(choice('write', sid));
     }
+    if (this.#asks < scope.asks) this.#readerChoices(found);
     if (this.#crashes < scope.crashes) {
       for (const { sid, peer, logQueue, fileQueue } of servers) {
         if (peer === undefined) continue;
@@ -136,6 +172,15 @@ export class SmallWorld implements Surroundings {
       }
     }
     return found;
+  }
+
+  #readerChoices(found: Choice[]): void {
+    const { reader } = this;
+    const mayWrite = this.writes - this.#writesAtFirst < this.scope.txns;
+    if (reader.isIdle) for (const kind of asks.keys()) if (kind > 0 || mayWrite) found.push(choice('ask', reader.at!, kind));
+    for (const { sid, peer } of this.servers) {
+      if (peer?.server !== undefined && reader.at !== sid && (reader.hasSession || mayWrite)) found.push(choice('join', sid));
+    }
   }
 
   #choicesOf(server: SmallServer, found: Choice[]): void {
@@ -225,7 +270,7 @@ export class SmallWorld implements Surroundings {
   /** A quorum whose members reach each other, one of whom looks for a leader. */
   #mayElect(mask: number): boolean {
     const members = this.#members(mask);
-    if (!this.verifier.containsQuorum(new Set(members.map(({ sid }) => sid)))) return false;
+    if (!this.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
     // Whoever has settled may not be able to help the others, who would ask again for ever.
     if (this.#vainElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
@@ -250,7 +295,14 @@ export class SmallWorld implements Surroundings {
     const { invariants } = this;
     invariants.check(this.servers.map((server) => server.view()));
     const { committed } = invariants;
+    if (this.scope.ensemble === 'groups') this.#noteGroupAlone();
     if (committed.length > 1 && epochOf(committed[0]!.zxid) !== epochOf(committed.at(-1)!.zxid)) this.hit('commits in two epochs');
+  }
+
+  #noteGroupAlone(): void {
+    const [one, other, third] = this.servers.map(({ durable }) => durable.at(-1)?.zxid ?? 0);
+    const last = this.invariants.committed.at(-1)?.zxid ?? 0;
+    if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('a group alone');
   }
 
   #carryOut({ kind, a, b, c }: Chosen): void {
@@ -279,6 +331,16 @@ export class SmallWorld implements Surroundings {
         return server.sleep();
       case 'write':
         return server.write(++this.writes);
+      case 'join': {
+        this.#asks++;
+        if (!this.reader.hasSession) this.writes++;
+        for (const each of this.servers) if (each.sid === this.reader.at) each.readerLeaves();
+        return server.readerJoins(this.#asks);
+      }
+      case 'ask':
+        this.#asks++;
+        if (asks[b] === 'put') this.writes++;
+        return server.readerAsks(asks[b]!);
       case 'crash':
         return this.#crash(server, b, c);
       case 'start':
@@ -377,7 +439,9 @@ export class SmallWorld implements Surroundings {
   #crash(server: SmallServer, log: number, file: number): void {
     this.#crashes++;
     server.crash(log, file);
-    for (const { sid } of this.servers) {
+    for (const each of this.servers) {
+      const { sid } = each;
+      each.disconnectedFrom(server.sid);
       // What it was going to say is gone with it. What it was told stays on the way where that is a choice of its own.
       this.#notifications.delete(wayOf(server.sid, sid));
       this.#lastSaid.delete(wayOf(server.sid, sid));
@@ -443,7 +507,8 @@ export class SmallWorld implements Surroundings {
     const leader = members.find(({ peer }) => peer?.role === 'leading');
     // Whoever was followed in vain is passed over for a while.
     if (leader === undefined || members.some(({ triedInVain }) => triedInVain)) return;
-    const voters = members.map((member) => member.view());
+    const { neverLead } = this.ensemble;
+    const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
     this.invariants.elected(leader.view(), voters);
   }
 
@@ -452,7 +517,7 @@ export class SmallWorld implements Surroundings {
     const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
     const epoch = leader?.peer?.epoch;
     const inStep = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
-    return leader !== undefined && this.verifier.containsQuorum(new Set(inStep.map(({ sid }) => sid)));
+    return leader !== undefined && this.isQuorum(inStep);
   }
 
   // ---- peace
@@ -468,7 +533,7 @@ export class SmallWorld implements Surroundings {
   #hasCore(which: 'up' | 'up or down'): boolean {
     for (let mask = 1; mask < 1 << this.servers.length; mask++) {
       const members = this.#members(mask);
-      if (!this.verifier.containsQuorum(new Set(members.map(({ sid }) => sid)))) continue;
+      if (!this.isQuorum(members)) continue;
       const areThere = which === 'up or down' || members.every(({ peer }) => peer !== undefined);
       if (areThere && !ascending(this.#cuts.keys()).some((cut) => (cut & mask) === cut)) return true;
     }
@@ -500,7 +565,8 @@ export class SmallWorld implements Surroundings {
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.writes, this.#crashes, this.#cutsMade, this.#wakes, this.#vainElections, this.#misled]) to.number(number);
+    for (const number of [this.writes, this.#asks, this.#crashes, this.#cutsMade, this.#wakes, this.#vainElections, this.#misled])
+      to.number(number);
     for (const mask of ascending(this.#cuts.keys())) {
       to.number(mask);
       to.text(this.#cuts.get(mask)!);
@@ -516,6 +582,7 @@ export class SmallWorld implements Surroundings {
       }
     }
     for (const server of this.servers) server.fingerprint(to);
+    if (this.scope.asks > 0) this.reader.fingerprint(to);
     this.invariants.fingerprint(to);
   }
 

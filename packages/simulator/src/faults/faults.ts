@@ -5,6 +5,7 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
+import { impersonator, stranger } from './peer-faults.ts';
 import {
   absence,
   kill,
@@ -60,6 +61,8 @@ export const faults = {
   lostLog,
   thereAndBack,
   impatience,
+  stranger,
+  impersonator,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

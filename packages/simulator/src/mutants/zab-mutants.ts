@@ -193,6 +193,41 @@ const explored: Readonly<Record<string, Mutant>> = {
     replace: 'present * 2 > this.voters.length',
     by: 'present * 2 >= this.voters.length',
   },
+  'half-of-the-groups': {
+    what: 'half of the groups are a quorum',
+    from: 'P32',
+    file: 'packages/core/src/quorum/hierarchical-quorum.ts',
+    replace: 'agreeing * 2 > this.#groups.length',
+    by: 'agreeing * 2 >= this.#groups.length',
+  },
+  'half-of-a-group': {
+    what: 'a group agrees when half of its weight does',
+    from: 'P32',
+    file: 'packages/core/src/quorum/hierarchical-quorum.ts',
+    replace: 'present * 2 > group.total',
+    by: 'present * 2 >= group.total',
+  },
+  'weight-ignored': {
+    what: 'every voter counts alike, whatever weight it was given',
+    from: 'P32',
+    file: 'packages/core/src/quorum/hierarchical-quorum.ts',
+    replace: 'return this.#weights.get(sid) ?? 0;',
+    by: 'return this.#weights.has(sid) ? 1 : 0;',
+  },
+  'observer-counts': {
+    what: 'what an observer was sent counts as acknowledged by a voter',
+    from: 'P36',
+    file: leader,
+    replace: 'if (learner.sid === sid && learner.hears && !learner.isObserver) return learner.ackedZxid;',
+    by: 'if (learner.hears && learner.isObserver) return this.#proposed;\n      else if (learner.sid === sid && learner.hears) return learner.ackedZxid;',
+  },
+  'sync-answered-by-learner': {
+    what: 'a learner answers a sync by itself, and what comes behind it is read from before the sync',
+    from: 'P9',
+    file: 'packages/core/src/request/forwarding.ts',
+    replace: 'get isCaughtUp(): boolean {\n    return false;',
+    by: 'get isCaughtUp(): boolean {\n    return true;',
+  },
 };
 
 export const zabMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(

@@ -201,6 +201,8 @@ export interface Recording {
   readonly disturbances: Disturbance[];
   /** What was done to the world: faults, above all. */
   readonly noted: { readonly atMs: Millis; readonly text: string }[];
+  /** Somebody has borne the number of a server, or asked for things on behalf of clients: nothing that clients were promised can be judged. */
+  isImpersonated: boolean;
   endedMs: Millis;
 }
 
@@ -247,6 +249,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     configText: undefined,
     disturbances: [],
     noted: [],
+    isImpersonated: false,
     endedMs: 0,
   };
 }

@@ -7,6 +7,8 @@ import { checkers } from '../checkers/checkers.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
+import { harmlessKinds } from '../peers/harmless-kinds.ts';
+import { impersonatingKinds } from '../peers/impersonating-kinds.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import { isLongMulti } from './flood.ts';
 import type { Outcome } from './story.ts';
@@ -140,6 +142,9 @@ export const marks: Readonly<Record<string, Count>> = {
   'a value as long as may be was written': requests(
     ({ name, record, reply }) =>
       (name === 'setData' || name === 'create') && reply?.err === ErrorCode.Ok && ((record as SetDataRequest).data?.length ?? 0) > 29_000,
+  ),
+  ...Object.fromEntries(
+    Object.keys({ ...harmlessKinds, ...impersonatingKinds }).map((name) => [`hostile ${name}`, noted(`hostile ${name}`)]),
   ),
   ...ensembleMarks,
 };

@@ -15,6 +15,7 @@ import type { Owner } from '../world/virtual-clock.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
+import { HostilePeer } from '../peers/hostile-peer.ts';
 import { snappy } from '../world/snappy.ts';
 import { pieceBytes } from './flood.ts';
 import { recoveredFrom } from './snapshot-states.ts';
@@ -50,6 +51,7 @@ export class Stage {
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
   #readers = 0;
+  readonly #hostilePeers: HostilePeer[] = [];
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
   /** To be called when everything is healed. */
@@ -358,6 +360,19 @@ export class Stage {
     const address = `10.6.${number >> 8}.${number & 255}`;
     const hoarder = new Hoarder(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesOfEach });
     this.after(ms, 'hoarder hangs up', undefined, () => hoarder.hangUp());
+  }
+
+  /** Somebody with a machine of its own who will speak to servers as if it were one. */
+  newHostilePeer(): HostilePeer {
+    const peer = new HostilePeer(this.world, this.#hostilePeers.length + 1);
+    this.#hostilePeers.push(peer);
+    return peer;
+  }
+
+  /** Whoever has borne the number of a server is gone. Half of the strangers stay as they are: nobody is to suffer from them. */
+  endAttacks(): void {
+    const { isImpersonated } = this.world.recording;
+    for (const peer of this.#hostilePeers) if (isImpersonated || this.#random.below(2) === 0) peer.leave();
   }
 
   // --- Disks that are lost

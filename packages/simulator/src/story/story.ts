@@ -93,7 +93,9 @@ class Story {
 
   async run(): Promise<void> {
     await this.#safetyPhase();
-    await new Proof(this.stage, this.#random).run(await this.#livenessPhase());
+    const isWell = await this.#livenessPhase();
+    if (this.world.recording.isImpersonated) await this.#afterImpersonation(isWell);
+    else await new Proof(this.stage, this.#random).run(isWell);
   }
 
   async #safetyPhase(): Promise<void> {
@@ -139,6 +141,7 @@ class Story {
     const { world, stage } = this;
     this.#faultsEnd = true;
     world.oracleSpeaks = true;
+    stage.endAttacks();
     if (this.#plan.loadedReturn === undefined) this.#workEnds = true;
     else await this.#loadedReturn();
     if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();
@@ -195,6 +198,20 @@ class Story {
       }
       this.#askAgain(untilMs, isEnough);
     });
+  }
+
+  /** What was written by one that may write anything is no history to be judged; but all servers start from it, and serve. */
+  async #afterImpersonation(isWell: boolean): Promise<void> {
+    const { world, stage } = this;
+    if (isWell) {
+      for (const server of world.servers) server.kill();
+      for (const server of world.servers) stage.boot(server);
+      const rests = () => stage.isWhole && stage.actors.every(isIdle);
+      if (!(await world.runUntil(rests, healingMs))) {
+        stage.complain(`no rest ${healingMs} ms after all were started again behind an impersonation: ${this.#whoWaits()}`);
+      }
+    }
+    world.recording.endedMs = world.clock.elapsedMs;
   }
 
   /** A server that comes back does so while others write, as in a rolling restart; and must not need them to stop. */

@@ -70,7 +70,11 @@ const weights: Partial<Record<FaultName, number>> = {
   power: 2,
   thereAndBack: 2,
   impatience: 2,
+  stranger: 3,
+  impersonator: 12,
 };
+/** One seed in so many has it; of the others every second. An impersonator leaves no promise to clients that could be judged. */
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 24 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -81,7 +85,7 @@ export function drawPlan(random: SeededRandom): Plan {
   const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
   const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
-  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
+  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // An epoch that is used up every other second leaves no time to come back.
   const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
@@ -143,7 +147,8 @@ export function drawPlan(random: SeededRandom): Plan {
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
-    beginning: drawBeginning(random, ensemble !== undefined),
+    // Whoever votes can use up the last epochs that there are.
+    beginning: chosen.includes('impersonator') ? undefined : drawBeginning(random, ensemble !== undefined),
     flood,
     loadedReturn,
   };

@@ -1,7 +1,8 @@
 /** An invariant that cannot turn red checks nothing: each is shown an ensemble of plain values that breaks it, and only it. */
-import { makeZxid, type Zxid } from '@tskeeper/protocol';
+import { makeZxid, operations, writeConnectResponse, Writer, writeReplyHeader, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from '../../src/internal.ts';
+import { SmallReader } from '../../src/explorer/small-reader.ts';
 
 const txn = (epoch: number, counter: number, name = `${epoch}.${counter}`): NamedTxn => ({ zxid: makeZxid(epoch, counter), name });
 
@@ -31,6 +32,50 @@ const down: Partial<ServerView> = { role: undefined, serves: false };
 function propose(to: Invariants, ...txns: readonly NamedTxn[]): void {
   for (const [at, each] of txns.entries()) to.proposed(Math.floor(each.zxid / 2 ** 32), each, txns.slice(0, at));
 }
+
+function framed(write: (writer: Writer) => void): Buffer {
+  const writer = new Writer(64);
+  const start = writer.beginFrame();
+  write(writer);
+  writer.endFrame(start);
+  return Buffer.from(writer.written());
+}
+
+/** A client that stays, with a session, that reads at each of these zxids an empty root. */
+function readAt(to: Invariants, zxids: readonly Zxid[], how: 'read' | 'sync and read' = 'read'): void {
+  const reader = new SmallReader(
+    () => to,
+    () => undefined,
+  );
+  reader.join(1, 1000);
+  const session = { protocolVersion: 0, timeOut: 1000, sessionId: 5n, passwd: Buffer.alloc(16), readOnly: false };
+  reader.received(framed((writer) => writeConnectResponse(writer, session)));
+  let xid = 0;
+  for (const zxid of zxids) {
+    reader.ask(how, 0);
+    if (how === 'sync and read') reader.received(framed((writer) => writeReplyHeader(writer, { xid: ++xid, zxid, err: 0 })));
+    const bytes = framed((writer) => {
+      writeReplyHeader(writer, { xid: ++xid, zxid, err: 0 });
+      operations.getData.reply.write(writer, { data: null, stat });
+    });
+    reader.received(bytes);
+  }
+}
+
+const zero = 0;
+const stat = {
+  czxid: zero,
+  mzxid: zero,
+  ctime: zero,
+  mtime: zero,
+  version: zero,
+  cversion: zero,
+  aversion: zero,
+  ephemeralOwner: 0n,
+  dataLength: zero,
+  numChildren: zero,
+  pzxid: zero,
+};
 
 const a = txn(1, 1);
 const b = txn(1, 2);
@@ -115,6 +160,17 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
     to.epochBegun(2, server(1, [a], { ...leads, ...is(2) }));
     to.epochWritten(server(2, [a], { ...is(2), durable: [] }));
   },
+  NothingRolledBack: (to) => readAt(to, [7, 6]),
+  SyncThenRead: (to) => {
+    propose(to, a);
+    to.told(a.name);
+    to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
+    readAt(to, [a.zxid - 1], 'sync and read');
+  },
+  ReadsOfHistory: (to) => {
+    to.read('', a.zxid);
+    to.read('put 1', a.zxid);
+  },
   VotesFromDisk: (to) => to.voted(a.zxid, server(1, [a], { durable: [] })),
   ElectsTheBest: (to) => to.elected(server(1, [a], is(1)), [server(1, [a], is(1)), server(2, [], is(2))]),
   AcceptedBeforeWord: (to) => to.epochAccepted(2, server(1, [])),
@@ -122,11 +178,13 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
   DurableBeforeAck: (to) => to.acknowledged(a.zxid, server(1, [a], { durable: [] })),
 };
 
+const twoOf = (sids: readonly number[]) => sids.length >= 2;
+
 describe('the invariants', () => {
   test.each(Object.entries(canaries))('%s turns red', (name, forge) => {
     let caught: unknown;
     try {
-      forge(new Invariants(2));
+      forge(new Invariants(twoOf));
     } catch (error) {
       caught = error;
     }
@@ -136,7 +194,7 @@ describe('the invariants', () => {
   });
 
   test('an ensemble that is as it should be breaks none of them', () => {
-    const to = new Invariants(2);
+    const to = new Invariants(twoOf);
     to.epochBegun(1, server(1, [], leads));
     to.check([server(1, [], leads), server(2, []), server(3, [], down)]);
     propose(to, a, b);

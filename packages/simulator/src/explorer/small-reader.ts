@@ -1,0 +1,168 @@
+/**
+ * The one client of a small world that stays: it keeps its session from server to server, writes the data of the root, and reads it, behind a
+ * sync or as it comes. What it is told is held against the history, as any client may: see `Invariants`.
+ */
+import {
+  type ConnectResponse,
+  type Millis,
+  operations,
+  type OperationName,
+  Reader,
+  readConnectResponse,
+  readReplyHeader,
+  type SessionId,
+  sessionHigh,
+  sessionLow,
+  type Sid,
+  writeConnectRequest,
+  writeRequestHeader,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Fingerprint } from '@tskeeper/core/internal';
+import { type Invariants, Violation } from './invariants.ts';
+import type { MarkName } from './marks.ts';
+import { putName, sessionName } from './txn-names.ts';
+
+/** What it can ask for, by the second number of the choice `ask`. */
+export const asks = ['put', 'sync and read', 'read'] as const;
+
+interface Pending {
+  readonly kind: 'put' | 'sync' | 'read';
+  readonly xid: number;
+  /** Of a put. */
+  readonly name: string;
+  /** Of a read behind a sync: what had been acknowledged to anybody when the sync was sent. */
+  readonly atLeast: Zxid;
+}
+
+export class SmallReader {
+  readonly #invariants: () => Invariants;
+  readonly #hit: (mark: MarkName) => void;
+  #session: SessionId = 0n;
+  #passwd = Buffer.alloc(16);
+  #lastZxid: Zxid = 0;
+  /** The zxid of the latest put that it has seen the effect of. */
+  #seen: Zxid = 0;
+  #xid = 0;
+  /** The server that it is connected to. */
+  at: Sid | undefined;
+  #isOpen = false;
+  readonly #pending: Pending[] = [];
+
+  constructor(invariants: () => Invariants, hit: (mark: MarkName) => void) {
+    this.#invariants = invariants;
+    this.#hit = hit;
+  }
+
+  get hasSession(): boolean {
+    return this.#session !== 0n;
+  }
+
+  /** It waits for nothing, and may ask. */
+  get isIdle(): boolean {
+    return this.#isOpen && this.#pending.length === 0;
+  }
+
+  /** The frame with which it comes to a server. */
+  join(sid: Sid, timeOut: Millis): Buffer {
+    this.lost();
+    this.at = sid;
+    const { hasSession } = this;
+    if (hasSession) this.#hit('a session goes on elsewhere');
+    const request = { protocolVersion: 0, lastZxidSeen: this.#lastZxid, timeOut, sessionId: this.#session, passwd: this.#passwd };
+    return written((writer) => writeConnectRequest(writer, { ...request, readOnly: false }));
+  }
+
+  /** The frames that ask for it. `write` numbers a put. */
+  ask(what: (typeof asks)[number], write: number): Buffer[] {
+    const atLeast = this.#invariants().acknowledgedZxid;
+    if (what === 'put')
+      return [this.#frame('put', 'setData', { path: '/', data: Buffer.from(putName(write)), version: -1 }, 0, putName(write))];
+    const read = (from: Zxid) => this.#frame('read', 'getData', { path: '/', watch: false }, from);
+    return what === 'read' ? [read(0)] : [this.#frame('sync', 'sync', { path: '/' }, 0), read(atLeast)];
+  }
+
+  #frame(kind: Pending['kind'], operation: OperationName, record: unknown, atLeast: Zxid, name = ''): Buffer {
+    const xid = ++this.#xid;
+    this.#pending.push({ kind, xid, name, atLeast });
+    const { opCode, request } = operations[operation];
+    return written((writer) => {
+      writeRequestHeader(writer, { xid, type: opCode });
+      (request.write as (to: Writer, value: unknown) => void)(writer, record);
+    });
+  }
+
+  /** What a server has sent. */
+  received(bytes: Buffer): void {
+    const reader = new Reader(bytes);
+    while (reader.remaining > 0) {
+      const length = reader.int32();
+      const frame = new Reader(bytes, reader.offset, reader.offset + length);
+      reader.offset += length;
+      if (this.#isOpen) this.#replied(frame);
+      else this.#shaken(readConnectResponse(frame));
+    }
+  }
+
+  #shaken({ timeOut, sessionId, passwd }: ConnectResponse): void {
+    if (timeOut === 0 || (this.hasSession && sessionId !== this.#session)) {
+      throw new Violation('AcknowledgedIsCommitted', `${this.at} says that the session of a client has expired, and nothing has ended it`);
+    }
+    if (!this.hasSession) this.#invariants().told(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
+    this.#isOpen = true;
+    this.#session = sessionId;
+    this.#passwd = Buffer.from(passwd ?? []);
+  }
+
+  #replied(frame: Reader): void {
+    const { zxid, xid, err } = readReplyHeader(frame);
+    const pending = this.#pending.shift();
+    if (pending?.xid !== xid) throw new Violation('ReadsOfHistory', `a client asked for ${pending?.xid}, and is answered ${xid}`);
+    if (err !== 0) throw new Violation('ReadsOfHistory', `a client's ${pending.kind} fails with ${err}`);
+    const invariants = this.#invariants();
+    if (zxid < this.#lastZxid)
+      throw new Violation('NothingRolledBack', `a client has seen ${this.#lastZxid.toString(16)}, and then ${zxid.toString(16)}`);
+    this.#lastZxid = zxid;
+    if (pending.kind === 'put') {
+      invariants.told(pending.name);
+      this.#seen = zxid;
+    } else if (pending.kind === 'read') {
+      const { data } = operations.getData.reply.read(frame);
+      const name = Buffer.from(data ?? []).toString();
+      if (zxid < pending.atLeast) {
+        throw new Violation(
+          'SyncThenRead',
+          `a read behind a sync is of ${zxid.toString(16)}, and ${pending.atLeast.toString(16)} was acknowledged before`,
+        );
+      }
+      this.#hit(pending.atLeast > 0 ? 'a read behind a sync' : 'a read without a sync');
+      const shown = invariants.read(name, zxid);
+      if (shown < this.#seen) throw new Violation('NothingRolledBack', `a client reads "${name}", and has seen a later put`);
+      this.#seen = shown;
+    }
+  }
+
+  /** Its connection is gone; what it asked for may have happened or not. */
+  lost(): void {
+    this.at = undefined;
+    this.#isOpen = false;
+    this.#pending.length = 0;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.text(`${this.at} ${this.#isOpen} ${this.#session}`);
+    for (const number of [this.#lastZxid, this.#seen, this.#xid, this.#pending.length]) to.number(number);
+    for (const { kind, xid, atLeast } of this.#pending) {
+      to.text(kind);
+      to.number(xid);
+      to.number(atLeast);
+    }
+  }
+}
+
+function written(write: (writer: Writer) => void): Buffer {
+  const writer = new Writer(64);
+  write(writer);
+  return Buffer.from(writer.written());
+}

@@ -1,0 +1,292 @@
+/**
+ * What a stranger may do without harm to anybody. It bears the number of no other server, asks for nothing on behalf of clients, and touches no
+ * session; so every promise holds while it tries. Its bytes may be valid and out of place, extreme, cut short, or none at all.
+ */
+import { PacketType, type Sid } from '@tskeeper/protocol';
+import { electionPort, quorumPort } from '../world/virtual-world.ts';
+import { aboveAll, type Attack, dialElection, dialQuorum, type Kind, nobody, noSession } from './attack.ts';
+import { FalseLearner } from './false-learner.ts';
+import type { HostileCnxn } from './hostile-peer.ts';
+import {
+  ackEpoch,
+  anyBody,
+  anyLong,
+  anyNotification,
+  badInitialMessage,
+  extremeInts,
+  forwarded,
+  garbage,
+  initialMessage,
+  learnerInfo,
+  longOf,
+  packet,
+  pick,
+  sessionWithTimeout,
+} from './hostile-packets.ts';
+
+/** How what was begun is left: hanging, ended, or broken off. */
+function leave({ random }: Attack, cnxn: HostileCnxn): void {
+  const ways = [() => undefined, () => cnxn.end(), () => cnxn.reset(), () => cnxn.deafen()];
+  cnxn.after(random.below(300), pick(random, ways));
+}
+
+function infoOf(attack: Attack, sid: Sid = nobody(attack)): Buffer {
+  const { random, near } = attack;
+  const type = pick(random, [PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]);
+  return packet(type, anyLong(random, near), learnerInfo(sid));
+}
+
+/** FOLLOWERINFO and OBSERVERINFO as they may come from servers of any age, and as they cannot. */
+function strangeInfo(attack: Attack): Buffer {
+  const { random, near } = attack;
+  const type = pick(random, [PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]);
+  const whole = learnerInfo(nobody(attack), pick(random, [0, 1, Number.MAX_SAFE_INTEGER, -1]));
+  const data = pick(random, [
+    null,
+    Buffer.alloc(0),
+    whole,
+    whole.subarray(0, random.below(whole.length)),
+    Buffer.concat([whole, garbage(random, 40)]),
+    Buffer.concat([Buffer.from([0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), whole.subarray(8)]),
+    learnerInfo(pick(random, [-1, -2, -1000])),
+  ]);
+  return packet(type, anyLong(random, near), data);
+}
+
+const leadersPackets = [
+  PacketType.PROPOSAL,
+  PacketType.COMMIT,
+  PacketType.SYNC,
+  PacketType.INFORM,
+  PacketType.COMMITANDACTIVATE,
+  PacketType.NEWLEADER,
+  PacketType.UPTODATE,
+  PacketType.DIFF,
+  PacketType.TRUNC,
+  PacketType.SNAP,
+  PacketType.LEADERINFO,
+  PacketType.INFORMANDACTIVATE,
+  0,
+  77,
+  -1,
+  -0x80000000,
+] as const;
+
+/** Packets of a learner before their time, with any zxid and any data; and those that only a leader sends. */
+function outOfOrder({ random, near }: Attack): Buffer {
+  const zxid = anyLong(random, near);
+  const type = pick(random, [
+    PacketType.ACKEPOCH,
+    PacketType.ACK,
+    PacketType.PING,
+    PacketType.REQUEST,
+    PacketType.REVALIDATE,
+    PacketType.FOLLOWERINFO,
+    ...leadersPackets,
+  ]);
+  if (type === PacketType.ACKEPOCH) return packet(type, zxid, pick(random, [null, Buffer.alloc(3), ackEpoch(pick(random, extremeInts))]));
+  return packet(type, zxid, pick(random, [null, Buffer.alloc(0), garbage(random, 40)]));
+}
+
+/** An observer that goes by the protocol until it serves. */
+function observer(attack: Attack, plan: Partial<ConstructorParameters<typeof FalseLearner>[0]>): FalseLearner {
+  const { random } = attack;
+  const type = pick(random, [PacketType.OBSERVERINFO, PacketType.OBSERVERINFO, PacketType.FOLLOWERINFO]);
+  return new FalseLearner({
+    info: packet(type, longOf(0), learnerInfo(nobody(attack))),
+    leaderInfo: (cnxn) => {
+      const zxid = random.below(3) === 0 ? longOf(0) : anyLong(random, attack.near);
+      cnxn.send(packet(PacketType.ACKEPOCH, zxid, ackEpoch(pick(random, extremeInts))));
+    },
+    ...plan,
+  });
+}
+
+export const harmlessKinds = {
+  /** Says nothing on either port, or begins to. */
+  'silence on a port of servers': (attack) => {
+    const { random, done } = attack;
+    const [begun, dial] =
+      random.below(2) === 0
+        ? ([initialMessage({ sid: 77, protocolVersion: -65536, addresses: [] }), dialElection] as const)
+        : ([infoOf(attack), dialQuorum] as const);
+    dial(attack, {
+      opened: (cnxn) => {
+        cnxn.send(begun.subarray(0, random.below(begun.length)));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  'garbage on a port of servers': (attack) => {
+    const { random, done } = attack;
+    const dial = random.below(2) === 0 ? dialElection : dialQuorum;
+    dial(attack, {
+      opened: (cnxn) => {
+        cnxn.send(random.below(4) === 0 ? Buffer.alloc(3000, random.below(256)) : garbage(random, 200));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  'an introduction that cannot be': (attack) => {
+    const { random, done } = attack;
+    dialElection(attack, {
+      opened: (cnxn) => {
+        cnxn.send(badInitialMessage(random));
+        cnxn.send(anyNotification(random, attack.near, [77]));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  /** As the very server that it speaks to. */
+  'the own number of a server': (attack) => {
+    const { random, target, done } = attack;
+    const { sid } = target;
+    if (random.below(2) === 0) {
+      dialElection(attack, {
+        opened: (cnxn) => {
+          cnxn.send(initialMessage({ sid, protocolVersion: -65536, addresses: [{ host: attack.peer.address, port: electionPort }] }));
+          for (let count = random.below(4); count > 0; count--) cnxn.send(anyNotification(random, attack.near, [sid, 77]));
+          done();
+        },
+      });
+      return;
+    }
+    dialQuorum(attack, {
+      opened: (cnxn) => {
+        cnxn.send(infoOf(attack, sid));
+        cnxn.send(outOfOrder(attack));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  /** Votes of one that has none, whatever they are. */
+  'votes of a stranger': (attack) => {
+    const { random, stage, done } = attack;
+    const sids = [77, ...stage.world.servers.map(({ sid }) => sid)];
+    dialElection(attack, {
+      opened: (cnxn) => {
+        cnxn.send(initialMessage({ sid: aboveAll(attack), protocolVersion: pick(random, [undefined, -65536, -65535]), addresses: [] }));
+        for (let count = 1 + random.below(8); count > 0; count--) {
+          cnxn.after(random.below(600), () => cnxn.send(anyNotification(random, attack.near, sids)));
+        }
+        done();
+      },
+    });
+  },
+  /** A stranger with a low number asks to be dialled back: where it listens, where nobody does, or where something else does. */
+  'a stranger asks to be dialled': (attack) => {
+    const { random, stage, peer, done } = attack;
+    const somebody = stage.anyServer().address ?? peer.address;
+    const address = pick(random, [
+      { host: peer.address, port: electionPort },
+      { host: '10.99.0.1', port: electionPort },
+      { host: 'nobody.example', port: electionPort },
+      { host: somebody, port: 2181 },
+      { host: somebody, port: quorumPort },
+    ]);
+    if (address.host === peer.address) {
+      peer.listen(electionPort, {
+        opened: (cnxn) => {
+          cnxn.send(anyNotification(random, attack.near, [77]));
+          leave(attack, cnxn);
+        },
+      });
+    }
+    dialElection(attack, {
+      opened: (cnxn) => {
+        cnxn.send(initialMessage({ sid: 0, protocolVersion: -65536, addresses: [address] }));
+        done();
+      },
+    });
+  },
+  'an info that cannot be': (attack) => {
+    const { done } = attack;
+    dialQuorum(attack, {
+      opened: (cnxn) => {
+        cnxn.send(strangeInfo(attack));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  'packets out of order': (attack) => {
+    const { random, done } = attack;
+    dialQuorum(attack, {
+      opened: (cnxn) => {
+        if (random.below(2) === 0) cnxn.send(infoOf(attack));
+        for (let count = 1 + random.below(4); count > 0; count--) cnxn.send(outOfOrder(attack));
+        leave(attack, cnxn);
+        done();
+      },
+    });
+  },
+  'half a packet and silence': (attack) => {
+    const { random, done } = attack;
+    // Of a question that harms nobody: what the learner says later may end it.
+    const half = packet(PacketType.REVALIDATE, longOf(0), Buffer.concat([sessionWithTimeout(noSession(attack), 0), garbage(random, 200)]));
+    const say = (cnxn: HostileCnxn) => {
+      cnxn.send(half.subarray(0, 1 + random.below(half.length - 1)));
+      leave(attack, cnxn);
+      done();
+    };
+    dialQuorum(attack, observer(attack, random.below(2) === 0 ? { served: say } : { newLeader: say }));
+  },
+  /** It is sent the whole history, and does not take it, or leaves in the middle. */
+  'a learner that does not read': (attack) => {
+    const { random, done } = attack;
+    dialQuorum(
+      attack,
+      observer(attack, {
+        taught: (cnxn) => {
+          if (random.below(3) === 0) cnxn.reset();
+          else cnxn.deafen();
+          done();
+        },
+      }),
+    );
+  },
+  /** Of NEWLEADER late, twice or for another epoch; of proposals that there are not. One that has no vote decides nothing. */
+  'an ACK of one without a vote': (attack) => {
+    const { random, near, done } = attack;
+    const acks = (cnxn: HostileCnxn, zxid: number) => {
+      for (let count = 1 + random.below(5); count > 0; count--) cnxn.send(packet(PacketType.ACK, anyLong(random, near), null));
+      if (random.below(2) === 0) cnxn.send(packet(PacketType.ACK, longOf(zxid), null));
+      cnxn.send(packet(PacketType.ACK, anyLong(random, near + 3), garbage(random, 20)));
+      done();
+    };
+    dialQuorum(attack, observer(attack, random.below(2) === 0 ? { newLeader: acks } : { served: acks }));
+  },
+  /** It serves, asks about sessions that nobody has, syncs, and sends what is too short to be a request. */
+  'questions of an observer': (attack) => {
+    const { random, done } = attack;
+    dialQuorum(
+      attack,
+      observer(attack, {
+        served: (cnxn) => {
+          const short = forwarded([0, 0], 0, 0, Buffer.alloc(0));
+          const questions = [
+            () => packet(PacketType.REVALIDATE, longOf(0), sessionWithTimeout(noSession(attack), pick(random, extremeInts))),
+            () => packet(PacketType.REQUEST, longOf(0), forwarded(noSession(attack), random.below(9), 9, anyBody(random))),
+            () => packet(PacketType.PING, longOf(0), Buffer.alloc(0)),
+            () => packet(PacketType.PING, longOf(0), sessionWithTimeout(noSession(attack), pick(random, extremeInts))),
+          ];
+          const faults = [
+            () => packet(PacketType.PING, longOf(0), garbage(random, 11)),
+            () => packet(PacketType.REQUEST, longOf(0), short.subarray(0, random.below(short.length))),
+            () => packet(PacketType.REVALIDATE, longOf(0), pick(random, [null, Buffer.alloc(0), Buffer.alloc(15)])),
+            () => packet(pick(random, leadersPackets), longOf(0), garbage(random, 30)),
+            () => Buffer.from([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff]),
+            () => garbage(random, 60),
+          ];
+          for (let count = random.below(6); count > 0; count--) cnxn.send(pick(random, questions)());
+          if (random.below(2) === 0) cnxn.send(pick(random, faults)());
+          done();
+        },
+      }),
+    );
+  },
+} as const satisfies Record<string, Kind>;

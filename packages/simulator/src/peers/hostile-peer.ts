@@ -1,0 +1,107 @@
+/**
+ * A machine that is none of the ensemble and speaks to the ports of its servers: it dials them, and may listen for those that dial back. It
+ * sends whatever bytes it is given to send. What they mean is up to the attack.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Endpoint, Listener, StreamId } from '@tskeeper/runtime';
+import type { MemoryNetwork } from '@tskeeper/runtime/internal';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+
+/** What an attack does with one connection. */
+export interface Conversation {
+  /** The connection is there. */
+  opened?(cnxn: HostileCnxn): void;
+  received?(cnxn: HostileCnxn, bytes: Buffer): void;
+}
+
+export interface HostileCnxn {
+  send(bytes: Uint8Array): void;
+  /** Says that nothing more will come, and goes on listening. */
+  end(): void;
+  reset(): void;
+  /** Reads nothing from now on. */
+  deafen(): void;
+  after(ms: Millis, run: () => void): void;
+}
+
+/** Addresses that neither servers nor clients have. */
+const hostileNet = 66;
+
+export class HostilePeer {
+  readonly address: string;
+  readonly #world: VirtualWorld;
+  readonly #network: MemoryNetwork;
+  readonly #conversations = new Map<StreamId, Conversation>();
+  #listens: Conversation | undefined;
+  #isGone = false;
+
+  constructor(world: VirtualWorld, number: number) {
+    this.#world = world;
+    this.address = `10.${hostileNet}.${number >> 8}.${number & 255}`;
+    this.#network = world.wire.stack(this.address);
+    this.#network.start({
+      accepted: (stream, _listener: Listener, _remote: Endpoint) => {
+        if (this.#listens === undefined) return;
+        this.#conversations.set(stream, this.#listens);
+        this.#listens.opened?.(this.#cnxn(stream));
+      },
+      connected: (stream) => this.#conversations.get(stream)?.opened?.(this.#cnxn(stream)),
+      received: (batch) => {
+        for (let index = 0; index < batch.count; index++) {
+          const stream = batch.streams[index]!;
+          const bytes = batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]);
+          this.#conversations.get(stream)?.received?.(this.#cnxn(stream), bytes);
+        }
+      },
+      drained() {},
+      ended: (stream) => this.#network.end(stream),
+      closed: (stream) => void this.#conversations.delete(stream),
+    });
+  }
+
+  dial(endpoint: Endpoint, conversation: Conversation): void {
+    if (this.#isGone) return;
+    this.#conversations.set(this.#network.connect(endpoint), conversation);
+  }
+
+  /** Whoever dials this port has such a conversation. */
+  listen(port: number, conversation: Conversation): void {
+    this.#listens = conversation;
+    void this.#network.listen({ address: undefined, port, backlog: undefined });
+  }
+
+  /** Drops its connections, and makes no more. */
+  leave(): void {
+    this.#isGone = true;
+    this.#network.stopListening();
+    for (const stream of this.#conversations.keys()) this.#network.reset(stream);
+  }
+
+  #cnxn(stream: StreamId): HostileCnxn {
+    const conversation = this.#conversations.get(stream);
+    // The number of a connection that is gone may be another's.
+    const isHere = () => !this.#isGone && this.#conversations.get(stream) === conversation;
+    return {
+      send: (bytes) => {
+        if (!isHere() || bytes.length === 0) return;
+        const buffer = Buffer.from(bytes);
+        this.#network.send({ count: 1, streams: [stream], buffers: [buffer], starts: [0], ends: [buffer.length], kept: [false] });
+      },
+      end: () => {
+        if (isHere()) this.#network.end(stream);
+      },
+      reset: () => {
+        if (isHere()) this.#network.reset(stream);
+      },
+      deafen: () => {
+        if (isHere()) this.#network.pause(stream);
+      },
+      after: (ms, run) => {
+        const { clock } = this.#world;
+        clock.at(clock.elapsedMs + ms, 'hostile peer', undefined, () => {
+          if (isHere()) run();
+        });
+      },
+    };
+  }
+}

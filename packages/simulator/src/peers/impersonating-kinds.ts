@@ -1,0 +1,224 @@
+/**
+ * What one can do who bears the number of a configured server, or asks on behalf of clients: servers do not authenticate each other, so it may write
+ * what it likes, take over numbers and sessions, and lose what it has acknowledged. No promise to clients holds then. What must hold: no byte of it
+ * ends a process or keeps one busy for good, and once it is gone the honest servers come to serve again, and start from what is on their disks.
+ */
+import { epochOf, PacketType, type Sid } from '@tskeeper/protocol';
+import { electionPort } from '../world/virtual-world.ts';
+import { anotherServer, anySession, type Attack, dialElection, dialQuorum, type Kind, nobody } from './attack.ts';
+import { FalseLearner, type FalseLearnerPlan } from './false-learner.ts';
+import type { Conversation, HostileCnxn } from './hostile-peer.ts';
+import {
+  ackEpoch,
+  anyBody,
+  anyLong,
+  anyNotification,
+  extremeInts,
+  forwarded,
+  garbage,
+  initialMessage,
+  learnerInfo,
+  type Long,
+  longOf,
+  lookingFor,
+  packet,
+  pick,
+  sessionWithTimeout,
+} from './hostile-packets.ts';
+
+const [lowestOpCode, highestOpCode] = [-20, 120];
+const identityLists = [
+  null,
+  [],
+  [{ scheme: 'super', id: '' }],
+  [
+    { scheme: 'digest', id: 'a:b' },
+    { scheme: '', id: '' },
+  ],
+] as const;
+
+/** Introduces itself as a follower or an observer of that number that has accepted an epoch not long ago; or never, or later than there can be. */
+function infoOf({ random, near }: Attack, sid: Sid): Buffer {
+  const epoch = epochOf(near) + pick(random, [-1, 0, 0, 0, 1, 2, 1000]);
+  const zxid: Long =
+    random.below(6) === 0
+      ? pick(random, [
+          [-1, 0],
+          [0x7fffffff, 0],
+          [-0x80000000, 0],
+        ])
+      : [epoch, 0];
+  return packet(pick(random, [PacketType.FOLLOWERINFO, PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]), zxid, learnerInfo(sid));
+}
+
+function as(attack: Attack, sid: Sid, plan: Partial<FalseLearnerPlan>): FalseLearner {
+  const { random, near } = attack;
+  return new FalseLearner({
+    info: infoOf(attack, sid),
+    leaderInfo: (cnxn) => {
+      const [zxid, epoch] =
+        random.below(2) === 0
+          ? ([longOf(near), epochOf(near)] as const)
+          : ([anyLong(random, near), pick(random, [...extremeInts, epochOf(near) + 1])] as const);
+      cnxn.send(packet(PacketType.ACKEPOCH, zxid, ackEpoch(epoch)));
+    },
+    ...plan,
+  });
+}
+
+/** As another server, or as an observer that nobody has configured: either may ask for anything. */
+function someLearner(attack: Attack, plan: Partial<FalseLearnerPlan>): FalseLearner {
+  const sid = anotherServer(attack);
+  if (sid !== undefined && attack.random.below(3) === 0) return as(attack, sid, plan);
+  return as(attack, nobody(attack), { info: packet(PacketType.OBSERVERINFO, longOf(0), learnerInfo(nobody(attack))), ...plan });
+}
+
+function request(attack: Attack, opCode: number): Buffer {
+  const { random } = attack;
+  const cxid = pick(random, [...extremeInts, random.below(60)]);
+  const body = forwarded(anySession(attack), cxid, opCode, anyBody(random));
+  return packet(PacketType.REQUEST, longOf(-1), body, pick(random, identityLists));
+}
+
+/** Any votes; or one over and over, of a round far ahead, so that whoever begins to look meanwhile hears it. */
+function votes(attack: Attack): Conversation {
+  const { random, stage, near } = attack;
+  const sids = stage.world.servers.map(({ sid }) => sid);
+  return {
+    opened: (cnxn) => {
+      if (random.below(2) === 0) {
+        const round = pick(random, [2 ** 31, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER]);
+        const vote = lookingFor(pick(random, sids), near, round);
+        for (let atMs = 0; atMs < 1500; atMs += 50) cnxn.after(atMs, () => cnxn.send(vote));
+        return;
+      }
+      for (let count = 1 + random.below(10); count > 0; count--) {
+        cnxn.after(random.below(700), () => cnxn.send(anyNotification(random, near, sids)));
+      }
+    },
+  };
+}
+
+export const impersonatingKinds = {
+  /** To all others at once: to mislead an election takes more than one. */
+  'votes of another server': (attack) => {
+    const { random, stage, peer, done } = attack;
+    const sid = anotherServer(attack);
+    if (sid === undefined) return;
+    // A smaller number is dialled back, and speaks there.
+    peer.listen(electionPort, votes(attack));
+    for (const target of stage.world.servers) {
+      if (target.sid === sid) continue;
+      const conversation = votes(attack);
+      dialElection(
+        { ...attack, target },
+        {
+          opened: (cnxn) => {
+            const addresses = [{ host: peer.address, port: electionPort }];
+            cnxn.send(initialMessage({ sid, protocolVersion: random.below(2) === 0 ? -65536 : -65535, addresses }));
+            conversation.opened?.(cnxn);
+            done();
+          },
+        },
+      );
+    }
+  },
+  /** It comes again and again, and each time the server of that number loses its place. */
+  'the place of another server': (attack) => {
+    const { random, done } = attack;
+    const sid = anotherServer(attack);
+    if (sid === undefined) return;
+    const come = (times: number): void => {
+      dialQuorum(attack, {
+        opened: (cnxn) => {
+          cnxn.send(infoOf(attack, sid));
+          done();
+          cnxn.after(20 + random.below(100), () => {
+            if (random.below(2) === 0) cnxn.reset();
+            else cnxn.deafen();
+            if (times > 1) come(times - 1);
+          });
+        },
+      });
+    };
+    come(1 + random.below(6));
+  },
+  /** It joins, and acknowledges what it has, what it has not, and what there will be. */
+  'ACKs of another server': (attack) => {
+    const { random, near, done } = attack;
+    const sid = anotherServer(attack);
+    if (sid === undefined) return;
+    const acks = (cnxn: HostileCnxn, zxid: number) => {
+      for (let count = random.below(6); count > 0; count--) cnxn.send(packet(PacketType.ACK, anyLong(random, near), null));
+      cnxn.send(packet(PacketType.ACK, longOf(zxid), null));
+      for (let count = random.below(6); count > 0; count--) {
+        cnxn.after(random.below(400), () => cnxn.send(packet(PacketType.ACK, longOf(zxid + random.below(200)), null)));
+      }
+      done();
+    };
+    dialQuorum(attack, as(attack, sid, random.below(2) === 0 ? { newLeader: acks } : { served: acks }));
+  },
+  'requests of every opcode': (attack) => {
+    const { random, done } = attack;
+    const opCodes = Array.from({ length: highestOpCode - lowestOpCode + 1 }, (_, at) => lowestOpCode + at);
+    dialQuorum(
+      attack,
+      someLearner(attack, {
+        served: (cnxn) => {
+          const first = random.below(4);
+          // Some of them at once, some while others are under way.
+          for (const opCode of opCodes)
+            cnxn.after(random.below(4) === first ? 0 : random.below(300), () => cnxn.send(request(attack, opCode)));
+          done();
+        },
+      }),
+    );
+  },
+  'requests that are too long or lie': (attack) => {
+    const { random, done } = attack;
+    dialQuorum(
+      attack,
+      someLearner(attack, {
+        served: (cnxn) => {
+          const opCode = pick(random, [1, 2, 5, 7, 14, 15, 16, 19, 20, 21, 22, -10, -11]);
+          const long = forwarded(anySession(attack), 1, opCode, Buffer.alloc(pick(random, [200_000, 1_100_000]), random.below(3)));
+          cnxn.send(request(attack, opCode));
+          if (random.below(2) === 0) cnxn.send(packet(PacketType.REQUEST, longOf(0), long));
+          else cnxn.send(Buffer.concat([packet(PacketType.REQUEST, longOf(0), long.subarray(0, 40)).subarray(0, -4), garbage(random, 60)]));
+          done();
+        },
+      }),
+    );
+  },
+  /** Keeps the sessions of others alive, with any timeout. */
+  "PINGs for others' sessions": (attack) => {
+    const { random, done } = attack;
+    dialQuorum(
+      attack,
+      someLearner(attack, {
+        served: (cnxn) => {
+          const touched = Array.from({ length: 1 + random.below(12) }, () =>
+            sessionWithTimeout(anySession(attack), pick(random, extremeInts)),
+          );
+          cnxn.send(packet(PacketType.PING, longOf(0), Buffer.concat(touched)));
+          done();
+        },
+      }),
+    );
+  },
+  /** Takes sessions over: the servers that have their clients lose them. */
+  "REVALIDATE of others' sessions": (attack) => {
+    const { random, done } = attack;
+    dialQuorum(
+      attack,
+      someLearner(attack, {
+        served: (cnxn) => {
+          for (let count = 1 + random.below(6); count > 0; count--) {
+            cnxn.send(packet(PacketType.REVALIDATE, longOf(0), sessionWithTimeout(anySession(attack), pick(random, extremeInts))));
+          }
+          done();
+        },
+      }),
+    );
+  },
+} as const satisfies Record<string, Kind>;

@@ -1,0 +1,17 @@
+/** Quorums of the explorer's ensembles are written down by hand: the verifiers that servers go by agree with them. */
+import { expect, test } from 'vitest';
+import { ensembleNames, isQuorum, smallEnsemble } from '../../src/explorer/small-ensemble.ts';
+
+const parts = [[], [1], [2], [3], [1, 2], [1, 3], [2, 3], [1, 2, 3]];
+
+test.each(ensembleNames)('of the ensemble "%s" verifier and list name the same quorums', (name) => {
+  const ensemble = smallEnsemble(name, 3);
+  const listed = parts.filter((sids) => isQuorum(ensemble, sids));
+  expect(listed).toEqual(parts.filter((sids) => ensemble.verifier.containsQuorum(new Set(sids))));
+  expect(listed.length).toBeGreaterThan(1);
+});
+
+test('of two servers and of one all are needed', () => {
+  expect([[], [1], [2], [1, 2]].filter((sids) => isQuorum(smallEnsemble('equal', 2), sids))).toEqual([[1, 2]]);
+  expect([[], [1]].filter((sids) => isQuorum(smallEnsemble('equal', 1), sids))).toEqual([[1]]);
+});

@@ -1,0 +1,72 @@
+/** What a stranger may do at the ports of servers, and one who bears the number of one of them. Random seeds do the same in the midst of other faults. */
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import type { Kind } from '../../src/peers/attack.ts';
+import { harmlessKinds } from '../../src/peers/harmless-kinds.ts';
+import { impersonatingKinds } from '../../src/peers/impersonating-kinds.ts';
+import { isIdle, Stage } from '../../src/story/stage.ts';
+import { RawClient } from '../../src/clients/raw-client.ts';
+import { VirtualWorld } from '../../src/world/virtual-world.ts';
+
+const seeds = 8;
+/** Longer than a learner may be silent that has not joined. */
+const noticedMs = 2500;
+
+interface Attacked {
+  readonly world: VirtualWorld;
+  readonly stage: Stage;
+  readonly client: RawClient;
+  /** How often the attack came as far as it was to come. */
+  readonly hits: number;
+}
+
+/** An ensemble of three with one client, some time after one such attack on its leader. */
+async function attacked(kind: Kind, seed: number): Promise<Attacked> {
+  const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
+  const stage = new Stage(world, new SeededRandom(seed));
+  for (const server of world.servers) stage.boot(server);
+  expect(await world.runUntil(() => stage.isWhole, 10_000)).toBe(true);
+  const client = new RawClient(world, new SeededRandom(seed), { name: 'client-1', address: '10.9.0.1', timeoutMs: 4000 });
+  expect(await world.runUntil(() => isIdle(client), 5000)).toBe(true);
+  const target = stage.leader!;
+  const near = target.process!.runtime!.inspect.lastZxid();
+  let hits = 0;
+  const done = () => hits++;
+  kind({ stage, random: new SeededRandom(seed), peer: stage.newHostilePeer(), target, near, done });
+  await world.run(noticedMs);
+  return { world, stage, client, hits };
+}
+
+describe('a stranger', () => {
+  test.each(Object.entries(harmlessKinds))('harms nobody by %s', async (_name, kind) => {
+    let hits = 0;
+    for (let seed = 1; seed <= seeds; seed++) {
+      const { world, stage, client, hits: hit } = await attacked(kind, seed);
+      hits += hit;
+      expect(world.recording.faults).toEqual([]);
+      expect(world.recording.peers.filter(({ kind: what }) => what === 'ended')).toEqual([]);
+      expect({ seed, isWhole: stage.isWhole, isIdle: isIdle(client), cnxns: world.recording.cnxns.length }).toEqual({
+        seed,
+        isWhole: true,
+        isIdle: true,
+        cnxns: 1,
+      });
+    }
+    expect(hits).toBeGreaterThan(0);
+  });
+});
+
+describe('one that bears the number of a server, or asks on behalf of clients', () => {
+  test.each(Object.entries(impersonatingKinds))('ends no process by %s, and all are served when it is gone', async (_name, kind) => {
+    let hits = 0;
+    for (let seed = 1; seed <= seeds; seed++) {
+      const { world, stage, client, hits: hit } = await attacked(kind, seed);
+      hits += hit;
+      world.recording.isImpersonated = true;
+      stage.endAttacks();
+      expect(await world.runUntil(() => stage.isWhole && isIdle(client), 10_000)).toBe(true);
+      expect(world.recording.faults).toEqual([]);
+    }
+    expect(hits).toBeGreaterThan(0);
+  });
+});
