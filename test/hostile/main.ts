@@ -8,8 +8,11 @@ import { parseArgs } from 'node:util';
 import { cacheFolder, ensurePeers } from '../../scripts/peers.js';
 import { attackLimits, attacks, runAttack } from './attacks/run.ts';
 import type { Kind } from './cluster.ts';
+import { runCuts } from './cuts.ts';
+import { runFailover } from './failover.ts';
 import { carryOut, type PartContext } from './part.ts';
 import { isRed, type Row, table } from './report.ts';
+import { runRestarts } from './restarts.ts';
 
 const usage = `npm run test:hostile -- [part ...] [options]
 
@@ -38,7 +41,7 @@ async function runAttacks(context: PartContext): Promise<Row[]> {
   return rows;
 }
 
-const parts: Readonly<Record<string, Part>> = { attacks: runAttacks };
+const parts: Readonly<Record<string, Part>> = { attacks: runAttacks, restarts: runRestarts, failover: runFailover, cuts: runCuts };
 
 function parse() {
   const { values, positionals } = parseArgs({

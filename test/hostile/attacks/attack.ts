@@ -30,6 +30,12 @@ export interface Attack {
 
 const atOnce = 4;
 
+/** An attack on what could not be prepared would be none. */
+async function untilDone(stranger: Stranger, what: string): Promise<void> {
+  if (!(await stranger.answered())) throw new Error(`${what} was not answered`);
+  if (stranger.lastError !== 0) throw new Error(`${what} was answered ${stranger.lastError}`);
+}
+
 /** Creates `count` children below `parent`, in multis. */
 export async function createChildren(port: number, parent: string, count: number, data = '', perMulti = 1000): Promise<void> {
   const stranger = await Stranger.join(port);
@@ -53,6 +59,6 @@ export async function createChildren(port: number, parent: string, count: number
 export async function createOne(port: number, operation: Operation): Promise<void> {
   const stranger = await Stranger.join(port);
   await stranger.send(operation);
-  if (!(await stranger.answered())) throw new Error(`${operation.kind} was not answered`);
+  await untilDone(stranger, operation.kind);
   stranger.destroy();
 }

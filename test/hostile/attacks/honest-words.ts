@@ -22,4 +22,4 @@ export interface HonestReport {
 }
 
 export type ToHonest = 'begin' | 'report';
-export type FromHonest = { readonly ready: true } | { readonly report: HonestReport } | { readonly failure: string };
+export type FromHonest = { readonly ready: true } | { readonly report: HonestReport };

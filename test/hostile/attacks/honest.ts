@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
 import { openToAll } from '../../process/honest-client.ts';
 import { RawClient } from '../../process/raw-client.ts';
+import { helperMain } from '../helper-process.ts';
 import { percentile } from '../report.ts';
 import type { FromHonest, HonestOptions, HonestReport, ToHonest } from './honest-words.ts';
 
@@ -192,7 +193,4 @@ async function main(options: HonestOptions): Promise<void> {
   say({ ready: true });
 }
 
-process.on('disconnect', () => process.exit(0));
-main(JSON.parse(process.argv[2]!) as HonestOptions).catch((error: unknown) => {
-  say({ failure: error instanceof Error ? error.message : String(error) });
-});
+helperMain(main);

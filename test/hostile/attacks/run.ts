@@ -1,17 +1,19 @@
 /** Runs each attack beside honest clients, against ours and against Java's servers, and judges what the clients and the machine saw. */
+import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../../chaos/real-clock.ts';
 import { Cluster, type Kind, type Member } from '../cluster.ts';
+import { HelperProcess } from '../helper-process.ts';
 import type { PartContext } from '../part.ts';
 import { atMost, type Figure, shown } from '../report.ts';
 import type { Attack, Site } from './attack.ts';
-import { HonestProcess } from './honest-process.ts';
-import type { HonestReport } from './honest-words.ts';
+import type { FromHonest, HonestOptions, HonestReport, ToHonest } from './honest-words.ts';
 import { identityAttacks } from './identities.ts';
 import { longRequests } from './long-requests.ts';
 import { quorumAttacks } from './quorum-port.ts';
 import { socketAttacks } from './sockets.ts';
+import { answersByError } from './stranger.ts';
 
 export const attacks: readonly Attack[] = [...longRequests, ...identityAttacks, ...socketAttacks, ...quorumAttacks];
 
@@ -76,6 +78,12 @@ function figuresOf(report: HonestReport, grownMb: number): Figure[] {
   ];
 }
 
+async function reportOf(honest: HelperProcess<ToHonest, FromHonest>): Promise<HonestReport> {
+  const answer = await honest.ask('report');
+  if (!('report' in answer)) throw new Error('the honest clients said something else than their report');
+  return answer.report;
+}
+
 async function upAfterwards(cluster: Cluster): Promise<Figure> {
   const up: boolean[] = [];
   for (const member of cluster.members) {
@@ -94,24 +102,24 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   await attack.prepare?.(site);
   // The target comes first: its client looks for the ephemerals.
   const honestAt = [target, ...(target === leader ? [] : [leader])];
-  using honest = await HonestProcess.start({
-    ports: honestAt.map(({ ports }) => ports.client),
-    deadPort: target.ports.client,
-    deadTimeoutMs,
-  });
+  const options: HonestOptions = { ports: honestAt.map(({ ports }) => ports.client), deadPort: target.ports.client, deadTimeoutMs };
+  using honest = await HelperProcess.start<ToHonest, FromHonest>(new URL('honest.ts', import.meta.url), options);
   await delay(calmMs);
   const memory = new MemoryWatch(cluster.members);
   await memory.start();
   const attackOver = new AbortController();
-  honest.begin();
+  // Each connection of the attackers listens to it.
+  setMaxListeners(0, attackOver.signal);
+  answersByError.clear();
+  honest.tell('begin');
   const attacking = attack.run(site, attackOver.signal);
   // What goes wrong is told below, where it is awaited.
   attacking.catch(() => {});
   await delay(attackMs);
-  let report = await honest.report();
+  let report = await reportOf(honest);
   await eventually(
     async () => {
-      report = await honest.report();
+      report = await reportOf(honest);
       return !report.deadMs.includes(null);
     },
     attackMaxMs - attackMs,
@@ -122,5 +130,7 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   memory.stop();
   const up = await upAfterwards(cluster);
   if (!up.isWithin) context.say(`    ${(await cluster.evidence()).replaceAll('\n', '\n    ')}`);
+  const answers = [...answersByError].map(([error, count]) => `${count} x ${error}`).join(', ');
+  context.say(`    the attackers were answered, by error: ${answers === '' ? 'nothing' : answers}`);
   return [...figuresOf(report, memory.grownMb), up, ...more];
 }

@@ -1,5 +1,4 @@
 /** An ordinary connection without any rights, that sends what it likes and counts the answers without reading what is in them. */
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
@@ -13,41 +12,61 @@ const sessionTimeoutMs = 20_000;
 const joinMaxMs = 10_000;
 const retryMs = 50;
 
-/** Counts the frames of a stream. */
+/** The length of a frame, and of a reply its header: xid, zxid, error. */
+const lengthBytes = 4;
+const headBytes = 20;
+const errorAt = 16;
+
+/** Counts the frames of a stream, and their errors, without keeping them. */
 class FrameCount {
   frames = 0;
-  #left = 0;
-  #head = 0;
-  #headBytes = 0;
+  readonly #head = Buffer.alloc(headBytes);
+  /** Of the frame that is arriving: what has arrived, and how long it is once its length is known. */
+  #arrived = 0;
+  #length = Infinity;
 
-  take(bytes: Buffer): void {
+  /** `answered` is told the error of each reply. */
+  take(bytes: Buffer, answered: (error: number) => void): void {
     let at = 0;
     while (at < bytes.length) {
-      if (this.#left > 0) {
-        const taken = Math.min(this.#left, bytes.length - at);
-        this.#left -= taken;
-        at += taken;
-        if (this.#left === 0) this.frames++;
-        continue;
-      }
-      this.#head = this.#head * 256 + bytes[at++]!;
-      if (++this.#headBytes < 4) continue;
-      this.#left = this.#head;
-      this.#head = 0;
-      this.#headBytes = 0;
+      const part = this.#arrived < lengthBytes ? lengthBytes - this.#arrived : lengthBytes + this.#length - this.#arrived;
+      const end = Math.min(bytes.length, at + part);
+      if (this.#arrived < headBytes) bytes.copy(this.#head, this.#arrived, at, Math.min(end, at + headBytes - this.#arrived));
+      this.#arrived += end - at;
+      at = end;
+      if (this.#arrived === lengthBytes) this.#length = this.#head.readInt32BE(0);
+      if (this.#arrived < lengthBytes + this.#length) continue;
+      // The first answers the handshake, and has no such header.
+      if (this.frames++ > 0 && this.#arrived >= headBytes) answered(this.#head.readInt32BE(errorAt));
+      this.#arrived = 0;
+      this.#length = Infinity;
     }
   }
+}
+
+/** What all strangers together were answered, by error. It shows whether an attack was carried out or refused. */
+export const answersByError = new Map<number, number>();
+
+function note(error: number): void {
+  answersByError.set(error, (answersByError.get(error) ?? 0) + 1);
 }
 
 export class Stranger {
   readonly socket: Socket;
   readonly #count = new FrameCount();
   #asked = 0;
+  /** Of the last reply. */
+  lastError = 0;
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on('error', () => {});
-    socket.on('data', (bytes) => this.#count.take(bytes));
+    socket.on('data', (bytes) =>
+      this.#count.take(bytes, (error) => {
+        note(error);
+        this.lastError = error;
+      }),
+    );
   }
 
   /** With a session. Fails where it is not let in. */
@@ -83,7 +102,15 @@ export class Stranger {
     this.#asked++;
     if (this.isClosed) throw new Error('the connection is closed');
     if (this.socket.write(request)) return;
-    await Promise.race([once(this.socket, 'drain'), once(this.socket, 'close')]);
+    await new Promise<void>((resolve) => {
+      const goOn = (): void => {
+        this.socket.off('drain', goOn);
+        this.socket.off('close', goOn);
+        resolve();
+      };
+      this.socket.on('drain', goOn);
+      this.socket.on('close', goOn);
+    });
   }
 
   /** Waits until all that was asked is answered; false when the connection ends first, or the time is over. */
