@@ -9,6 +9,8 @@ export interface PartContext {
   /** Undefined: as many as the row says. */
   readonly rounds: number | undefined;
   readonly isBounded: boolean;
+  /** A limit of time as it holds in this run: the bounded form may run on a busy machine, and judges times only roughly. */
+  readonly timeLimit: (limit: number) => number;
   readonly isWanted: (row: string) => boolean;
   readonly say: (line: string) => void;
 }
@@ -36,7 +38,7 @@ export async function carryOut(
     const outcome = await outcomeOf(kind, measure);
     outcomes.set(kind, outcome);
     const seconds = ((performance.now() - beganMs) / 1000).toFixed(0);
-    context.say(`  ${row.name}, ${kind}, ${seconds} s: ${textOf(outcome)}`);
+    context.say(`  ${row.name}, ${kind}, ${seconds} s: ${'failure' in outcome ? outcome.failure : textOf(outcome)}`);
   }
   const done = { ...row, ours: outcomes.get('ours'), java: outcomes.get('java-3.9.5') };
   if (done.ours !== undefined) context.say(`  ${row.name}: ${verdictOf(done)}`);

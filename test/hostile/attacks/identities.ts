@@ -42,7 +42,6 @@ export const identityAttacks: readonly Attack[] = [
   {
     name: 'identities-without-end',
     servers: 1,
-    isCheap: true,
     run: ({ target }, signal) =>
       strangers(1, target.ports.client, signal, async (stranger) => {
         for (let count = 0; count < 4283 && !signal.aborted && !stranger.isClosed; count++) {
@@ -74,7 +73,6 @@ export const identityAttacks: readonly Attack[] = [
   {
     name: 'many-identities',
     servers: 1,
-    isCheap: true,
     run: ({ target }, signal) =>
       strangers(4, target.ports.client, signal, async (stranger) => {
         for (let count = 0; count < 100_000 && !stranger.isClosed; count++) await stranger.write(identity(`i${count}`, 8));

@@ -52,7 +52,6 @@ export const longRequests: readonly Attack[] = [
     {
       name: `long-multis-${servers}`,
       servers,
-      isCheap: servers === 1,
       run: (site, signal) => fourAtWork(site, signal, encodeRequest(2, multi)),
     },
   ]),

@@ -132,7 +132,7 @@ async function strangeRequests(site: Site, signal: AbortSignal): Promise<Figure[
 }
 
 export const quorumAttacks: readonly Attack[] = [
-  { name: 'identity-of-a-follower', servers: 3, isCheap: true, run: claimIdentity },
+  { name: 'identity-of-a-follower', servers: 3, run: claimIdentity },
   {
     name: 'observers-that-do-not-read',
     servers: 3,

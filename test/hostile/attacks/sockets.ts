@@ -71,7 +71,6 @@ export const socketAttacks: readonly Attack[] = [
   {
     name: 'few-descriptors',
     servers: 1,
-    isCheap: true,
     options: { openFilesMax: 256 },
     run: ({ target }, signal) => silent(400, target.ports.client, signal),
   },
@@ -108,7 +107,6 @@ export const socketAttacks: readonly Attack[] = [
   {
     name: 'silent-connections',
     servers: 3,
-    isCheap: true,
     run: async ({ leader, target }, signal) => {
       const ports = [...portsOf(leader), ...portsOf(target)];
       await Promise.all(ports.map((port) => silent(300, port, signal)));
