@@ -37,7 +37,20 @@ interface Ports {
 const wholeMaxMs = 60_000;
 const pollMs = 20;
 /** Of what a server has printed, for a failure. */
-const lastWordsBytes = 1500;
+const lastLines = 14;
+const lineCharactersMax = 250;
+/** Lines of ours that say nothing of the ensemble. */
+const ofClients = /"event":"(?:session|cnxn)\./;
+
+/** Of a line of ours, which is JSON, the time and the sentence. */
+function readable(line: string): string {
+  try {
+    const { time, msg } = JSON.parse(line) as { time?: string; msg?: string };
+    return time === undefined || msg === undefined ? line : `${time.slice(11)} ${msg}`;
+  } catch {
+    return line;
+  }
+}
 
 export class Member {
   readonly sid: number;
@@ -77,7 +90,11 @@ export class Member {
   }
 
   async lastWords(): Promise<string> {
-    return ((await this.process?.log()) ?? '').slice(-lastWordsBytes);
+    const lines = ((await this.process?.log()) ?? '').split('\n').filter((line) => line !== '' && !ofClients.test(line));
+    return lines
+      .slice(-lastLines)
+      .map((line) => readable(line).slice(0, lineCharactersMax))
+      .join('\n');
   }
 }
 
@@ -199,10 +216,10 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** What each has printed last. */
+  /** What each has printed last, of what tells something. */
   async evidence(): Promise<string> {
-    const each = this.members.map(async (member) => `${member.name}${member.isUp ? '' : ' (down)'}: ${await member.lastWords()}`);
-    return (await Promise.all(each)).join('\n');
+    const each = this.members.map(async (member) => `${member.name}${member.isUp ? '' : ' (down)'}:\n${await member.lastWords()}`);
+    return (await Promise.all(each)).join('\n').replaceAll(/^/gm, '      ');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

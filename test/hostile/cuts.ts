@@ -9,7 +9,8 @@ import { atMost, type Figure, type Row, shown } from './report.ts';
 
 const tickMs = 250;
 const syncLimit = 4;
-const initLimit = 20;
+/** To syncLimit as in zoo_sample.cfg. */
+const initLimit = 8;
 const goesOnLimitS = (syncLimit * tickMs + 2000) / 1000;
 const inStepLimitS = 1;
 /** A cut lasts for as long as writes may stand still, and, while they do, for longer, to see whether they ever go on. */
@@ -114,6 +115,7 @@ async function measure(name: string, cut: Cut, kind: Kind, context: PartContext)
     rounds.push(await cutOnce(cluster, writers, cut, round));
     const { gapS, inStepS } = rounds.at(-1)!;
     context.say(`    ${name}, ${kind}: ${gapS.toFixed(2)} s without an answer, in step after ${inStepS.toFixed(2)} s`);
+    if (gapS > context.timeLimit(goesOnLimitS) || inStepS > context.timeLimit(inStepLimitS)) context.say(await cluster.evidence());
     if (inStepS === Infinity) break;
     await cluster.untilWhole();
   }

@@ -80,6 +80,7 @@ async function measure(restarts: Restarts, kind: Kind, context: PartContext): Pr
   for (let round = 0; round < rounds; round++) {
     seconds.push(await restart(cluster, await chosen(cluster, who, round), round % 2 === 1));
     context.say(`    ${name}, ${kind}: ${seconds.at(-1)!.toFixed(2)} s`);
+    if (seconds.at(-1)! > context.timeLimit(limitS)) context.say(await cluster.evidence());
     if (seconds.at(-1) === Infinity) break;
     await cluster.untilWhole();
     await delay(betweenMs);

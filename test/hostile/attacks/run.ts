@@ -146,7 +146,7 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   const more = (await attacking) ?? [];
   memory.stop();
   const up = await upAfterwards(cluster);
-  if (!up.isWithin) context.say(`    ${(await cluster.evidence()).replaceAll('\n', '\n    ')}`);
+  if (!up.isWithin) context.say(await cluster.evidence());
   const answers = [...answersByError].map(([error, count]) => `${count} x ${error}`).join(', ');
   context.say(`    the attackers were answered, by error: ${answers === '' ? 'nothing' : answers}`);
   return [...figuresOf(report, memory.grownMb, context), up, ...more];
