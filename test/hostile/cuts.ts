@@ -64,7 +64,7 @@ const cuts: Readonly<Record<string, Cut>> = {
 };
 
 /** Of the bounded form. */
-const cheap = ['leader-cut-off', 'followers-apart'];
+const cheap = ['leader-cut-off'];
 
 async function rolesOf(cluster: Cluster, round: number): Promise<Roles> {
   const leader = await cluster.leader();

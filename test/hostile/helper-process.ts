@@ -47,9 +47,9 @@ export class HelperProcess<Word extends string, Answer extends object> implement
 }
 
 /** The helper's `main`: it gets its options, and ends with the process that has started it. */
-export function helperMain<Options>(main: (options: Options) => Promise<void>): void {
+export function helperMain(main: (options: unknown) => Promise<void>): void {
   process.on('disconnect', () => process.exit(0));
-  main(JSON.parse(process.argv[2]!) as Options).catch((error: unknown) => {
+  main(JSON.parse(process.argv[2]!)).catch((error: unknown) => {
     process.send!({ failure: error instanceof Error ? error.message : String(error) } satisfies Failure);
   });
 }

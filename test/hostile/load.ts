@@ -129,4 +129,4 @@ async function main({ ports, connections, shape }: LoadOptions): Promise<void> {
 }
 
 // Who imports the types of this module starts nothing.
-if (process.argv[1]?.endsWith('load.ts') === true) helperMain(main);
+if (process.argv[1]?.endsWith('load.ts') === true) helperMain((options) => main(options as LoadOptions));

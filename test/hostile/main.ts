@@ -12,7 +12,7 @@ import type { Kind } from './cluster.ts';
 import { runCuts } from './cuts.ts';
 import { runFailover } from './failover.ts';
 import { carryOut, type PartContext } from './part.ts';
-import { isRed, type Row, table } from './report.ts';
+import { isRed, type Row, table, verdictOf } from './report.ts';
 import { runRestarts } from './restarts.ts';
 
 const usage = `npm run test:hostile -- [part ...] [options]
@@ -120,7 +120,10 @@ async function main(): Promise<void> {
   const unknown = options.only?.filter((name) => !met.has(name)) ?? [];
   if (unknown.length > 0) throw new Error(`no row is called ${unknown.join(', ')}; --list shows them`);
   const red = rows.filter(isRed).length;
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(rows, null, 2)}\n`);
+  if (options.json !== undefined) {
+    const judged = rows.map((row) => ({ ...row, verdict: verdictOf(row) }));
+    writeFileSync(options.json, `${JSON.stringify(judged, null, 2)}\n`);
+  }
   say(`\n${table(rows)}\n`);
   say(`${rows.length} rows in ${Math.round((performance.now() - beganMs) / 1000)} s, ${red} of ours missed a limit`);
   process.exitCode = red === 0 ? 0 : 1;

@@ -40,7 +40,8 @@ export async function carryOut(
     const seconds = ((performance.now() - beganMs) / 1000).toFixed(0);
     context.say(`  ${row.name}, ${kind}, ${seconds} s: ${'failure' in outcome ? outcome.failure : textOf(outcome)}`);
   }
-  const done = { ...row, ours: outcomes.get('ours'), java: outcomes.get('java-3.9.5') };
+  const limit = context.isBounded ? `${row.limit} (times here tenfold)` : row.limit;
+  const done = { ...row, limit, ours: outcomes.get('ours'), java: outcomes.get('java-3.9.5') };
   if (done.ours !== undefined) context.say(`  ${row.name}: ${verdictOf(done)}`);
   return [done];
 }

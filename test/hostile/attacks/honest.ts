@@ -81,26 +81,24 @@ class Honest {
         await this.#comeBack();
       }
       if (this.#outstanding > roundsOutstandingMax) continue;
-      this.#ask({ kind: 'getData', path: this.#path, watch: false }, dueMs);
-      for (let write = 0; write < 2; write++) this.#ask({ kind: 'setData', path: this.#path, data: 'honest', version: -1 }, dueMs);
+      void this.#ask({ kind: 'getData', path: this.#path, watch: false }, dueMs);
+      for (let write = 0; write < 2; write++) void this.#ask({ kind: 'setData', path: this.#path, data: 'honest', version: -1 }, dueMs);
     }
   }
 
-  #ask(operation: Operation, dueMs: number): void {
+  async #ask(operation: Operation, dueMs: number): Promise<void> {
     this.#outstanding++;
-    const client = this.#client!;
-    client
-      .call(operation)
-      .then(
-        (reply) => {
-          // What a connection takes along when it is closed is one error, which is counted where it is noticed.
-          if (reply === undefined) return;
-          this.#tally.answered(performance.now() - dueMs);
-          if (reply.err !== 0) this.#tally.error(`${operation.kind} was answered ${reply.err}`);
-        },
-        (error: unknown) => this.#tally.error(String(error)),
-      )
-      .finally(() => this.#outstanding--);
+    try {
+      const reply = await this.#client!.call(operation);
+      // What a connection takes along when it is closed is one error, which is counted where it is noticed.
+      if (reply === undefined) return;
+      this.#tally.answered(performance.now() - dueMs);
+      if (reply.err !== 0) this.#tally.error(`${operation.kind} was answered ${reply.err}`);
+    } catch (error) {
+      this.#tally.error(String(error));
+    } finally {
+      this.#outstanding--;
+    }
   }
 
   /** With its session, as clients do. The time without a connection counts as a latency. */
@@ -195,4 +193,4 @@ async function main(options: HonestOptions): Promise<void> {
   say({ ready: true });
 }
 
-helperMain(main);
+helperMain((options) => main(options as HonestOptions));

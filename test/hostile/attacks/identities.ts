@@ -18,7 +18,7 @@ function aclsOf(name: string, identities: number): Attack {
   return {
     name,
     servers: 1,
-    isCheap: true,
+    isCheap: identities === allowed,
     run: ({ target }, signal) =>
       strangers(1, target.ports.client, signal, async (stranger) => {
         for (let count = 0; count < identities; count++) await stranger.write(identity(`i${count}`, 8));
