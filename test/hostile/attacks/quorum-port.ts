@@ -95,14 +95,21 @@ async function slowSnapshots(site: Site, signal: AbortSignal): Promise<Figure[]>
   return [figure];
 }
 
-function payloadOf(type: number): Uint8Array {
+/** A follower passes on what its client has sent, whatever that is. */
+const payloads: readonly Uint8Array[] = [
+  // A time-out, as createSession has one.
+  written((to) => to.int32(4000)),
+  written((to) => {
+    to.ustring('/');
+    to.int32(-1);
+  }),
+  new Uint8Array(0),
+  Buffer.alloc(40, 0xff),
+];
+
+function written(write: (to: Writer) => void): Uint8Array {
   const writer = new Writer(64);
-  if (type === OpCode.createSession) {
-    writer.int32(4000);
-  } else {
-    writer.ustring('/');
-    writer.int32(-1);
-  }
+  write(writer);
   return Buffer.from(writer.written());
 }
 
@@ -120,8 +127,8 @@ async function strangeRequests(site: Site, signal: AbortSignal): Promise<Figure[
     await eventually(() => stranger.hasJoined || stranger.isClosed || signal.aborted, 5000);
     if (stranger.hasJoined) joined++;
     for (let cxid = 1; !stranger.isClosed && !signal.aborted; cxid++) {
-      const type = strangeOpCodes[cxid % strangeOpCodes.length]!;
-      stranger.request(type, payloadOf(type), cxid);
+      const payload = payloads[Math.floor(cxid / strangeOpCodes.length) % payloads.length]!;
+      stranger.request(strangeOpCodes[cxid % strangeOpCodes.length]!, payload, cxid);
       await delay(requestEveryMs);
     }
     if (!signal.aborted) closed++;
