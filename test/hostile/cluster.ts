@@ -39,8 +39,8 @@ const pollMs = 20;
 /** Of what a server has printed, for a failure. */
 const lastLines = 14;
 const lineCharactersMax = 250;
-/** Lines of ours that say nothing of the ensemble. */
-const ofClients = /"event":"(?:session|cnxn)\./;
+/** Lines of ours that say nothing of the ensemble, and stacks of Java's. */
+const leftOut = /^\s*$|"event":"(?:session|cnxn)\.|^\s+(?:at |\.\.\. )/;
 
 /** Of a line of ours, which is JSON, the time and the sentence. */
 function readable(line: string): string {
@@ -73,7 +73,7 @@ export class Member {
     return this.process?.alive === true;
   }
 
-  ask(word: string, timeoutMs = 1000): Promise<string> {
+  ask(word: string, timeoutMs = 5000): Promise<string> {
     return this.isUp ? fourLetterWord(this.ports.client, word, timeoutMs).catch(() => '') : Promise.resolve('');
   }
 
@@ -90,7 +90,7 @@ export class Member {
   }
 
   async lastWords(): Promise<string> {
-    const lines = ((await this.process?.log()) ?? '').split('\n').filter((line) => line !== '' && !ofClients.test(line));
+    const lines = ((await this.process?.log()) ?? '').split('\n').filter((line) => !leftOut.test(line));
     return lines
       .slice(-lastLines)
       .map((line) => readable(line).slice(0, lineCharactersMax))

@@ -78,11 +78,11 @@ async function measure(restarts: Restarts, kind: Kind, context: PartContext): Pr
   const beganMs = performance.now();
   const before = (await writers.ask('report')).acknowledged;
   for (let round = 0; round < rounds; round++) {
+    await cluster.untilWhole();
     seconds.push(await restart(cluster, await chosen(cluster, who, round), round % 2 === 1));
     context.say(`    ${name}, ${kind}: ${seconds.at(-1)!.toFixed(2)} s`);
     if (seconds.at(-1)! > context.timeLimit(limitS)) context.say(await cluster.evidence());
     if (seconds.at(-1) === Infinity) break;
-    await cluster.untilWhole();
     await delay(betweenMs);
   }
   const writes = (await writers.ask('report')).acknowledged - before;
