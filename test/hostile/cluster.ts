@@ -40,7 +40,7 @@ const pollMs = 20;
 const lastLines = 14;
 const lineCharactersMax = 250;
 /** Lines of ours that say nothing of the ensemble, and stacks of Java's. */
-const leftOut = /^\s*$|"event":"(?:session|cnxn)\.|^\s+(?:at |\.\.\. )/;
+const leftOut = /^\s*$|"event":"(?:session|cnxn)\.|^\s+(?:at |\.\.\. )|Close of session|ZooKeeperServer not running/;
 
 /** Of a line of ours, which is JSON, the time and the sentence. */
 function readable(line: string): string {
