@@ -4,7 +4,7 @@ import { makeZnode, Writers } from '../../bench/writers.js';
 import { eventually } from '../chaos/real-clock.ts';
 import { Cluster, type Kind } from './cluster.ts';
 import { carryOut, type PartContext } from './part.ts';
-import { atMost, type Figure, percentile, type Row, shown } from './report.ts';
+import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
 
 const limitS = 3;
 const delaysMs = [2, 20, 100];
@@ -61,7 +61,7 @@ async function measure(name: string, delayMs: number, kind: Kind, context: PartC
   await writers.stop();
   return [
     atMost('slowest', Math.max(...seconds), context.timeLimit(limitS), 's'),
-    shown('median', `${percentile(seconds, 50).toFixed(2)} s`),
+    shown('median', quantity(percentile(seconds, 50), 's')),
     shown('within the limit', `${seconds.filter((each) => each <= limitS).length} of ${seconds.length}`),
   ];
 }

@@ -20,9 +20,13 @@ export interface Row {
 
 /** A figure that must not be above its limit; `Infinity` for what never came. */
 export function atMost(name: string, value: number, limit: number, unit: string): Figure {
-  const digits = unit === 's' ? 1 : 0;
-  const number = Number.isFinite(value) ? value.toFixed(digits) : 'never';
-  return { name, text: `${name} ${number}${Number.isFinite(value) && unit !== '' ? ` ${unit}` : ''}`, isWithin: value <= limit };
+  return { name, text: `${name} ${quantity(value, unit)}`, isWithin: value <= limit };
+}
+
+/** `1.5 s`, `12 ms`, `never`. */
+export function quantity(value: number, unit: string): string {
+  if (!Number.isFinite(value)) return 'never';
+  return `${value.toFixed(unit === 's' ? 1 : 0)}${unit === '' ? '' : ` ${unit}`}`;
 }
 
 /** A figure that is only shown. */

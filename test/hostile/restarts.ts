@@ -7,7 +7,7 @@ import { Cluster, type Kind, type Member } from './cluster.ts';
 import { HelperProcess } from './helper-process.ts';
 import type { LoadOptions, LoadReport } from './load.ts';
 import { carryOut, type PartContext } from './part.ts';
-import { atMost, type Figure, percentile, type Row, shown } from './report.ts';
+import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
 
 const limitS = 2;
 /** After that it counts as one that does not come back. */
@@ -89,7 +89,7 @@ async function measure(restarts: Restarts, kind: Kind, context: PartContext): Pr
   const within = seconds.filter((each) => each <= limitS).length;
   return [
     atMost('slowest', Math.max(...seconds), context.timeLimit(limitS), 's'),
-    shown('median', `${percentile(seconds, 50).toFixed(1)} s`),
+    shown('median', quantity(percentile(seconds, 50), 's')),
     shown('within the limit', `${within} of ${seconds.length}`),
     shown('writes', `${Math.round((writes / (performance.now() - beganMs)) * 1000)} /s`),
   ];

@@ -67,7 +67,7 @@ export const identityAttacks: readonly Attack[] = [
       }),
   },
   writesOf('long-identities-on-many-writes', 2, 900_000),
-  writesOf('allowed-identities-on-many-writes', allowed, 30),
+  writesOf('allowed-identities-on-many-writes', allowed, 16),
   {
     name: 'identities-without-end',
     servers: 1,
