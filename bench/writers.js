@@ -11,8 +11,8 @@ const nodeExists = -110;
 const sessionTimeoutMs = 30_000;
 /** Between two attempts to get in: clients that are in a hurry. */
 const pauseMs = 5;
-/** A server that accepts and says nothing is left after so long for the next. */
-const patienceMs = 250;
+/** A server that accepts and says nothing is left after so long for the next, unless it is said otherwise. */
+const defaultPatienceMs = 250;
 const valueBytes = 100;
 const path = '/written';
 
@@ -47,13 +47,15 @@ class Writer {
   #input = Buffer.alloc(0);
   #isIn = false;
   #patience;
+  #patienceMs;
   #stopped = false;
   #gone;
   /** It was told something that does not fit. */
   fault;
 
-  constructor(ports, first, acknowledged) {
+  constructor(ports, first, patienceMs, acknowledged) {
     this.#ports = ports;
+    this.#patienceMs = patienceMs;
     this.#next = first;
     this.#acknowledged = acknowledged;
   }
@@ -88,7 +90,7 @@ class Writer {
     this.#socket = socket;
     this.#input = Buffer.alloc(0);
     this.#isIn = false;
-    this.#patience = setTimeout(() => socket.destroy(), patienceMs);
+    this.#patience = setTimeout(() => socket.destroy(), this.#patienceMs);
     socket.on('connect', () => socket.write(this.#handshake()));
     socket.on('data', (bytes) => this.#received(bytes));
     socket.on('error', () => {});
@@ -184,8 +186,8 @@ export class Writers {
   #times = [];
   #waiting = [];
 
-  constructor(ports) {
-    this.#writers = ports.map((_, index) => new Writer(ports, index, () => this.#acknowledged()));
+  constructor(ports, { patienceMs = defaultPatienceMs } = {}) {
+    this.#writers = ports.map((_, index) => new Writer(ports, index, patienceMs, () => this.#acknowledged()));
   }
 
   #acknowledged() {
@@ -227,5 +229,10 @@ export class Writers {
       if (this.#times[at] > sinceMs) longest = Math.max(longest, this.#times[at] - this.#times[at - 1]);
     }
     return longest;
+  }
+
+  /** How long ago the last answer was. */
+  silentMs() {
+    return performance.now() - (this.#times.at(-1) ?? performance.now());
   }
 }

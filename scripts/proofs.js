@@ -13,6 +13,8 @@
  *   TSKEEPER_SOCKET_RECONNECTS     the same over real sockets (2,000)
  *   TSKEEPER_WATCH_EVENTS          events over which it keeps nothing (1,000,000)
  *   TSKEEPER_SEED                  another seed than 1
+ *
+ * The long form of what is done to servers in test/hostile is `npm run test:hostile`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -44,8 +46,27 @@ function prove(name, args) {
   }
 }
 
+/** Real servers under attack, restarted and cut off from each other: test/hostile. Each of its rows counts. */
+function proveHostile() {
+  const results = join(root, '.cache', 'proofs-hostile.json');
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  rmSync(results, { force: true });
+  const args = ['--import', './test/hostile/typescript.js', 'test/hostile/main.ts', '--bounded', '--json', results];
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  try {
+    const verdicts = JSON.parse(readFileSync(results, 'utf8')).map(({ verdict }) => verdict);
+    const passed = verdicts.filter((verdict) => verdict === 'ok').length;
+    total.passed += passed;
+    total.failed += verdicts.length - passed;
+    if (status !== 0 && passed === verdicts.length) total.failed++;
+  } catch {
+    total.failed++;
+  }
+}
+
 prove('model', ['--mode', 'proofs', '--project', 'unit', 'test/model/']);
 prove('process', ['--config', 'test/process/vitest.config.ts']);
 prove('chaos', ['--config', 'test/chaos/vitest.config.ts']);
+proveHostile();
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -15,8 +15,10 @@ export interface ServerOptions {
   readonly jvmArguments?: readonly string[];
   /** For our server: what stands before the program on node's command line, such as --max-old-space-size=64. */
   readonly nodeArguments?: readonly string[];
-  /** For our server: the limit of open files, as `ulimit -n` sets it. */
+  /** The limit of open files, as `ulimit -n` sets it. */
   readonly openFilesMax?: number;
+  /** Variables over those of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
   readonly readyTimeoutMs?: number;
 }
 

@@ -92,15 +92,19 @@ async function commandOf(kind, configFile, { properties = {}, heap = '512m', nod
   if (kind === 'ours') {
     const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
     const ours = [process.execPath, ...nodeArguments, entry, 'serve', configFile, ...definitions];
-    if (openFilesMax === undefined) return [ours[0], ours.slice(1)];
-    // The shell is replaced by the server, so that its pid is the server's.
-    return ['sh', ['-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'sh', ...ours]];
+    return limited(ours, openFilesMax);
   }
   const name = `zookeeper-${kind.slice('java-'.length)}`;
   const { [name]: peer } = await ensurePeers([name]);
   if (!peer.installed) throw new Error(`${name} is not installed: ${peer.reason}`);
   const options = [`-Xmx${heap}`, ...jvmArguments, '-cp', peer.classpath, ...definitions];
-  return ['java', [...options, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', configFile]];
+  return limited(['java', ...options, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', configFile], openFilesMax);
+}
+
+function limited([command, ...args], openFilesMax) {
+  if (openFilesMax === undefined) return [command, args];
+  // The shell is replaced by the server, so that its pid is the server's.
+  return ['sh', ['-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'sh', command, ...args]];
 }
 
 class ServerProcess {
@@ -185,7 +189,7 @@ class ServerProcess {
  * @param {number} port
  */
 export async function launchServer(options, port) {
-  const { kind, folder, dataDir, config = {} } = options;
+  const { kind, folder, dataDir, config = {}, environment = {} } = options;
   const data = dataDir ?? path.join(folder, 'data');
   await mkdir(data, { recursive: true });
   const configFile = path.join(folder, 'zoo.cfg');
@@ -208,7 +212,7 @@ export async function launchServer(options, port) {
   );
   const [command, args] = await commandOf(kind, configFile, options);
   const log = await open(logFile, 'a');
-  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd], env: { ...process.env, ...environment } });
   running.add(child);
   await log.close();
   return new ServerProcess(kind, port, data, child, logFile);

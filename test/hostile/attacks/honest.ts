@@ -1,0 +1,196 @@
+/**
+ * The honest clients, in a process of their own, so that an attack slows the servers and not whoever measures them. Each asks every 20 ms
+ * for one read and two writes, whatever the answers: a request that has to wait is measured from when it was due.
+ *
+ * Besides there are sessions that are abandoned one after the other once the attack has begun. They are opened before it, since a server
+ * under attack may let nobody in. An honest client looks when their ephemeral znodes go.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Operation } from '@tskeeper/simulator';
+import { openToAll } from '../../process/honest-client.ts';
+import { RawClient } from '../../process/raw-client.ts';
+import { helperMain } from '../helper-process.ts';
+import { percentile } from '../report.ts';
+import type { FromHonest, HonestOptions, HonestReport, ToHonest } from './honest-words.ts';
+
+const host = '127.0.0.1';
+const roundMs = 20;
+const sessionTimeoutMs = 20_000;
+const retryMs = 50;
+/** Rounds that may be without an answer; a server that has answered none of these is down. */
+const roundsOutstandingMax = 500;
+const examplesMax = 5;
+const abandonedAfterMs = [500, 2000, 3500];
+const lookMs = 20;
+const nodeExists = -110;
+const noNode = -101;
+
+class Tally {
+  answers = 0;
+  errors = 0;
+  latencies: number[] = [];
+  lags: number[] = [];
+  readonly examples: string[] = [];
+  /** Only what happens beside the attack counts. */
+  isOn = false;
+
+  error(text: string): void {
+    if (!this.isOn) return;
+    this.errors++;
+    if (this.examples.length < examplesMax) this.examples.push(text);
+  }
+
+  answered(latencyMs: number): void {
+    if (!this.isOn) return;
+    this.answers++;
+    this.latencies.push(latencyMs);
+  }
+}
+
+class Honest {
+  readonly #port: number;
+  readonly #tally: Tally;
+  readonly #path: string;
+  #client: RawClient | undefined;
+  #outstanding = 0;
+
+  constructor(port: number, tally: Tally) {
+    this.#port = port;
+    this.#tally = tally;
+    this.#path = `/honest-${port}`;
+  }
+
+  async start(): Promise<void> {
+    const client = await RawClient.open({ host, port: this.#port });
+    if (((await client.openSession(sessionTimeoutMs))?.timeOut ?? 0) <= 0) throw new Error('the honest client got no session');
+    this.#client = client;
+    const made = await client.call({ kind: 'create', path: this.#path, data: 'honest', acl: openToAll, flags: 0 });
+    if (made?.err !== 0 && made?.err !== nodeExists) throw new Error(`the honest client could not create ${this.#path}: ${made?.err}`);
+    void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    for (let dueMs = performance.now(); ; dueMs += roundMs) {
+      const waitMs = dueMs - performance.now();
+      if (waitMs > 0) {
+        await delay(waitMs);
+        if (this.#tally.isOn) this.#tally.lags.push(performance.now() - dueMs);
+      }
+      if (this.#client!.closed) {
+        this.#tally.error('the connection was closed');
+        await this.#comeBack();
+      }
+      if (this.#outstanding > roundsOutstandingMax) continue;
+      void this.#ask({ kind: 'getData', path: this.#path, watch: false }, dueMs);
+      for (let write = 0; write < 2; write++) void this.#ask({ kind: 'setData', path: this.#path, data: 'honest', version: -1 }, dueMs);
+    }
+  }
+
+  async #ask(operation: Operation, dueMs: number): Promise<void> {
+    this.#outstanding++;
+    try {
+      const reply = await this.#client!.call(operation);
+      // What a connection takes along when it is closed is one error, which is counted where it is noticed.
+      if (reply === undefined) return;
+      this.#tally.answered(performance.now() - dueMs);
+      if (reply.err !== 0) this.#tally.error(`${operation.kind} was answered ${reply.err}`);
+    } catch (error) {
+      this.#tally.error(String(error));
+    } finally {
+      this.#outstanding--;
+    }
+  }
+
+  /** With its session, as clients do. The time without a connection counts as a latency. */
+  async #comeBack(): Promise<void> {
+    const beganMs = performance.now();
+    for (;;) {
+      const client = await RawClient.open({ host, port: this.#port }).catch(() => undefined);
+      const session = await client?.openSession(sessionTimeoutMs, this.#client!.session).catch(() => undefined);
+      if (client !== undefined && session !== undefined && session.timeOut > 0) {
+        this.#client = client;
+        this.#tally.answered(performance.now() - beganMs);
+        return;
+      }
+      if (session?.timeOut === 0) {
+        this.#tally.error('the session has expired');
+        this.#client!.session = undefined;
+      }
+      client?.destroy();
+      await delay(retryMs);
+    }
+  }
+
+  async exists(path: string): Promise<boolean> {
+    const reply = await this.#client!.call({ kind: 'exists', path, watch: false }).catch(() => undefined);
+    return reply?.err !== noNode;
+  }
+}
+
+/** A session that somebody leaves behind, with an ephemeral. */
+class Abandoned {
+  readonly #client: RawClient;
+  readonly #path: string;
+  readonly #pings: NodeJS.Timeout;
+  lastedMs: number | null = null;
+
+  private constructor(client: RawClient, path: string, timeoutMs: number) {
+    this.#client = client;
+    this.#path = path;
+    this.#pings = setInterval(() => client.send({ kind: 'ping' }), timeoutMs / 4);
+  }
+
+  static async open(port: number, timeoutMs: number, path: string): Promise<Abandoned> {
+    const client = await RawClient.open({ host, port });
+    const session = await client.openSession(timeoutMs);
+    if (session?.timeOut !== timeoutMs) throw new Error(`asked for a session of ${timeoutMs} ms, got ${session?.timeOut}`);
+    const made = await client.call({ kind: 'create', path, data: '', acl: openToAll, flags: 1 });
+    if (made?.err !== 0) throw new Error(`could not create ${path}: ${made?.err}`);
+    return new Abandoned(client, path, timeoutMs);
+  }
+
+  /** Without a word; `lastedMs` is set when the ephemeral is gone. */
+  async abandon(looker: Honest): Promise<void> {
+    clearInterval(this.#pings);
+    this.#client.destroy();
+    const leftMs = performance.now();
+    while (await looker.exists(this.#path)) await delay(lookMs);
+    this.lastedMs = performance.now() - leftMs;
+  }
+}
+
+function say(message: FromHonest): void {
+  process.send!(message);
+}
+
+async function main(options: HonestOptions): Promise<void> {
+  const tally = new Tally();
+  const clients = options.ports.map((port) => new Honest(port, tally));
+  for (const client of clients) await client.start();
+  const dead: Abandoned[] = [];
+  for (const [index] of abandonedAfterMs.entries()) {
+    dead.push(await Abandoned.open(options.deadPort, options.deadTimeoutMs, `/dead-${index}`));
+  }
+  const report = (): HonestReport => ({
+    answers: tally.answers,
+    errors: tally.errors,
+    examples: tally.examples,
+    p99Ms: percentile(tally.latencies, 99),
+    slowestMs: percentile(tally.latencies, 100),
+    deadMs: dead.map(({ lastedMs }) => lastedMs),
+    ownLagP99Ms: percentile(tally.lags, 99),
+  });
+  process.on('message', (word: ToHonest) => {
+    if (word === 'report') {
+      say({ report: report() });
+      return;
+    }
+    tally.isOn = true;
+    for (const [index, afterMs] of abandonedAfterMs.entries()) {
+      setTimeout(() => void dead[index]!.abandon(clients[0]!), afterMs);
+    }
+  });
+  say({ ready: true });
+}
+
+helperMain((options) => main(options as HonestOptions));

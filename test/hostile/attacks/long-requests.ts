@@ -1,0 +1,112 @@
+/** Requests that are allowed and take long: listings, multis, and whatever makes the server walk through a long ACL. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { encodeRequest } from '../../model/wire.ts';
+import { openToAll } from '../../process/honest-client.ts';
+import { type Attack, createChildren, createOne, type Site } from './attack.ts';
+import { strangers } from './stranger.ts';
+
+const wide = '/wide';
+const children = 400_000;
+const list = { kind: 'getChildren', path: wide, watch: false } as const;
+const checks = Array.from({ length: 40_000 }, () => ({ kind: 'check' as const, path: '/', version: -1 }));
+const multi = { kind: 'multi', steps: checks } as const;
+
+const prepareWide = ({ leader }: Site): Promise<void> => createChildren(leader.ports.client, wide, children);
+
+/** Two at the leader and two at the target, which is the same server where there is but one. */
+async function fourAtWork({ leader, target }: Site, signal: AbortSignal, request: Buffer): Promise<void> {
+  await Promise.all(
+    [leader, target].map(({ ports }) =>
+      strangers(2, ports.client, signal, async (stranger) => {
+        await stranger.write(request);
+        await stranger.answered();
+      }),
+    ),
+  );
+}
+
+function ipAcl(length: number): { perms: number; scheme: string; id: string }[] {
+  return Array.from({ length }, (_, index) => ({ perms: 31, scheme: 'ip', id: `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}` }));
+}
+
+/** As `digest` has them: a name, and 20 bytes in base64. */
+function digestAcl(length: number): { perms: number; scheme: string; id: string }[] {
+  return Array.from({ length }, (_, index) => ({ perms: 31, scheme: 'digest', id: `u${index}:${'A'.repeat(27)}=` }));
+}
+
+const guarded = '/guarded';
+const readGuarded = encodeRequest(1, { kind: 'getData', path: guarded, watch: false });
+const readsAtOnce = 256;
+const identities = 300;
+const watchers = 50;
+const changes = 5;
+
+export const longRequests: readonly Attack[] = [
+  ...([1, 3] as const).flatMap((servers): Attack[] => [
+    {
+      name: `long-listings-${servers}`,
+      servers,
+      prepare: prepareWide,
+      run: (site, signal) => fourAtWork(site, signal, encodeRequest(2, list)),
+    },
+    {
+      name: `long-multis-${servers}`,
+      servers,
+      run: (site, signal) => fourAtWork(site, signal, encodeRequest(2, multi)),
+    },
+  ]),
+  {
+    name: 'acl-of-ips',
+    servers: 1,
+    isCheap: true,
+    prepare: ({ target }) => createOne(target.ports.client, { kind: 'create', path: guarded, data: '', acl: ipAcl(36_000), flags: 0 }),
+    run: ({ target }, signal) =>
+      strangers(1, target.ports.client, signal, async (stranger) => {
+        for (let read = 0; read < readsAtOnce; read++) await stranger.write(readGuarded);
+        await stranger.answered();
+      }),
+  },
+  {
+    name: 'acl-of-digests',
+    servers: 1,
+    prepare: ({ target }) => createOne(target.ports.client, { kind: 'create', path: guarded, data: '', acl: digestAcl(18_000), flags: 0 }),
+    run: ({ target }, signal) =>
+      strangers(1, target.ports.client, signal, async (stranger) => {
+        for (let count = 0; count < identities; count++)
+          await stranger.send({ kind: 'auth', scheme: 'digest', auth: `i${count}:secret` }, -4);
+        while (!signal.aborted) {
+          for (let read = 0; read < readsAtOnce; read++) await stranger.write(readGuarded);
+          if (!(await stranger.answered())) return;
+        }
+      }),
+  },
+  {
+    name: 'watches-behind-acl',
+    servers: 1,
+    prepare: ({ target }) =>
+      createOne(target.ports.client, { kind: 'create', path: guarded, data: '', acl: [...ipAcl(35_000), ...openToAll], flags: 0 }),
+    run: async ({ target }, signal) => {
+      const port = target.ports.client;
+      await Promise.all([
+        strangers(watchers, port, signal, async (stranger) => {
+          await stranger.send({ kind: 'addWatch', path: guarded, mode: 0 });
+          while (!signal.aborted && !stranger.isClosed) await delay(100);
+        }),
+        strangers(1, port, signal, async (stranger) => {
+          for (let change = 0; change < changes; change++) await stranger.send({ kind: 'setData', path: guarded, data: 'x', version: -1 });
+          await stranger.answered();
+        }),
+      ]);
+    },
+  },
+  {
+    name: 'listings-of-one-address',
+    servers: 1,
+    prepare: prepareWide,
+    run: ({ target }, signal) =>
+      strangers(55, target.ports.client, signal, async (stranger) => {
+        for (let listing = 0; listing < 20; listing++) await stranger.send(list);
+        await stranger.answered();
+      }),
+  },
+];

@@ -1,0 +1,161 @@
+/** Runs each attack beside honest clients, against ours and against Java's servers, and judges what the clients and the machine saw. */
+import { setMaxListeners } from 'node:events';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../chaos/real-clock.ts';
+import { Cluster, type Kind, type Member } from '../cluster.ts';
+import { HelperProcess } from '../helper-process.ts';
+import type { PartContext } from '../part.ts';
+import { atMost, type Figure, shown } from '../report.ts';
+import type { Attack, Site } from './attack.ts';
+import type { FromHonest, HonestOptions, HonestReport, ToHonest } from './honest-words.ts';
+import { identityAttacks } from './identities.ts';
+import { longRequests } from './long-requests.ts';
+import { quorumAttacks } from './quorum-port.ts';
+import { socketAttacks } from './sockets.ts';
+import { answersByError } from './stranger.ts';
+
+/** No attack: servers that stand still. Whoever measures has to see it. */
+const canary: Attack = {
+  name: 'canary',
+  servers: 1,
+  async run({ target }, signal) {
+    while (!signal.aborted) {
+      target.process!.pause();
+      await delay(standstillMs);
+      target.process!.resume();
+      await delay(500);
+    }
+  },
+};
+
+export const attacks: readonly Attack[] = [...longRequests, ...identityAttacks, ...socketAttacks, ...quorumAttacks];
+
+const tickMs = 1000;
+const deadTimeoutMs = 4000;
+const p99LimitMs = 250;
+const memoryLimitMb = 256;
+const deadLimitS = (deadTimeoutMs + tickMs + 1000) / 1000;
+export const attackLimits = `0 errors, p99 ${p99LimitMs} ms, +${memoryLimitMb} MB, ${deadLimitS} s, all up`;
+
+/** At least: the last session is abandoned after 3.5 s, and its limit has to pass. */
+const attackMs = 10_000;
+const boundedAttackMs = 4000;
+/** The attack goes on for as long as an ephemeral stays, but not for ever. */
+const attackMaxMs = 25_000;
+const calmMs = 1500;
+/** More than the limit of p99, also of the bounded form. */
+const standstillMs = 4000;
+const sampleMs = 200;
+const wordMaxMs = 5000;
+/** A timer that is this late says more of the machine than of the server. */
+const noticedLagMs = 20;
+
+/** How much the memory of the servers grows, at most, of any of them. */
+class MemoryWatch {
+  readonly #members: readonly Member[];
+  readonly #before = new Map<Member, number>();
+  #over = false;
+  grownMb = 0;
+
+  constructor(members: readonly Member[]) {
+    this.#members = members;
+  }
+
+  async start(): Promise<void> {
+    for (const member of this.#members) this.#before.set(member, await member.memoryMb());
+    void this.#sample();
+  }
+
+  async #sample(): Promise<void> {
+    while (!this.#over) {
+      for (const member of this.#members) {
+        const memoryMb = await member.memoryMb();
+        this.grownMb = Math.max(this.grownMb, memoryMb - this.#before.get(member)!);
+      }
+      await delay(sampleMs);
+    }
+  }
+
+  stop(): void {
+    this.#over = true;
+  }
+}
+
+function figuresOf(report: HonestReport, grownMb: number, { timeLimit }: PartContext): Figure[] {
+  const { deadMs } = report;
+  const dead = deadMs.includes(null) ? Infinity : Math.max(...deadMs.map(Number)) / 1000;
+  return [
+    atMost('errors', report.errors, 0, ''),
+    atMost('p99', report.p99Ms, timeLimit(p99LimitMs), 'ms'),
+    atMost('memory', grownMb, memoryLimitMb, 'MB'),
+    atMost('ephemeral', dead, timeLimit(deadLimitS), 's'),
+    ...(report.ownLagP99Ms > noticedLagMs ? [shown('own lag', `${Math.round(report.ownLagP99Ms)} ms`)] : []),
+    ...(report.errors > 0 ? [shown('first error', `"${report.examples[0]}"`)] : []),
+  ];
+}
+
+async function reportOf(honest: HelperProcess<ToHonest, FromHonest>): Promise<HonestReport> {
+  const answer = await honest.ask('report');
+  if (!('report' in answer)) throw new Error('the honest clients said something else than their report');
+  return answer.report;
+}
+
+async function upAfterwards(cluster: Cluster): Promise<Figure> {
+  const up: boolean[] = [];
+  for (const member of cluster.members) {
+    up.push(await eventually(async () => (await member.status()) !== undefined, wordMaxMs, 100));
+  }
+  const count = up.filter(Boolean).length;
+  return { name: 'up', text: `up ${count} of ${up.length}`, isWithin: count === up.length };
+}
+
+export async function runAttack(attack: Attack, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
+  const folder = path.join(context.folder, `${attack.name}-${kind}`);
+  await using cluster = await Cluster.start({ kind, folder, servers: attack.servers, tickMs, ...attack.options });
+  const leader = await cluster.leader();
+  const target = cluster.members.find((member) => member !== leader) ?? leader;
+  const site: Site = { cluster, leader, target };
+  await attack.prepare?.(site);
+  // The target comes first: its client looks for the ephemerals.
+  const honestAt = [target, ...(target === leader ? [] : [leader])];
+  const options: HonestOptions = { ports: honestAt.map(({ ports }) => ports.client), deadPort: target.ports.client, deadTimeoutMs };
+  using honest = await HelperProcess.start<ToHonest, FromHonest>(new URL('honest.ts', import.meta.url), options);
+  await delay(calmMs);
+  const memory = new MemoryWatch(cluster.members);
+  await memory.start();
+  const attackOver = new AbortController();
+  // Each connection of the attackers listens to it.
+  setMaxListeners(0, attackOver.signal);
+  answersByError.clear();
+  honest.tell('begin');
+  const attacking = attack.run(site, attackOver.signal);
+  // What goes wrong is told below, where it is awaited.
+  attacking.catch(() => {});
+  await delay(context.isBounded ? boundedAttackMs : attackMs);
+  let report = await reportOf(honest);
+  await eventually(
+    async () => {
+      report = await reportOf(honest);
+      return !report.deadMs.includes(null);
+    },
+    attackMaxMs - attackMs,
+    500,
+  );
+  attackOver.abort();
+  const more = (await attacking) ?? [];
+  memory.stop();
+  const up = await upAfterwards(cluster);
+  if (!up.isWithin) context.say(await cluster.evidence());
+  const answers = [...answersByError].map(([error, count]) => `${count} x ${error}`).join(', ');
+  context.say(`    the attackers were answered, by error: ${answers === '' ? 'nothing' : answers}`);
+  return [...figuresOf(report, memory.grownMb, context), up, ...more];
+}
+
+/** Fails when a server that stands still counts as one that serves. */
+export async function checkCanary(context: PartContext): Promise<void> {
+  const figures = await runAttack(canary, 'ours', context);
+  if (figures.find(({ name }) => name === 'p99')!.isWithin) {
+    throw new Error(`a server that stood still passed for one that serves: ${figures.map(({ text }) => text).join(', ')}`);
+  }
+}

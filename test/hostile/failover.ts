@@ -1,0 +1,77 @@
+/** The leader is killed, again and again, while all links between servers are slow and accept before the other end listens. */
+import path from 'node:path';
+import { makeZnode, Writers } from '../../bench/writers.js';
+import { eventually } from '../chaos/real-clock.ts';
+import { Cluster, type Kind } from './cluster.ts';
+import { carryOut, type PartContext } from './part.ts';
+import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
+
+const limitS = 3;
+const delaysMs = [2, 20, 100];
+const killsOfOurs = 30;
+const killsOfJavas = 5;
+/** After so many that took too long nothing more is learned from a row. */
+const missesMax = 3;
+/** Those of zoo_sample.cfg. */
+const tickMs = 2000;
+const leaderMaxMs = 60_000;
+const pollMs = 20;
+const answersBefore = 6;
+const answersAfter = 3;
+const answersMaxMs = 60_000;
+/** For a session that is taken up again over a follower, whose leader is as far away as it gets here. */
+const patienceMs = 2000;
+
+/** Seconds without an answer over the kill of the leader. */
+async function kill(cluster: Cluster, writers: Writers): Promise<number> {
+  await writers.answers(answersBefore, performance.now(), answersMaxMs);
+  const leader = await cluster.leader();
+  const killedMs = performance.now();
+  await cluster.kill(leader);
+  if (!(await eventually(async () => (await cluster.inMode('leader')).length > 0, leaderMaxMs, pollMs))) return Infinity;
+  try {
+    await writers.answers(answersAfter, performance.now(), answersMaxMs);
+  } catch {
+    return Infinity;
+  }
+  const gapMs = writers.longestGap(killedMs);
+  await cluster.launch(leader);
+  await cluster.untilWhole();
+  return gapMs / 1000;
+}
+
+async function measure(name: string, delayMs: number, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
+  const folder = path.join(context.folder, `${name}-${kind}`);
+  await using cluster = await Cluster.start({ kind, folder, servers: 3, tickMs, isCabled: true });
+  for (const from of cluster.members) {
+    for (const to of cluster.members) if (from !== to) cluster.cables.lane(from.name, to.name).delayMs = delayMs;
+  }
+  await makeZnode(cluster.ports[0]);
+  const writers = new Writers(cluster.ports, { patienceMs });
+  writers.start();
+  const kills = context.rounds ?? (kind === 'ours' ? killsOfOurs : killsOfJavas);
+  const seconds: number[] = [];
+  for (let count = 0; count < kills; count++) {
+    seconds.push(await kill(cluster, writers));
+    context.say(`    ${name}, ${kind}: ${seconds.at(-1)!.toFixed(2)} s`);
+    if (seconds.at(-1)! > limitS) context.say(await cluster.evidence());
+    if (seconds.at(-1) === Infinity) break;
+    if (seconds.filter((each) => each > limitS).length >= missesMax) break;
+  }
+  await writers.stop();
+  return [
+    atMost('slowest', Math.max(...seconds), context.timeLimit(limitS), 's'),
+    shown('median', quantity(percentile(seconds, 50), 's')),
+    shown('within the limit', `${seconds.filter((each) => each <= limitS).length} of ${seconds.length}`),
+  ];
+}
+
+export async function runFailover(context: PartContext): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const delayMs of context.isBounded ? [] : delaysMs) {
+    const name = `kill-leader-${delayMs}ms`;
+    const row = { part: 'failover', name, limit: `${limitS} s without an answer` };
+    rows.push(...(await carryOut(context, row, (kind) => measure(name, delayMs, kind, context))));
+  }
+  return rows;
+}

@@ -1,0 +1,55 @@
+/** A process of this command's own that is started with options, asked with words, and answers with messages. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { within } from '../process/raw-client.ts';
+
+const patienceMs = 60_000;
+
+/** The other side: what a helper says instead of an answer when it cannot go on. */
+export interface Failure {
+  readonly failure: string;
+}
+
+export class HelperProcess<Word extends string, Answer extends object> implements Disposable {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** Resolves with its first message. */
+  static async start<Word extends string, Answer extends object>(program: URL, options: object): Promise<HelperProcess<Word, Answer>> {
+    const child = fork(fileURLToPath(program), [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const helper = new HelperProcess<Word, Answer>(child);
+    await helper.#hear();
+    return helper;
+  }
+
+  tell(word: Word): void {
+    this.#child.send(word);
+  }
+
+  ask(word: Word): Promise<Answer> {
+    this.tell(word);
+    return this.#hear();
+  }
+
+  async #hear(): Promise<Answer> {
+    const [message] = (await within(patienceMs, 'message from a helper process', once(this.#child, 'message'))) as [Answer | Failure];
+    if ('failure' in message) throw new Error(message.failure);
+    return message;
+  }
+
+  [Symbol.dispose](): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** The helper's `main`: it gets its options, and ends with the process that has started it. */
+export function helperMain(main: (options: unknown) => Promise<void>): void {
+  process.on('disconnect', () => process.exit(0));
+  main(JSON.parse(process.argv[2]!)).catch((error: unknown) => {
+    process.send!({ failure: error instanceof Error ? error.message : String(error) } satisfies Failure);
+  });
+}

@@ -1,0 +1,117 @@
+/** Servers that are restarted one after the other under load: how long after its start each serves again. */
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { buildDiskFaults } from '../chaos/disk-faults.ts';
+import { eventually } from '../chaos/real-clock.ts';
+import { Cluster, type Kind, type Member } from './cluster.ts';
+import { HelperProcess } from './helper-process.ts';
+import type { LoadOptions, LoadReport } from './load.ts';
+import { carryOut, type PartContext } from './part.ts';
+import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
+
+const limitS = 2;
+/** After that it counts as one that does not come back. */
+const backMaxMs = 60_000;
+const pollMs = 20;
+/** Under load before the first, and between one and the next. */
+const warmUpMs = 3000;
+const betweenMs = 500;
+/** Those of zoo_sample.cfg. */
+const tickMs = 2000;
+const javaRounds = 5;
+
+interface Restarts {
+  readonly name: string;
+  readonly who: 'follower' | 'leader';
+  readonly rounds: number;
+  readonly load: Pick<LoadOptions, 'connections' | 'shape'>;
+  readonly syncMs?: number;
+  readonly isCheap?: boolean;
+}
+
+const manyConnections = { connections: 200, shape: { inFlight: 16 } };
+const evenly = (perSecond: number, isCheap = false): Restarts => ({
+  isCheap,
+  name: `follower-slow-syncs-${perSecond}`,
+  who: 'follower',
+  rounds: 20,
+  load: { connections: 20, shape: { perSecond } },
+  syncMs: 10,
+});
+
+const all: readonly Restarts[] = [
+  { name: 'follower-under-load', who: 'follower', rounds: 20, load: manyConnections },
+  { name: 'leader-under-load', who: 'leader', rounds: 5, load: manyConnections },
+  evenly(250, true),
+  evenly(1000),
+  evenly(5000),
+];
+
+async function chosen(cluster: Cluster, who: Restarts['who'], round: number): Promise<Member> {
+  const found = await cluster.inMode(who);
+  const member = found[round % found.length];
+  if (member === undefined) throw new Error(`there is no ${who}:\n${await cluster.evidence()}`);
+  return member;
+}
+
+/** Seconds from its start until it serves; by turns it was stopped and killed. */
+async function restart(cluster: Cluster, member: Member, isKilled: boolean): Promise<number> {
+  if (isKilled) await cluster.kill(member);
+  else await member.process!.stop();
+  const startedMs = performance.now();
+  await cluster.launch(member);
+  const serves = await eventually(async () => (await member.status()) !== undefined, backMaxMs, pollMs);
+  return serves ? (performance.now() - startedMs) / 1000 : Infinity;
+}
+
+async function measure(restarts: Restarts, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
+  const { name, who, load, syncMs } = restarts;
+  const diskFaults = syncMs === undefined ? {} : { diskFaults: await buildDiskFaults() };
+  const folder = path.join(context.folder, `${name}-${kind}`);
+  await using cluster = await Cluster.start({ kind, folder, servers: 3, tickMs, config: { maxClientCnxns: 0 }, ...diskFaults });
+  for (const { disk } of cluster.members) disk?.set('slowSyncs', syncMs);
+  const options: LoadOptions = { ports: cluster.ports, ...load };
+  using writers = await HelperProcess.start<'report', LoadReport>(new URL('load.ts', import.meta.url), options);
+  await delay(warmUpMs);
+  const rounds = context.rounds ?? (kind === 'ours' ? restarts.rounds : javaRounds);
+  const seconds: number[] = [];
+  const beganMs = performance.now();
+  const before = (await writers.ask('report')).acknowledged;
+  for (let round = 0; round < rounds; round++) {
+    await cluster.untilWhole();
+    seconds.push(await restart(cluster, await chosen(cluster, who, round), round % 2 === 1));
+    context.say(`    ${name}, ${kind}: ${seconds.at(-1)!.toFixed(2)} s`);
+    if (seconds.at(-1)! > context.timeLimit(limitS)) context.say(await cluster.evidence());
+    if (seconds.at(-1) === Infinity) break;
+    await delay(betweenMs);
+  }
+  const writes = (await writers.ask('report')).acknowledged - before;
+  const within = seconds.filter((each) => each <= limitS).length;
+  return [
+    atMost('slowest', Math.max(...seconds), context.timeLimit(limitS), 's'),
+    shown('median', quantity(percentile(seconds, 50), 's')),
+    shown('within the limit', `${within} of ${seconds.length}`),
+    shown('writes', `${Math.round((writes / (performance.now() - beganMs)) * 1000)} /s`),
+  ];
+}
+
+async function hasCompiler(say: (line: string) => void): Promise<boolean> {
+  try {
+    await buildDiskFaults();
+    return true;
+  } catch (error) {
+    say(`  rows with slow syncs are left out, because the library that slows them could not be compiled with gcc: ${String(error)}`);
+    return false;
+  }
+}
+
+export async function runRestarts(context: PartContext): Promise<Row[]> {
+  const canSlow = await hasCompiler(context.say);
+  const rows: Row[] = [];
+  for (const restarts of all) {
+    if ((restarts.syncMs !== undefined && !canSlow) || (context.isBounded && restarts.isCheap !== true)) continue;
+    const row = { part: 'restarts', name: restarts.name, limit: `${limitS} s from its start` };
+    rows.push(...(await carryOut(context, row, (kind) => measure(restarts, kind, context))));
+  }
+  return rows;
+}
