@@ -39,6 +39,11 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+  'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,
+  'a dial was accepted early and silent': ({ marks }) => marks.get('early accept silent') ?? 0,
+  'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
+  'a leader was elected over links that accept early': ({ recording, world }) =>
+    [...world.links].some(({ early }) => early !== undefined) ? reignsOf(recording).length : 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
 

@@ -16,7 +16,7 @@ import { VirtualWorld } from '../world/virtual-world.ts';
 import { plant } from './plant.ts';
 import { Proof } from './proof.ts';
 import { isIdle, Stage } from './stage.ts';
-import { type ClientPlan, drawPlan, type Plan } from './swarm.ts';
+import { type ClientPlan, drawPlan, type LinksPlan, type Plan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -70,12 +70,23 @@ class Story {
       snappy: plan.usesSnappy ? snappy : undefined,
     });
     this.stage = new Stage(this.world, this.#random);
+    if (plan.ensemble?.links !== undefined) this.#layLinks(plan.ensemble.links);
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
     if (plan.loadedReturn !== undefined) {
       const { slowServer, syncMsMax } = plan.loadedReturn;
       this.stage.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
     }
     this.#workload = new Workload(this.#random, plan.habits);
+  }
+
+  #layLinks({ percent, distanceMs, early }: LinksPlan): void {
+    const { servers } = this.world;
+    for (const [at, a] of servers.entries()) {
+      for (const b of servers.slice(at + 1)) {
+        if (this.#random.below(100) >= percent) continue;
+        Object.assign(this.world.link(a.name, b.name), { distanceMs, early });
+      }
+    }
   }
 
   async run(): Promise<void> {
