@@ -44,7 +44,7 @@ import { PeerInspection } from './peer-inspection.ts';
 import { RestingInspection } from './resting-inspection.ts';
 import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
-import { Dialling } from './zab/dialling.ts';
+import { Dialling, type TryOutcome } from './zab/dialling.ts';
 import { DiskState, type FoundOnDisk } from './zab/disk-state.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
@@ -99,7 +99,7 @@ type Role =
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly dialling: Dialling }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
-  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly leader: Sid };
+  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly dialling: Dialling };
 
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
@@ -302,13 +302,13 @@ export class Peer {
     this.#election.notified(from, notification, now);
     if (this.#role.kind === 'leading' && notification.state === 'looking') this.#role.leader.voterLooks(from, now);
     if (this.#config.maybeAdoptHeard()) this.#configAdopted(now);
-    this.#maybeMakeWay();
+    this.#whereaboutsChanged();
     this.#goOn(now);
   }
 
   unreachable(sid: Sid, now: Now): void {
     this.#election.unreachable(sid, now);
-    this.#maybeMakeWay();
+    this.#whereaboutsChanged();
     this.#goOn(now);
   }
 
@@ -352,7 +352,6 @@ export class Peer {
       incarnation: this.#incarnation,
       leader: role.dialling.leader,
     };
-    this.#snapshotIn = 0;
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
       beginSnapshot: (zxid: Zxid) => {
@@ -369,13 +368,14 @@ export class Peer {
       kind: 'learning',
       learner: new Learner(this.#options.zab, start, channel, this.#view, this.#disk.out, host, now),
       channel,
-      leader: start.leader,
+      dialling: role.dialling,
     };
   }
 
-  dialFailed(now: Now): void {
+  dialFailed(outcome: TryOutcome, now: Now): void {
     if (this.#role.kind !== 'dialling') return;
-    this.#role.dialling.failed(now);
+    this.#role.dialling.failed(outcome, now);
+    this.#whereaboutsChanged();
     this.#goOn(now);
   }
 
@@ -433,8 +433,8 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') {
       role.leader.gone(channel);
-      this.#maybeMakeWay();
-    } else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
+      this.#whereaboutsChanged();
+    } else if (role.kind === 'learning' && role.channel === channel) role.learner.gone(now);
     this.#goOn(now);
   }
 
@@ -560,7 +560,7 @@ export class Peer {
         return { ...shared, state: 'leading', phase: leader.phase, leader: sid, leading };
       }
       case 'learning':
-        return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.leader };
+        return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.dialling.leader };
       case 'dialling':
         return { ...shared, state: learns, phase: 'discovery', leader: role.dialling.leader };
       case 'settling':
@@ -601,6 +601,7 @@ export class Peer {
       role.synchroniser.fingerprint(to);
     } else if (role.kind === 'learning') {
       role.learner.fingerprint(to, now);
+      if (role.learner.isUnanswered) role.dialling.fingerprint(to, now);
     }
     this.server?.fingerprint(to, now);
   }
@@ -618,16 +619,25 @@ export class Peer {
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
-      const { snapshotIn, wasInStep, over } = role.learner;
-      if (!wasInStep && snapshotIn === undefined) this.#failedWith(role.leader, now);
+      const { snapshotIn, wasInStep, over, failedTry } = role.learner;
+      const { dialling } = role;
       role.learner.end(now);
+      if (failedTry !== undefined) {
+        dialling.failed(failedTry, now);
+        this.#role = { kind: 'dialling', dialling };
+        this.#whereaboutsChanged();
+        this.#goOn(now);
+        return;
+      }
+      this.#snapshotIn = 0;
+      if (!wasInStep && snapshotIn === undefined) this.#failedWith(dialling.leader, now);
       this.#observer.roleEnded(over);
       if (snapshotIn === undefined) {
         this.#look(now);
       } else {
         // At once, and to the same leader, which does not wait for ever: an election could find nobody else.
         this.#snapshotIn = snapshotIn;
-        this.#follow(role.leader, now);
+        this.#follow(dialling.leader, now);
       }
     } else if (role.kind === 'dialling' && role.dialling.over) {
       // The next leader may be dialled only after a while. A stream to this one, come by then, would be taken for a stream to that.
@@ -650,8 +660,14 @@ export class Peer {
     }
   }
 
-  #maybeMakeWay(): void {
-    if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
+  /** Others may have gone on without this server, if it leads, or the leader that it is about to follow. */
+  #whereaboutsChanged(): void {
+    const role = this.#role;
+    if (role.kind === 'leading') {
+      role.leader.maybeMakeWay(this.#election.lost);
+    } else if (role.kind === 'dialling' && this.#election.isLeaderGone) {
+      role.dialling.abandon();
+    }
   }
 
   #failedWith(leader: Sid, now: Now, wasRefused = false): void {

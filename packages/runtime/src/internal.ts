@@ -1,3 +1,4 @@
+export type { EarlyAccept } from './memory/early-accept.ts';
 export { MemoryNetwork, type Pipe, type PipeManners, VirtualWire, type VirtualCnxn, type WireScheduler } from './memory/memory-network.ts';
 export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';

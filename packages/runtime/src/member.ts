@@ -240,7 +240,7 @@ export class Member {
       unreachable: (sid, now) => peer()?.unreachable(sid, now),
       accepted: (channel, now) => peer()?.accepted(channel, now),
       dialled: (channel, now) => peer()?.dialled(channel, now),
-      dialFailed: (now) => peer()?.dialFailed(now),
+      dialFailed: (outcome, now) => peer()?.dialFailed(outcome, now),
       packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,

@@ -25,7 +25,9 @@ import {
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
+import { Eligibility } from './eligibility.ts';
 import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
+import { Whereabouts } from './whereabouts.ts';
 
 /** Where the machine says what must be done, in order. It never calls back. */
 export interface ElectionOut {
@@ -80,14 +82,6 @@ interface Said {
   readonly atMs: Millis;
 }
 
-/**
- * How many times `finalizeWaitMs` a proposal may be without hope. ZooKeeper takes `finalizeWaitMs` for the time in which a vote arrives; here a vote has to
- * arrive and to be answered.
- */
-const hopelessWaits = 3;
-/** For how many times `finalizeWaitMs` the leader of a proposal without hope is not voted for. */
-const hopelessShunnedWaits = 5;
-
 /** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
 const noData: Zxid = -1;
 
@@ -120,17 +114,8 @@ export class FastLeaderElection {
   /** When everyone is told again; undefined unless looking. */
   #repeatAtMs: Millis | undefined;
   #intervalMs: Millis;
-  readonly #unreachable = new Set<Sid>();
-  /** Voters that have said, since this server settled, that they go on without its leader. */
-  readonly #elsewhere = new Set<Sid>();
-  /** Servers that are not voted for, and until when. */
-  readonly #shunned = new Map<Sid, Millis>();
-  /** Servers that have not answered a dial, and have not been connected anew since: they are not voted for either, until then. */
-  readonly #unanswering = new Map<Sid, Millis>();
-  /** When a proposal without hope is given up; undefined while there is hope. See `#isHopeless`. */
-  #giveUpAtMs: Millis | undefined;
-  /** How long there is to be no hope; doubled with each proposal of the round that is given up. */
-  #hopelessMs: Millis;
+  readonly #whereabouts = new Whereabouts();
+  readonly #eligible: Eligibility;
   readonly #said = new Map<Sid, Said>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, out: ElectionOut) {
@@ -142,7 +127,7 @@ export class FastLeaderElection {
     this.#minIntervalMs = options.minNotificationIntervalMs ?? 200;
     this.#maxIntervalMs = options.maxNotificationIntervalMs ?? 60_000;
     this.#intervalMs = this.#minIntervalMs;
-    this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
+    this.#eligible = new Eligibility(this.#finalizeWaitMs);
     this.#config = config;
     this.#out = out;
   }
@@ -161,7 +146,7 @@ export class FastLeaderElection {
   deadline(): Millis | undefined {
     // No repetition while the wait runs: a quorum has heard us, and the others hear how it ended when they ask.
     if (this.#settleAtMs !== undefined || this.#repeatAtMs === undefined) return this.#settleAtMs;
-    return Math.min(this.#repeatAtMs, this.#giveUpAtMs ?? Infinity, ...this.#shunned.values(), ...this.#unanswering.values());
+    return Math.min(this.#repeatAtMs, this.#eligible.deadline());
   }
 
   /**
@@ -177,10 +162,10 @@ export class FastLeaderElection {
     this.#round = Math.min(this.#round + 1, Number.MAX_SAFE_INTEGER);
     this.#received.clear();
     this.#settled.clear();
-    this.#elsewhere.clear();
-    this.#forgetShunned(now);
+    this.#whereabouts.look();
+    this.#eligible.renew(now);
+    this.#eligible.beginRound();
     this.#intervalMs = this.#minIntervalMs;
-    this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
     this.#propose(this.#ownVote(), now);
     this.#judge(now);
   }
@@ -191,7 +176,7 @@ export class FastLeaderElection {
    * hears its votes and passes them on, and a quorum cannot reach it. Whom others have settled on is followed all the same.
    */
   shun(sid: Sid, untilMs: Millis): void {
-    this.#shunned.set(sid, untilMs);
+    this.#eligible.shun(sid, untilMs);
   }
 
   /**
@@ -200,18 +185,22 @@ export class FastLeaderElection {
    * nobody else has to find out together. The owner makes sure that no connection is left from before. Whom others have settled on is followed all the same.
    */
   unanswering(sid: Sid, untilMs: Millis): void {
-    this.#unanswering.set(sid, untilMs);
+    this.#eligible.unanswering(sid, untilMs);
   }
 
   /** Input: this server leads, or is in step with its leader. */
   forgive(): void {
-    this.#shunned.clear();
-    this.#unanswering.clear();
+    this.#eligible.forgive();
   }
 
-  /** Voters that will not come to the leader this server has settled on: they go on without it, or nobody listens where they were. */
+  /** Voters that will not come to the leader this server has settled on. See `Whereabouts.lost`. */
   get lost(): Sids {
-    return { has: (sid) => this.#elsewhere.has(sid) || this.#unreachable.has(sid) };
+    return this.#whereabouts.lost;
+  }
+
+  /** Whether the leader that this server has settled on is known not to lead: it looks in a later round, follows, or nobody listens where it was. */
+  get isLeaderGone(): boolean {
+    return this.#decided !== undefined && this.#whereabouts.isGone(this.#decided.vote.leader);
   }
 
   /** Input: what a server has said. The owner vouches for `from`, which is the sid at the other end of the connection. */
@@ -225,11 +214,12 @@ export class FastLeaderElection {
       this.#answer(from, notification, this.#notification(this.#round), now);
       return;
     }
+    this.#whereabouts.hear(from);
     if (this.#state === 'looking') {
       this.#hear(from, notification, now);
       return;
     }
-    this.#noteWhereabouts(from, notification);
+    this.#whereabouts.note(from, notification, this.#vote());
     if (notification.state === 'looking') {
       this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);
     }
@@ -242,8 +232,8 @@ export class FastLeaderElection {
       return;
     }
     if (this.#repeatAtMs === undefined) return;
-    if (this.#giveUpAtMs !== undefined && now.elapsedMs >= this.#giveUpAtMs) this.#giveUpProposal(now);
-    if (this.#forgetShunned(now)) this.#reconsider(now);
+    if (this.#eligible.maybeGiveUp(this.#proposal.leader, now)) this.#giveUpProposal(now);
+    if (this.#eligible.renew(now)) this.#reconsider(now);
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
     this.#notifyAll(now);
@@ -257,14 +247,14 @@ export class FastLeaderElection {
    * a refusal enough where there never was a connection: when an ensemble starts, not all listen yet.
    */
   unreachable(sid: Sid, now: Now): void {
-    this.#unreachable.add(sid);
+    this.#whereabouts.unreachable(sid);
     if (this.#state === 'looking') this.#judge(now);
   }
 
   /** Input: there is a connection with that server again, from whichever side. */
   reachable(sid: Sid): void {
-    this.#unreachable.delete(sid);
-    this.#unanswering.delete(sid);
+    this.#whereabouts.reachable(sid);
+    this.#eligible.connected(sid);
     // Whoever listens there now may be another process, which has heard nothing yet.
     this.#said.delete(sid);
   }
@@ -277,11 +267,11 @@ export class FastLeaderElection {
     this.#state = outcome.state;
     this.#decided = outcome;
     this.#settleAtMs = undefined;
-    this.#giveUpAtMs = undefined;
+    this.#eligible.settle();
     this.#repeatAtMs = undefined;
     this.#received.clear();
     this.#settled.clear();
-    this.#elsewhere.clear();
+    this.#whereabouts.settle();
   }
 
   /**
@@ -309,9 +299,7 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#intervalMs);
-    to.number(this.#hopelessMs);
-    for (const time of [this.#settleAtMs, this.#giveUpAtMs, this.#repeatAtMs])
-      to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    for (const time of [this.#settleAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
     to.number(this.#config.version);
     this.#config.verifier.fingerprint(to);
@@ -326,19 +314,8 @@ export class FastLeaderElection {
         to.number(vote.version);
       }
     }
-    for (const sids of [this.#unreachable, this.#elsewhere]) {
-      to.number(sids.size);
-      for (const sid of ascending(sids)) to.number(sid);
-    }
-    for (const servers of [this.#shunned, this.#unanswering]) {
-      to.number(servers.size);
-      for (const sid of ascending(servers.keys())) {
-        const leftMs = servers.get(sid)! - now.elapsedMs;
-        if (leftMs <= 0) continue;
-        to.number(sid);
-        to.number(leftMs);
-      }
-    }
+    this.#whereabouts.fingerprint(to);
+    this.#eligible.fingerprint(to, now);
     for (const sid of ascending(this.#said.keys())) {
       const said = this.#saidLately(sid, now);
       if (said === undefined) continue;
@@ -382,10 +359,10 @@ export class FastLeaderElection {
       // What was said in an older round is void: whoever said it may since have failed and come back with less.
       this.#round = vote.electionEpoch;
       this.#received.clear();
-      this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
+      this.#eligible.beginRound();
       const own = this.#ownVote();
-      this.#propose(this.#isShunned(vote.leader, now) || !beats(vote, own, verifier) ? own : vote, now);
-    } else if (!this.#isShunned(vote.leader, now) && beats(vote, this.#proposal, verifier)) {
+      this.#propose(this.#isBetter(vote, own, now) ? vote : own, now);
+    } else if (this.#isBetter(vote, this.#proposal, now)) {
       this.#propose(vote, now);
     }
     this.#record(from, { ...vote, state: 'looking', version: notification.version });
@@ -437,15 +414,6 @@ export class FastLeaderElection {
     this.#repeatAtMs = Math.min(this.#repeatAtMs ?? Infinity, now.elapsedMs + this.#minIntervalMs);
   }
 
-  /** What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more. */
-  #noteWhereabouts(from: Sid, { state, leader, electionEpoch }: Notification): void {
-    const own = this.#vote();
-    const isElsewhere =
-      state === 'looking' ? electionEpoch > own.electionEpoch : leader !== own.leader && electionEpoch >= own.electionEpoch;
-    if (isElsewhere) this.#elsewhere.add(from);
-    else this.#elsewhere.delete(from);
-  }
-
   /** Those who follow may not have noticed yet that their leader has failed, so that they follow is not enough: it must lead. */
   #checksOut(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
     if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
@@ -469,26 +437,30 @@ export class FastLeaderElection {
     return { leader: this.#sid, zxid: this.#ownZxid, electionEpoch, peerEpoch: this.#currentEpoch };
   }
 
-  #isShunned(sid: Sid, now: Now): boolean {
-    return (this.#unanswering.get(sid) ?? -Infinity) > now.elapsedMs || (this.#shunned.get(sid) ?? -Infinity) > now.elapsedMs;
+  #isBetter(vote: Vote, than: Vote, now: Now): boolean {
+    return this.#eligible.has(vote.leader, now) && beats(vote, than, this.#config.verifier);
   }
 
-  /** Returns whether anybody may be voted for again. */
-  #forgetShunned(now: Now): boolean {
-    let changed = false;
-    for (const servers of [this.#shunned, this.#unanswering]) {
-      for (const [sid, untilMs] of servers) if (untilMs <= now.elapsedMs) changed = servers.delete(sid);
+  /**
+   * The proposal is given up for the next best. That of this server itself is given up for one that has as much: one that has less could not lead with this
+   * server in its quorum, and then silence is all that makes room.
+   */
+  #giveUpProposal(now: Now): void {
+    let next = this.#ownVote();
+    if (this.#proposal.leader === this.#sid) {
+      const { peerEpoch, zxid } = next;
+      for (const vote of this.#received.values()) {
+        if (vote.peerEpoch !== peerEpoch || vote.zxid !== zxid || !this.#eligible.has(vote.leader, now)) continue;
+        if (this.#config.verifier.weight(vote.leader) > 0 && (next.leader === this.#sid || vote.leader > next.leader)) next = vote;
+      }
     }
-    return changed;
+    this.#reconsider(now, next);
   }
 
   /** A vote that was not taken over may be the best by now; the own one may be announced. */
   #reconsider(now: Now, own: Vote = this.#proposal): void {
-    const { verifier } = this.#config;
     let best = own;
-    for (const vote of this.#received.values()) {
-      if (vote.electionEpoch === this.#round && !this.#isShunned(vote.leader, now) && beats(vote, best, verifier)) best = vote;
-    }
+    for (const vote of this.#received.values()) if (vote.electionEpoch === this.#round && this.#isBetter(vote, best, now)) best = vote;
     const { leader, zxid, electionEpoch, peerEpoch } = best;
     this.#propose({ leader, zxid, electionEpoch, peerEpoch }, now);
     this.#judge(now);
@@ -514,10 +486,10 @@ export class FastLeaderElection {
   #judge(now: Now): void {
     if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
       this.#settleAtMs = undefined;
-      this.#giveUpAtMs = this.#isHopeless() ? (this.#giveUpAtMs ?? now.elapsedMs + this.#hopelessMs) : undefined;
+      this.#eligible.judge(this.#isHopeless(), now);
       return;
     }
-    this.#giveUpAtMs = undefined;
+    this.#eligible.judge(false, now);
     if (this.#earlySettling && this.#allReachableAgree()) {
       this.#decide(this.#proposal);
     } else {
@@ -527,7 +499,8 @@ export class FastLeaderElection {
 
   /**
    * A quorum has been heard in this round, and too many of it vote for less than this server does. They have been told its vote, and do not take it over:
-   * they cannot reach its leader. Those who vote for more are not counted against it, since they have to come down for the same reason.
+   * they cannot reach its leader. Those who vote for more are not counted against it, since they have to come down for the same reason. Of the two halves
+   * of a quorum this one waits for a leader that the other cannot reach; so the next best is voted for.
    */
   #isHopeless(): boolean {
     const { verifier } = this.#config;
@@ -536,15 +509,6 @@ export class FastLeaderElection {
       return vote !== undefined && !beats(this.#proposal, vote, verifier);
     };
     return verifier.containsQuorum(this.#received) && !verifier.containsQuorum({ has: sharesIt });
-  }
-
-  /** Of the two halves of a quorum, this one waits for a leader that the other cannot reach. So the next best is voted for. */
-  #giveUpProposal(now: Now): void {
-    this.#giveUpAtMs = undefined;
-    this.#hopelessMs *= 2;
-    const { leader } = this.#proposal;
-    this.shun(leader, Math.max(this.#shunned.get(leader) ?? 0, now.elapsedMs + this.#finalizeWaitMs * hopelessShunnedWaits));
-    this.#reconsider(now, this.#ownVote());
   }
 
   #hasQuorum(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: AnnouncedVote): boolean {
@@ -563,7 +527,7 @@ export class FastLeaderElection {
   #allReachableAgree(): boolean {
     return this.#config.verifier.voters.every((sid) => {
       if (sid === this.#sid) return true;
-      if (this.#unreachable.has(sid)) return sid !== this.#proposal.leader;
+      if (this.#whereabouts.isUnreachable(sid)) return sid !== this.#proposal.leader;
       const vote = this.#received.get(sid);
       return vote !== undefined && sameVote(vote, this.#proposal);
     });
@@ -608,7 +572,7 @@ export class FastLeaderElection {
   }
 
   #say(to: Sid, notification: Notification, answers: Notification | undefined, now: Now): void {
-    if (notification.state === 'looking' && notification.leader === this.#sid && this.#isShunned(this.#sid, now)) return;
+    if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligible.has(this.#sid, now)) return;
     // What was said long ago is of no account. It is dropped here, since observers without a sid get another number each time they come.
     if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
     this.#said.set(to, { notification, answers, atMs: now.elapsedMs });

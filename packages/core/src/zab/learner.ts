@@ -39,6 +39,7 @@ import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
 import type { Server } from '../server.ts';
+import type { TryOutcome } from './dialling.ts';
 import { RequestQueue } from './request-queue.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
@@ -120,6 +121,9 @@ type Stage =
   | 'serving'
   | 'over';
 
+/** What accepts in place of a leader closes as soon as it has been refused, which takes as long as a dial. */
+const earlyTicksMax = 2;
+
 export class Learner implements LeaderLink {
   readonly #options: ZabOptions;
   readonly #start: LearnerStart;
@@ -133,6 +137,7 @@ export class Learner implements LeaderLink {
   /** For who asks only: what the leader has sent. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
   #overReason: string | undefined;
+  #failedTry: TryOutcome | undefined;
   #epoch = 0;
   #wantsSnapshot = false;
   #server: Server | undefined;
@@ -187,6 +192,16 @@ export class Learner implements LeaderLink {
   /** Why it is over: it learns no more, and an election follows. Undefined while it is not. */
   get over(): string | undefined {
     return this.#overReason;
+  }
+
+  /** It is over before LEADERINFO has come, because the stream was closed or silent: a try to reach the leader, and no more than that. */
+  get failedTry(): TryOutcome | undefined {
+    return this.#failedTry;
+  }
+
+  /** LEADERINFO has not come. */
+  get isUnanswered(): boolean {
+    return this.#stage === 'introduced';
   }
 
   /** The epoch to whose leader it should come again, to be sent a snapshot; undefined when it should not. */
@@ -296,15 +311,18 @@ export class Learner implements LeaderLink {
     // Whoever does not listen cannot say that nothing comes.
     if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#heardMs;
-    if (silentMs > this.#silentMaxMs) this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
+    if (silentMs <= this.#silentMaxMs) return;
+    if (this.isUnanswered) this.#failedTry = 'silent';
+    this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
   }
 
   deadline(): Millis | undefined {
     return this.#stage === 'over' ? undefined : this.#heardMs + this.#silentMaxMs + 1;
   }
 
-  /** The stream to the leader is gone. */
-  gone(): void {
+  /** The stream to the leader is gone. One that was there for longer than a leader is early was one to a leader, which has given up. */
+  gone(now: Now): void {
+    if (this.isUnanswered && now.elapsedMs - this.#heardMs < earlyTicksMax * this.#options.tickTimeMs) this.#failedTry = 'refused';
     this.#giveUp('the connection to the leader is gone');
   }
 
@@ -619,8 +637,10 @@ export class Learner implements LeaderLink {
 
   get #silentMaxMs(): Millis {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
-    const isIn = this.#stage === 'synchronised' || this.#stage === 'serving';
-    return (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
+    // What has accepted for the leader may be silent for ever; a leader says in which epoch it leads as soon as a quorum has come, which is not to
+    // take longer than another election. Later it may have to wait for a disk, or for a snapshot to be sent to others.
+    const isShort = this.#stage === 'introduced' || this.#stage === 'synchronised' || this.#stage === 'serving';
+    return (isShort ? syncLimitTicks : initLimitTicks) * tickTimeMs;
   }
 
   /** A packet has its place; out of place it means that this leader and this server do not understand each other. */

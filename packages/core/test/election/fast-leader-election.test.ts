@@ -1031,6 +1031,28 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect(bench.outcome()).toBe('following 4 zxid 8 epoch 1 round 1');
   });
 
+  it('is given up for the next best that has as much, when it is the own one', () => {
+    const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
+    bench.start(8);
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [3, 8, 1]);
+    bench.hear(1, 'looking', [1, 8, 1]);
+    bench.take();
+    bench.pass(600);
+    expect(bench.take().at(-1)).toBe('4 <- looking 3 zxid 8 epoch 1 round 1');
+    bench.pass(200);
+    expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
+  });
+
+  it('is not given up for one that has less, when it is the own one: such a leader could not have this server with it', () => {
+    const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
+    bench.start(8);
+    for (const sid of [1, 2, 3]) bench.hear(sid, 'looking', [3, 7, 1]);
+    bench.pass(600);
+    bench.take();
+    bench.pass(300);
+    expect([bench.take(), bench.outcome()]).toEqual([[], undefined]);
+  });
+
   it('is kept while they may still take it over: when one of them has, the wait is over', () => {
     const bench = alone();
     bench.pass(500);
@@ -1076,6 +1098,7 @@ describe('a server that has settled', () => {
     bench.hear(2, 'looking', [2, 7, 1], 2);
     bench.hear(3, 'following', [5, 7, 1], 1);
     bench.hear(4, 'looking', [4, 7, 1], 1);
+    bench.hear(5, 'looking', [5, 7, 1], 1);
     expect(lost(bench)).toEqual([2, 3]);
     bench.machine.unreachable(5, bench.now);
     expect(lost(bench)).toEqual([2, 3, 5]);
@@ -1083,13 +1106,42 @@ describe('a server that has settled', () => {
     expect(lost(bench)).toEqual([2, 3]);
   });
 
+  it('does not count on those who have said nothing since it began to look, whatever they said before', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start(9);
+    for (const sid of [2, 3, 4]) bench.hear(sid, 'looking', [1, 9, 1]);
+    bench.pass(300);
+    bench.start(9);
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [1, 9, 1], 2);
+    bench.pass(300);
+    expect(bench.outcome()).toContain('leading 1');
+    expect(lost(bench)).toEqual([4, 5]);
+  });
+
+  it('knows that its leader leads no more when that looks in a later round, or when nobody listens where it was', () => {
+    for (const isKilled of [false, true]) {
+      const bench = new Bench([1, 2, 3]);
+      bench.start(9);
+      for (const sid of [2, 3]) bench.hear(sid, 'looking', [3, 10, 1]);
+      bench.pass(300);
+      expect([bench.outcome()?.split(' ')[0], bench.machine.isLeaderGone]).toEqual(['following', false]);
+      bench.hear(3, 'looking', [3, 10, 1], 1);
+      bench.hear(2, 'looking', [3, 10, 1], 2);
+      expect(bench.machine.isLeaderGone).toBe(false);
+      if (isKilled) bench.machine.unreachable(3, bench.now);
+      else bench.hear(3, 'looking', [3, 10, 1], 2);
+      expect(bench.machine.isLeaderGone).toBe(true);
+    }
+  });
+
   it('forgets that when they come back, and with the next election', () => {
     const bench = leading();
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [sid, 7, 1], 2);
     bench.hear(2, 'following', [1, 9, 1], 1);
-    expect(lost(bench)).toEqual([3]);
+    expect(lost(bench)).toEqual([3, 4, 5]);
     bench.start(9);
-    expect(lost(bench)).toEqual([]);
+    for (const sid of [3, 4, 5]) bench.hear(sid, 'looking', [1, 9, 1], 2);
+    expect(lost(bench)).toEqual([2]);
   });
 });
 

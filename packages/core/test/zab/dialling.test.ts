@@ -1,6 +1,6 @@
 /** With a tick of 2 s, an initLimit of 10 ticks and a syncLimit of 5. */
 import { describe, expect, it } from 'vitest';
-import { Dialling } from '../../src/zab/dialling.ts';
+import { Dialling, type TryOutcome } from '../../src/zab/dialling.ts';
 
 const zab = { tickTimeMs: 2000, initLimitTicks: 10, syncLimitTicks: 5 };
 
@@ -9,8 +9,8 @@ class Bench {
   nowMs = 1000;
   readonly dialling: Dialling;
 
-  constructor(pauseMs = 0, delayMsMax = 100) {
-    const options = { zab, delayMsMax, pauseMs };
+  constructor(pauseMs = 0, delayMsMax = 100, tickTimeMs = 2000) {
+    const options = { zab: { ...zab, tickTimeMs }, delayMsMax, pauseMs };
     this.dialling = new Dialling(7, options, (leader) => this.dials.push(this.nowMs - 1000, leader), this.now);
   }
 
@@ -18,8 +18,8 @@ class Bench {
     return { elapsedMs: this.nowMs, wallMs: 0 };
   }
 
-  fail(): void {
-    this.dialling.failed(this.now);
+  fail(outcome: TryOutcome = 'refused'): void {
+    this.dialling.failed(outcome, this.now);
   }
 
   /** Wakes it when it wants to be woken. Returns how long that took. */
@@ -64,10 +64,56 @@ describe('a leader that is dialled', () => {
     expect([bench.dials.length / 2, bench.dialling.over]).toEqual([1, false]);
   });
 
-  it('is given up at its first failure when that has taken syncLimit', () => {
+  it('is given up at its first failure when that has taken syncLimit, and nobody has answered', () => {
     const bench = new Bench();
     bench.nowMs += 10_000;
+    bench.fail('unanswered');
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
+  });
+
+  it('is dialled again when a dial has had no answer for less, until all of them have taken syncLimit', () => {
+    const bench = new Bench();
+    bench.nowMs += 5000;
+    bench.fail('unanswered');
+    bench.wake();
+    bench.fail('refused');
+    bench.wake();
+    bench.nowMs += 4999;
+    bench.fail('unanswered');
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([false, false]);
+    bench.wake();
+    bench.nowMs += 1;
+    bench.fail('unanswered');
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
+  });
+
+  it('has answered when it has refused eight times, however short syncLimit is', () => {
+    const bench = new Bench(0, 100, 50);
+    for (let tries = 1; tries <= 8; tries++) {
+      expect(bench.dialling.over).toBe(false);
+      bench.nowMs += 5;
+      bench.fail();
+      if (tries < 8) bench.wake();
+    }
+    expect(bench.nowMs - 1000).toBeGreaterThanOrEqual(5 * 50);
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, false]);
+  });
+
+  it('is dialled again when a stream to it was silent for syncLimit, until initLimit is over', () => {
+    const bench = new Bench();
+    bench.nowMs += 10_001;
+    bench.fail('silent');
+    expect(bench.dialling.over).toBe(false);
+    bench.wake();
+    bench.nowMs += 10_001;
+    bench.fail('silent');
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
+  });
+
+  it('is not dialled again once it is known to lead no more', () => {
+    const bench = new Bench();
     bench.fail();
-    expect(bench.dialling.over).toBe(true);
+    bench.dialling.abandon();
+    expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, false]);
   });
 });

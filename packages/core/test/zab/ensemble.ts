@@ -566,7 +566,7 @@ export class Ensemble {
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown || from.dials !== dials) return;
       if (target.isDown || target.peer?.role !== 'leading' || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
-        from.turn((peer) => peer.dialFailed(from.now));
+        from.turn((peer) => peer.dialFailed(this.isCut(from.sid, to) ? 'unanswered' : 'refused', from.now));
         return;
       }
       const here = from.newEnd();

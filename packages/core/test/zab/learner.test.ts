@@ -377,7 +377,7 @@ it('what stands in the log when the leader is lost is applied, committed or not'
   for (const zxid of [8, 9, 10]) learner.packet(proposal(makeZxid(3, zxid)), now);
   learner.packet(packet(PacketType.COMMIT, makeZxid(3, 8)), now);
   notes.take();
-  learner.gone();
+  learner.gone(now);
   learner.end(now);
   expect(notes.take()).toEqual(['close 9: the connection to the leader is gone', 'apply 0x300000009', 'apply 0x30000000a']);
 });

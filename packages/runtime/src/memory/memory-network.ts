@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts';
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '../network.ts';
 import { ReceivedList } from '../received-list.ts';
 import { StreamTable } from '../stream-table.ts';
+import type { EarlyAccept } from './early-accept.ts';
 
 /** What the wire needs of a clock. */
 export type WireScheduler = Pick<Clock, 'now' | 'after'>;
@@ -29,12 +30,14 @@ export interface PipeManners {
 const defaultManners: PipeManners = { delayMs: 0, windowBytes: 1024 * 1024, pieceBytes: Infinity, pieceIntervalMs: 0 };
 /** Ports given to those who dial, as Linux does. */
 const firstEphemeralPort = 32_768;
+/** Between two attempts to reach a machine that does not answer, of what has accepted in its place. */
+const knockIntervalMs: Millis = 100;
 
 /** One direction of a connection. */
 export class Pipe {
   readonly manners: PipeManners;
-  readonly from: Side;
-  readonly to: Side;
+  #from: Side;
+  #to: Side;
   readonly #scheduler: WireScheduler;
   /** Handed over by the sender and kept, since the window is full: still the sender's memory, read when there is room. */
   #pending: { buffer: Buffer; start: number; end: number }[] = [];
@@ -60,10 +63,25 @@ export class Pipe {
   deliveredBytes = 0;
 
   constructor(from: Side, to: Side, manners: PipeManners, scheduler: WireScheduler) {
-    this.from = from;
-    this.to = to;
+    this.#from = from;
+    this.#to = to;
     this.manners = manners;
     this.#scheduler = scheduler;
+  }
+
+  get from(): Side {
+    return this.#from;
+  }
+
+  get to(): Side {
+    return this.#to;
+  }
+
+  /** The far end has been reached, in whose place something had accepted. */
+  reachedFarEnd(place: Side, farEnd: Side): void {
+    if (this.#to === place) this.#to = farEnd;
+    else this.#from = farEnd;
+    this.resume();
   }
 
   /** Breaks the connection once `count` bytes have been delivered in this direction, in mid-frame if it so happens. */
@@ -241,6 +259,10 @@ export class VirtualWire {
   readonly #cuts = new Set<string>();
   /** How new connections behave; asked once per direction. */
   mannersOf: (from: string, to: string) => Partial<PipeManners> = () => ({});
+  /** Whether something accepts in place of the machine that is dialled; asked at each dial. */
+  acceptsEarly: (from: string, to: string) => EarlyAccept | undefined = () => undefined;
+  /** Told of each dial that was accepted early, and closed because the machine at the far end has refused, or has not answered. */
+  onEarlyClose: ((from: string, to: string, why: 'refused' | 'unanswered') => void) | undefined;
 
   constructor(scheduler: WireScheduler) {
     this.#scheduler = scheduler;
@@ -301,10 +323,19 @@ export class VirtualWire {
     return this.#cuts.has(cutKey(a, b)) || this.#cuts.has(cutKey(b, a));
   }
 
+  #manners(from: string, to: string): PipeManners {
+    return { ...defaultManners, ...this.mannersOf(from, to) };
+  }
+
   /** Joins a dialling side to whoever listens. */
   dial(side: Side, to: Endpoint): void {
     const { address } = side.endpoint;
-    const manners = (from: string, at: string): PipeManners => ({ ...defaultManners, ...this.mannersOf(from, at) });
+    const early = this.acceptsEarly(address, to.address);
+    if (early !== undefined) {
+      this.#dialEarly(side, to, early);
+      return;
+    }
+    const manners = (from: string, at: string): PipeManners => this.#manners(from, at);
     this.#scheduler.after(manners(address, to.address).delayMs, () => {
       // What the wire is like by now: it may have changed on the way.
       const [forward, backward] = [manners(address, to.address), manners(to.address, address)];
@@ -325,6 +356,64 @@ export class VirtualWire {
       peer.stack.announce(peer, side.endpoint);
       this.#scheduler.after(backward.delayMs, () => side.stack.reached(side));
     });
+  }
+
+  /** The dialling side is connected to what stands at the near or the far end of the link, which then dials for it. */
+  #dialEarly(side: Side, to: Endpoint, early: EarlyAccept): void {
+    const { address } = side.endpoint;
+    const isNear = early.at === 'near end';
+    const roundTripMs = this.#manners(address, to.address).delayMs + this.#manners(to.address, address).delayMs;
+    this.#scheduler.after(isNear ? 0 : roundTripMs, () => {
+      if (side.gone || (!isNear && !this.#isThere(address, to.address))) return;
+      // Stands for the far end until that has been reached. Nothing can be done to it.
+      const place = new Side(this.stack(to.address), -1, to);
+      place.gone = true;
+      const forward = new Pipe(side, place, this.#manners(address, to.address), this.#scheduler);
+      const backward = new Pipe(place, side, this.#manners(to.address, address), this.#scheduler);
+      if (this.#cuts.has(cutKey(address, to.address))) forward.hold();
+      if (this.#cuts.has(cutKey(to.address, address))) backward.hold();
+      side.out = forward;
+      side.in = backward;
+      this.#cnxns.add({ dialer: side.endpoint, listener: to, forward, backward });
+      side.stack.reached(side);
+      const untilMs = this.#scheduler.now().elapsedMs + early.patienceMs;
+      this.#scheduler.after(isNear ? forward.manners.delayMs : 0, () => this.#knock(side, place, early, untilMs));
+    });
+  }
+
+  #knock(side: Side, place: Side, early: EarlyAccept, untilMs: Millis): void {
+    if (side.gone) return;
+    const { endpoint: to } = place;
+    if (!this.#isThere(side.endpoint.address, to.address)) {
+      if (this.#scheduler.now().elapsedMs >= untilMs) this.#closeEarly(side, place, early, 'unanswered');
+      else this.#scheduler.after(knockIntervalMs, () => this.#knock(side, place, early, untilMs));
+      return;
+    }
+    const farEnd = this.stack(to.address).accept(to, side.endpoint);
+    if (farEnd === undefined) {
+      const backMs = early.at === 'near end' ? side.in.manners.delayMs : 0;
+      this.#scheduler.after(backMs + early.refusalMs, () => this.#closeEarly(side, place, early, 'refused'));
+      return;
+    }
+    farEnd.in = side.out;
+    farEnd.out = side.in;
+    farEnd.open = true;
+    farEnd.stack.announce(farEnd, side.endpoint);
+    for (const pipe of [side.out, side.in]) pipe.reachedFarEnd(place, farEnd);
+  }
+
+  #closeEarly(side: Side, { endpoint }: Side, early: EarlyAccept, why: 'refused' | 'unanswered'): void {
+    if (side.gone) return;
+    this.onEarlyClose?.(side.endpoint.address, endpoint.address, why);
+    // No cut lies between the dialling side and what speaks here, if that is at its end.
+    if (early.at === 'near end') side.in.release();
+    if (early.refusal === 'reset') side.stack.lose(side, 'ECONNRESET');
+    else side.in.end();
+  }
+
+  /** A dial is answered there, by an acceptance or by a refusal. */
+  #isThere(from: string, to: string): boolean {
+    return !this.#isCut(from, to) && this.#stacks.get(to)?.isDark !== true;
   }
 
   forget(side: Side): void {

@@ -34,6 +34,10 @@ export class ElectionLink {
   askedMs: Millis = -Infinity;
   /** From when on it may be dialled because its connection has closed; raised each time. */
   redialMs: Millis = -Infinity;
+  /** By when it is to have dialled back, which it was asked to over a connection that it has ended; Infinity when it was not. */
+  dialBackDueMs: Millis = Infinity;
+  /** Connections in a row that were accepted and then closed, with nothing said; one that asked it to dial back, which it did not, counts double. */
+  unheard = 0;
   /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
   isUnreachableTold = true;
   /** What came of the last dial, so that one line says it and not one for each repetition. */
@@ -53,6 +57,11 @@ export class ElectionCnxn extends PeerStream {
   link: ElectionLink | undefined;
   /** The server that is asked over this connection to dial back, and for nothing else. */
   asks: ElectionLink | undefined;
+  /**
+   * Something of its server has come over it. Before that a connection that was dialled says nothing: a proxy may have accepted for a server that is not
+   * there.
+   */
+  isHeard = false;
   readonly collector = new InitialMessageCollector();
   readonly cutter: FrameCutter;
   /** Leaves before anything else: the initial message. */

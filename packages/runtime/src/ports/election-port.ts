@@ -8,8 +8,10 @@
  * Only the newest message to a server counts, so one at most waits for it. A message may be lost with a connection, and nobody would know;
  * so the last one is said again over each new connection.
  *
- * The core learns when a server has certainly gone (`unreachable`): its connection has closed, and it has been dialled once more and refused.
- * That is why a closed connection is followed by a dial at once; see docs/internals/election.md for what hangs on it.
+ * The core learns when a server has gone (`unreachable`): its connection has closed, and it has been dialled once more and refused. That is why a
+ * closed connection is followed by a dial at once; see docs/internals/election.md for what hangs on it. Where a proxy or a tunnel accepts in place of the
+ * server, nobody refuses: a connection that is closed before anything has come over it is a refusal too, and it takes the first words of the other side to
+ * know that it can be reached.
  *
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. Nothing is dialled or sent before
  * that, and the core is never called from inside a call of its own.
@@ -83,6 +85,8 @@ export interface ElectionPortParts {
 const dialBackMs: Millis = 500;
 /** A server whose connections close as soon as they are made is not dialled for each of them at once. */
 const redialPauseMs: Millis = 1000;
+/** A connection over which nothing has come for so long is made anew when there is something to say: whatever has accepted it may have lost its way. */
+const unheardMs: Millis = 1000;
 /** Messages of one connection before another gets its turn. */
 const messagesPerGo = 64;
 
@@ -98,6 +102,8 @@ export class ElectionPort {
   readonly #links = new Map<Sid, ElectionLink>();
   /** Those to be dialled later. */
   readonly #postponed = new Set<ElectionLink>();
+  /** Those that were asked to dial back, and have heard it, or whatever has accepted for them has. */
+  readonly #asked = new Set<ElectionLink>();
   #strangers = 0;
   #dirty: ElectionLink[] = [];
   /** Connections that are over once what they are to say has been sent. */
@@ -200,6 +206,7 @@ export class ElectionPort {
     this.#isShut = true;
     this.#dialler.cancelAll();
     this.#postponed.clear();
+    this.#asked.clear();
     for (const link of this.#links.values()) link.dial = link.dialBack = undefined;
     for (const { link } of this.#cnxns.values()) if (link !== undefined) this.#flushLink(link);
     await this.#cnxns.shutDown(now);
@@ -234,6 +241,11 @@ export class ElectionPort {
 
   ended(stream: StreamId, now: Now): void {
     this.#now = now;
+    const asks = this.#cnxns.get(stream)?.asks;
+    if (asks !== undefined && asks.cnxn === undefined && !asks.isUnreachableTold) {
+      asks.dialBackDueMs = Math.min(asks.dialBackDueMs, now.elapsedMs + dialBackMs);
+      this.#asked.add(asks);
+    }
     this.#cnxns.ended(stream, now);
   }
 
@@ -241,7 +253,7 @@ export class ElectionPort {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
     if (!this.#cnxns.closed(stream, now)) this.#dialler.closed(stream, error, now);
-    else if (error !== undefined && cnxn?.asks !== undefined) this.#notAsked(cnxn.asks);
+    else if (error !== undefined && cnxn?.asks !== undefined && cnxn.asks.cnxn === undefined) this.#closedUnheard(cnxn.asks, 1);
   }
 
   // --- What the core asks for
@@ -260,6 +272,11 @@ export class ElectionPort {
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
     link.waiting = link.last = this.#encoded.frame;
+    const { cnxn } = link;
+    if (cnxn !== undefined && !cnxn.isHeard && this.#now.elapsedMs - cnxn.sinceMs >= unheardMs) {
+      this.#cutLink(link);
+      this.#close(cnxn);
+    }
     link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
@@ -283,6 +300,7 @@ export class ElectionPort {
   deadline(): Millis | undefined {
     let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#cnxns.deadline() ?? Infinity);
     for (const { dialDueMs } of this.#postponed) due = Math.min(due, dialDueMs);
+    for (const { dialBackDueMs } of this.#asked) due = Math.min(due, dialBackDueMs);
     return due === Infinity ? undefined : due;
   }
 
@@ -296,6 +314,7 @@ export class ElectionPort {
     this.#now = now;
     this.#dialler.wake(now);
     for (const link of this.#postponed) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
+    for (const link of this.#asked) if (link.dialBackDueMs <= now.elapsedMs) this.#closedUnheard(link, 2);
     this.#cnxns.wake(now);
   }
 
@@ -363,8 +382,22 @@ export class ElectionPort {
       if (message === undefined) return;
       this.#introduced(cnxn, message);
     }
-    if (cnxn.stage === 'closing') this.#cnxns.discard(cnxn, end - at, this.#now);
-    else this.#feed(cnxn, bytes, at, end);
+    if (cnxn.stage === 'closing') {
+      this.#cnxns.discard(cnxn, end - at, this.#now);
+      return;
+    }
+    if (!cnxn.isHeard) this.#heard(cnxn);
+    this.#feed(cnxn, bytes, at, end);
+  }
+
+  /** The server is there, and what it says arrives. */
+  #heard(cnxn: ElectionCnxn): void {
+    const link = cnxn.link!;
+    cnxn.isHeard = true;
+    link.unheard = 0;
+    link.isUnreachableTold = true;
+    link.lastFailure = '';
+    this.#core.reachable(link.sid);
   }
 
   /** Whoever dialled has said who it is. */
@@ -393,6 +426,7 @@ export class ElectionPort {
       // An observer without a number counts as larger than anyone, so that it keeps what it has dialled.
       this.#nextAnonymous--;
       this.#keep(link, cnxn);
+      this.#heard(cnxn);
     } else if (sid > own) {
       this.#keepAccepted(link, cnxn);
     } else {
@@ -432,6 +466,7 @@ export class ElectionPort {
     if (link.dial !== undefined) this.#dialler.cancel(link.dial);
     link.dial = undefined;
     this.#keep(link, cnxn);
+    this.#heard(cnxn);
   }
 
   /** This is the connection with that server from now on. */
@@ -443,15 +478,14 @@ export class ElectionPort {
     link.dialBack = undefined;
     link.dialDueMs = Infinity;
     this.#postponed.delete(link);
-    link.isUnreachableTold = true;
-    link.lastFailure = '';
+    link.dialBackDueMs = Infinity;
+    this.#asked.delete(link);
     link.waiting = link.last;
     if (old !== undefined) {
       old.link = undefined;
       this.#close(old);
     }
     this.#markDirty(link);
-    this.#core.reachable(link.sid);
   }
 
   /** The server's link; a new one for a server that is not in the configuration, unless there are too many of those. */
@@ -468,6 +502,7 @@ export class ElectionPort {
     if (link.isListed || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
     if (this.#links.get(link.sid) !== link) return;
     this.#postponed.delete(link);
+    this.#asked.delete(link);
     this.#links.delete(link.sid);
     this.#strangers--;
   }
@@ -487,7 +522,9 @@ export class ElectionPort {
     }
     link.dialDueMs = Infinity;
     this.#postponed.delete(link);
-    const hosts = link.dialBack ?? link.addresses;
+    // Where one address accepts and nobody is there, the others have their turn.
+    const first = link.addresses.length === 0 ? 0 : link.unheard % link.addresses.length;
+    const hosts = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
     link.dialBack = undefined;
     if (hosts.length === 0) return;
     const limits = { attemptMs: this.#options.cnxTimeoutMs, totalMs: Infinity };
@@ -501,7 +538,6 @@ export class ElectionPort {
 
   #dialled(link: ElectionLink, { stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
     const cnxn = this.#cnxns.add(stream, remote, this.#now);
-    link.lastFailure = '';
     if (link.sid < this.#options.sid) {
       cnxn.greeting = this.#greeting;
       this.#keep(link, cnxn);
@@ -513,14 +549,25 @@ export class ElectionPort {
     }
   }
 
-  /** Nobody has read that it is to dial back, and nothing but a new dial would say that nobody is there. */
-  #notAsked(link: ElectionLink): void {
-    if (link.cnxn !== undefined || link.isUnreachableTold) return;
-    link.askedMs = -Infinity;
-    this.#redial(link);
+  /**
+   * Something has accepted for the server and closed, and nothing has come of it. Once may be by chance; when it is so again, and at each of its addresses,
+   * nobody listens there.
+   */
+  #closedUnheard(link: ElectionLink, times: number): void {
+    link.dialBackDueMs = Infinity;
+    this.#asked.delete(link);
+    this.#markDirty(link);
+    if (!link.isListed) return;
+    link.unheard += times;
+    if (!link.isUnreachableTold && link.unheard <= link.addresses.length) {
+      link.askedMs = -Infinity;
+      this.#redial(link);
+    } else {
+      this.#dialFailed(link, { refused: true, reason: 'the connection was accepted, and closed before the server had said anything' });
+    }
   }
 
-  #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
+  #dialFailed(link: ElectionLink, { refused, reason }: Pick<Extract<DialOutcome, { kind: 'failed' }>, 'refused' | 'reason'>): void {
     if (reason !== link.lastFailure) {
       this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} cannot be reached: ${reason}.`, {
         event: 'peer.unreachable',
@@ -542,9 +589,10 @@ export class ElectionPort {
 
   /** The connection is no longer the one with that server. */
   #cutLink(link: ElectionLink): void {
-    link.cnxn!.link = undefined;
+    const cnxn = link.cnxn!;
+    cnxn.link = undefined;
     link.cnxn = undefined;
-    link.isUnreachableTold = false;
+    if (cnxn.isHeard) link.isUnreachableTold = false;
   }
 
   /** No more input; what is to be sent goes out, then the end. */
@@ -558,7 +606,8 @@ export class ElectionPort {
     const { link } = cnxn;
     if (link === undefined) return;
     this.#cutLink(link);
-    this.#redial(link);
+    if (cnxn.isHeard || this.#isShut) this.#redial(link);
+    else this.#closedUnheard(link, 1);
   }
 
   /**

@@ -157,7 +157,7 @@ export class LearnerPort {
 
   /**
    * Accepts nobody until the next `listen`; the channels there are stay. For a server that has ceased to lead: a learner that is refused
-   * dials again a moment later, while one that is accepted and closed gives up the leader it has found.
+   * dials again a moment later, as does one that is accepted and closed; but that one has been let in first.
    */
   stopListening(): Promise<void> {
     return this.#channels.stopListening();
@@ -336,7 +336,7 @@ export class LearnerPort {
     // One that has yet to notice that it leads refuses at first, after every election.
     if (refused) this.#logger.debug(sentence, { event: 'leader.refused', peer: sid, reason });
     else this.#log.warn(this.#now.elapsedMs, sentence, { event: 'leader.unreachable', peer: sid, reason });
-    this.#core.dialFailed(this.#now);
+    this.#core.dialFailed(refused ? 'refused' : 'unanswered', this.#now);
     // Whatever the core does about it belongs to another turn.
     this.#unfinished = true;
   }

@@ -29,8 +29,8 @@ export interface LearnerCore {
   accepted(channel: ChannelId, now: Now): void;
   /** The dial that was asked for last is through. */
   dialled(channel: ChannelId, now: Now): void;
-  /** The dial that was asked for last has failed at every address. */
-  dialFailed(now: Now): void;
+  /** The dial that was asked for last has failed at every address. `refused`: by a host that answers, on which nobody listens, at each of them. */
+  dialFailed(outcome: 'refused' | 'unanswered', now: Now): void;
   /** A packet of the other side. The view and its bytes are valid during the call only. Throws a `ProtocolError` for what no packet says. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void;
   /** Asked after each packet: what comes next over this stream is a snapshot, and goes to `snapshotBytes`. */

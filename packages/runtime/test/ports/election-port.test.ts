@@ -19,6 +19,13 @@ async function hostOf(rig: Rig, address: string): Promise<RawHost> {
   return host;
 }
 
+/** A server says its vote over each connection that it accepts. */
+async function speakingHostOf(rig: Rig, address: string): Promise<RawHost> {
+  const host = await hostOf(rig, address);
+  host.says = frameOf(noteOf(0));
+  return host;
+}
+
 describe('who keeps the connection', () => {
   test('a smaller server is dialled, told who we are, and kept', async () => {
     const { rig, node } = await openTwo();
@@ -82,8 +89,8 @@ describe('who keeps the connection', () => {
 
   test('a smaller server that dials is closed, with the connection there was, and dialled at the address it names', async () => {
     const { rig, node } = await openTwo();
-    const host = await hostOf(rig, addressOf(1));
-    const elsewhere = await hostOf(rig, '10.0.1.1');
+    const host = await speakingHostOf(rig, addressOf(1));
+    const elsewhere = await speakingHostOf(rig, '10.0.1.1');
     node.notify(1, noteOf(7));
     await rig.settle();
     const asking = host.dial(addressOf(2), electionPort);
@@ -96,18 +103,18 @@ describe('who keeps the connection', () => {
     await rig.settle();
     expect([asking.closed, host.accepted[0]!.closed, host.accepted.length]).toEqual(['end', 'end', 1]);
     expect(elsewhere.accepted[0]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(7))]));
-    expect(node.events).toEqual(['reachable 1', 'reachable 1']);
+    expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
   test('a smaller server that names a wildcard, or an address where nobody is, is dialled where the configuration says', async () => {
     for (const named of ['0.0.0.0', '10.0.7.7']) {
       const { rig, node } = await openTwo();
-      const host = await hostOf(rig, addressOf(1));
+      const host = await speakingHostOf(rig, addressOf(1));
       const asking = host.dial(addressOf(2), electionPort);
       asking.send(initialOf(1, [{ host: named, port: electionPort }]));
       await rig.settle();
       expect(host.accepted[0]!.received).toEqual(initialOf(2, own(2)));
-      expect(node.events).toEqual(['reachable 1']);
+      expect(node.events).toEqual(['reachable 1', '1: 0']);
     }
   });
 
@@ -314,6 +321,9 @@ describe('messages', () => {
 
   test('the last is said again over a new connection, unless a newer one waits', async () => {
     const { rig, node, host, end } = await withOne();
+    host.says = frameOf(noteOf(0));
+    end.send(host.says);
+    await rig.settle();
     end.reset();
     await rig.settle();
     const [, again] = host.accepted;
@@ -453,7 +463,9 @@ describe('reachable and unreachable', () => {
       if (sid === 3) connected.send(initialOf(3, own(3)));
       else node.notify(1, noteOf(1));
       await rig.run(5000, 100);
-      expect(node.events).toEqual([`reachable ${sid}`]);
+      if (sid === 1) host.accepted[0]!.send(frameOf(noteOf(0)));
+      await rig.settle();
+      expect(node.events[0]).toBe(`reachable ${sid}`);
       rig.wire.mannersOf = () => ({ delayMs: 5 });
       const before = host.accepted.length;
       (sid === 3 ? connected : host.accepted[0]!).reset();
@@ -480,7 +492,7 @@ describe('reachable and unreachable', () => {
 
   test('a dial without an answer says nothing, and is made again at the next message', async () => {
     const { rig, node } = await openTwo();
-    const host = await hostOf(rig, addressOf(1));
+    const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
     await rig.settle();
     rig.wire.cut(addressOf(1), addressOf(2));
@@ -495,12 +507,12 @@ describe('reachable and unreachable', () => {
     node.notify(1, noteOf(2));
     await rig.settle();
     expect(host.accepted.length).toBe(2);
-    expect(node.events).toEqual(['reachable 1', 'reachable 1']);
+    expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
   test('a server that is to be connected anew is not heard over the old connection any more, and reachable with the new one', async () => {
     const { rig, node } = await openTwo();
-    const host = await hostOf(rig, addressOf(1));
+    const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));
     await rig.settle();
     node.turn(() => node.election.reconnect(1));
@@ -509,19 +521,20 @@ describe('reachable and unreachable', () => {
     expect(host.accepted.map(({ closed }) => closed)).toEqual(['end', undefined]);
     host.accepted[1]!.send(frameOf(noteOf(4)));
     await rig.settle();
-    expect(node.events).toEqual(['reachable 1', 'reachable 1', '1: 4']);
+    expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0', '1: 4']);
   });
 
   test('of several addresses all must refuse', async () => {
     for (const [second, told] of [
-      ['10.0.1.1', ['reachable 1', 'unreachable 1']],
-      ['10.0.2.2', ['reachable 1']],
+      ['10.0.1.1', ['reachable 1', '1: 0', 'unreachable 1']],
+      ['10.0.2.2', ['reachable 1', '1: 0']],
     ] as const) {
       const rig = new Rig();
       const listed = { ...one, electionAddresses: [...own(1), { host: second, port: electionPort }] };
       const node = await new RigNode(rig, 2, [listed, two]).listen();
       const host = new RawHost(rig, addressOf(1));
       const listener = await host.listen(electionPort);
+      host.says = frameOf(noteOf(0));
       rig.wire.stack('10.0.1.1');
       node.notify(1, noteOf(1));
       await rig.settle();
@@ -535,6 +548,7 @@ describe('reachable and unreachable', () => {
   test('a server that has asked to be dialled, and refuses that, is unreachable if there was a connection', async () => {
     const { rig, node } = await openTwo();
     const host = new RawHost(rig, addressOf(1));
+    host.says = frameOf(noteOf(0));
     const ask = async (): Promise<void> => {
       host.dial(addressOf(2), electionPort).send(initialOf(1, own(1)));
       await rig.settle();
@@ -545,7 +559,87 @@ describe('reachable and unreachable', () => {
     await ask();
     await listener.close();
     await ask();
-    expect(node.events).toEqual(['reachable 1', 'unreachable 1']);
+    expect(node.events).toEqual(['reachable 1', '1: 0', 'unreachable 1']);
+  });
+
+  describe.each(['end', 'reset'] as const)('where something accepts in its place, and closes with %s when nobody listens', (refusal) => {
+    const early = { at: 'far end', refusal, refusalMs: 3, patienceMs: 60_000 } as const;
+
+    test.each([1, 3])('server %i is unreachable when its process is gone, and reachable when another one has spoken', async (sid) => {
+      const rig = new Rig();
+      rig.wire.acceptsEarly = () => early;
+      const node = await new RigNode(rig, 2, [one, two, three]).listen();
+      const other = await new RigNode(rig, sid, [one, two, three]).listen();
+      for (const [from, to] of [
+        [node, other],
+        [other, node],
+      ] as const) {
+        from.notify(to.sid, noteOf(1));
+        await rig.run(100);
+      }
+      expect(node.events.at(-1)).toBe(`${sid}: 1`);
+      await rig.run(5000, 100);
+      node.events.length = 0;
+      other.crash();
+      await rig.run(sid === 1 ? 50 : 1200);
+      expect(node.events).toEqual([`unreachable ${sid}`]);
+      for (let round = 2; round < 9; round++) {
+        node.notify(sid, noteOf(round));
+        await rig.run(600, 10);
+      }
+      expect(node.events).toEqual([`unreachable ${sid}`]);
+      const revived = await new RigNode(rig, sid, [one, two, three]).listen();
+      revived.notify(2, noteOf(9));
+      await rig.run(600, 10);
+      expect(node.events).toEqual([`unreachable ${sid}`, `reachable ${sid}`, `${sid}: 9`]);
+    });
+  });
+
+  test('a connection that is closed once before anything has come over it says nothing', async () => {
+    const { rig, node } = await openTwo();
+    const host = await speakingHostOf(rig, addressOf(1));
+    node.notify(1, noteOf(1));
+    await rig.settle();
+    host.says = undefined;
+    host.accepted[0]!.reset();
+    await rig.settle();
+    host.says = frameOf(noteOf(5));
+    host.accepted[1]!.reset();
+    await rig.settle();
+    expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 5']);
+  });
+
+  test('a larger server that ends the connection, and dials back only later, is unreachable meanwhile', async () => {
+    const { rig, node } = await openTwo();
+    const host = await hostOf(rig, addressOf(3));
+    const first = host.dial(addressOf(2), electionPort);
+    first.send(initialOf(3, own(3)));
+    await rig.run(3000, 100);
+    first.reset();
+    await rig.run(499);
+    expect(node.events).toEqual(['reachable 3']);
+    await rig.run(2);
+    expect(node.events).toEqual(['reachable 3', 'unreachable 3']);
+    host.dial(addressOf(2), electionPort).send(initialOf(3, own(3)));
+    await rig.settle();
+    expect(node.events).toEqual(['reachable 3', 'unreachable 3', 'reachable 3']);
+  });
+
+  test('a connection over which nothing has come is made anew when there is more to say, at most once a second', async () => {
+    const { rig, node } = await openTwo();
+    const host = await hostOf(rig, addressOf(1));
+    for (let round = 1; round <= 20; round++) {
+      node.notify(1, noteOf(round));
+      await rig.run(150);
+    }
+    expect(host.accepted.length).toBe(3);
+    host.accepted[2]!.send(frameOf(noteOf(7)));
+    for (let round = 21; round <= 40; round++) {
+      node.notify(1, noteOf(round));
+      await rig.run(150);
+    }
+    expect(host.accepted.length).toBe(3);
+    expect(node.events).toEqual(['reachable 1', '1: 7']);
   });
 
   test('a server whose connections close as soon as they are made is not dialled without end', async () => {
@@ -564,7 +658,7 @@ describe('names and addresses', () => {
   test('a name is looked up at each dial, so a server that has moved is found', async () => {
     const named = serverOf(1, 'zk1');
     const { rig, node } = await openTwo([named, two]);
-    const before = await hostOf(rig, addressOf(1));
+    const before = await speakingHostOf(rig, addressOf(1));
     const after = await hostOf(rig, '10.0.1.1');
     rig.wire.name('zk1', [addressOf(1)]);
     node.notify(1, noteOf(1));
@@ -577,7 +671,7 @@ describe('names and addresses', () => {
 
   test('a name that does not resolve is tried again at the next message, and says nothing of the server', async () => {
     const { rig, node } = await openTwo([serverOf(1, 'zk1'), two]);
-    const host = await hostOf(rig, addressOf(1));
+    const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
     node.notify(1, noteOf(2));
     await rig.settle();
@@ -586,7 +680,7 @@ describe('names and addresses', () => {
     node.notify(1, noteOf(3));
     await rig.settle();
     expect(host.accepted[0]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(3))]));
-    expect(node.events).toEqual(['reachable 1']);
+    expect(node.events).toEqual(['reachable 1', '1: 0']);
   });
 
   test('a look-up that hangs delays nobody else, ends with the time of the dial, and its late answer is ignored', async () => {
@@ -631,7 +725,7 @@ describe('names and addresses', () => {
 
   test('another configuration is used by the next dial, and a server it has not is forgotten when its connection closes', async () => {
     const { rig, node } = await openTwo();
-    const host = await hostOf(rig, addressOf(1));
+    const host = await speakingHostOf(rig, addressOf(1));
     const moved = await hostOf(rig, '10.0.1.1');
     node.notify(1, noteOf(1));
     await rig.settle();

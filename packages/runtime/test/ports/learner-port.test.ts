@@ -203,7 +203,7 @@ describe('dialling the leader', () => {
       rig.wire.stack(addressOf(3));
       node.dialLeader(sid);
       await rig.run(5);
-      expect(node.events).toEqual(['dialFailed']);
+      expect(node.events).toEqual([`dialFailed ${sid === 3 ? 'refused' : 'unanswered'}`]);
       // After every election one is refused that is faster than its leader, so that is no warning.
       const [quiet, loud] = sid === 3 ? [node.lines, node.debugLines] : [node.debugLines, node.lines];
       expect(quiet).toEqual([]);
@@ -220,7 +220,7 @@ describe('dialling the leader', () => {
     await rig.run(3999);
     expect(node.events).toEqual([]);
     await rig.run(1);
-    expect(node.events).toEqual(['dialFailed']);
+    expect(node.events).toEqual(['dialFailed unanswered']);
     expect(node.lines[0]).toBe('The leader, server 3, cannot be reached: 10.0.1.1:2888 (no answer), 10.0.1.2:2888 (no answer).');
     rig.wire.heal(addressOf(1), '10.0.1.2');
     await new RawHost(rig, '10.0.1.2').listen(quorumPort);

@@ -267,8 +267,8 @@ export class RigNode implements ElectionCore, LearnerCore {
     this.channels.add(channel);
   }
 
-  dialFailed(): void {
-    this.#hear('dialFailed');
+  dialFailed(outcome: 'refused' | 'unanswered'): void {
+    this.#hear(`dialFailed ${outcome}`);
   }
 
   packet(channel: ChannelId, packet: PacketView): void {
@@ -335,6 +335,8 @@ export class RawHost {
   readonly network: MemoryNetwork;
   readonly address: string;
   readonly accepted: RawEnd[] = [];
+  /** What it says at once to whoever it accepts. */
+  says: Buffer | undefined;
   readonly #ends = new Map<StreamId, RawEnd>();
   /** What is to be sent once there is a connection. */
   readonly #early = new Map<StreamId, Buffer[]>();
@@ -343,7 +345,10 @@ export class RawHost {
     this.address = address;
     this.network = rig.wire.stack(address);
     const sink: NetworkSink = {
-      accepted: (stream, _listener, remote) => void this.accepted.push(this.#add(stream, remote)),
+      accepted: (stream, _listener, remote) => {
+        this.accepted.push(this.#add(stream, remote));
+        if (this.says !== undefined) this.#send(stream, this.says);
+      },
       connected: (stream) => {
         for (const bytes of this.#early.get(stream) ?? []) this.#send(stream, bytes);
         this.#early.delete(stream);

@@ -51,7 +51,7 @@ class Server implements PeerOut {
     const learnerCore = {
       accepted: (...args: Parameters<Peer['accepted']>) => this.peer.accepted(...args),
       dialled: (...args: Parameters<Peer['dialled']>) => this.peer.dialled(...args),
-      dialFailed: (now: Now) => this.peer.dialFailed(now),
+      dialFailed: (...args: Parameters<Peer['dialFailed']>) => this.peer.dialFailed(...args),
       packet: (...args: Parameters<Peer['packet']>) => this.peer.packet(...args),
       isLoading: (channel: number) => this.peer.isLoading(channel),
       snapshotBytes: (...args: Parameters<Peer['snapshotBytes']>) => this.peer.snapshotBytes(...args),

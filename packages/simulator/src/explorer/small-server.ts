@@ -375,8 +375,8 @@ export class SmallServer implements PeerOut {
     this.world.hit(this.refusing.size > 0 ? 'settles early without one' : 'settles early');
   }
 
-  dialFailed(): void {
-    this.#turn((peer) => peer.dialFailed(this.now));
+  dialFailed(outcome: 'refused' | 'unanswered'): void {
+    this.#turn((peer) => peer.dialFailed(outcome, this.now));
   }
 
   accepted(channel: ChannelId): void {

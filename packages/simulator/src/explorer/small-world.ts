@@ -425,7 +425,7 @@ export class SmallWorld implements Surroundings {
     if (isReached && target.isLooking) this.hit('early for its leader');
     // Learners are listened to by a server that leads, and by no other.
     if (!isReached || target.peer?.role !== 'leading') {
-      server.dialFailed();
+      server.dialFailed(isReached ? 'refused' : 'unanswered');
       return;
     }
     const here = server.newEnd(target.sid);

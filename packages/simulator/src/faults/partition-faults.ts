@@ -91,7 +91,7 @@ export const flapping: Fault = {
 
 export const peerReset: Fault = {
   id: 'F15, F17',
-  what: 'a connection between two servers is reset, in mid-frame if it so happens, or lies there half open',
+  what: 'a connection between two servers is reset, in mid-frame if it so happens, is half closed, or lies there half open',
   ofEnsembles: true,
   strike(stage, random) {
     const cnxns = stage.cnxnsBetweenServers();
@@ -100,6 +100,11 @@ export const peerReset: Fault = {
     const pipe = random.below(2) === 0 ? forward : backward;
     if (random.below(3) > 0) {
       pipe.resetAfter(pipe.deliveredBytes + random.below(400));
+      return;
+    }
+    if (random.below(2) === 0) {
+      stage.note('half closed between servers');
+      pipe.end();
       return;
     }
     for (const each of random.below(2) === 0 ? [pipe] : [forward, backward]) stage.holdFor(each, howLong(random));

@@ -51,6 +51,11 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
     world.servers.reduce((sum, { lines }) => sum + lines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
   'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
+  'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,
+  'a dial was accepted early and silent': ({ marks }) => marks.get('early accept silent') ?? 0,
+  'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
+  'a leader was elected over links that accept early': ({ recording, world }) =>
+    [...world.links].some(({ early }) => early !== undefined) ? reignsOf(recording).length : 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
 

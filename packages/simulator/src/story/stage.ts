@@ -82,6 +82,7 @@ export class Stage {
       if (linkBytesPerMs === Infinity || this.isHealed) return { delayMs };
       return { delayMs, pieceBytes, pieceIntervalMs: pieceBytes / linkBytesPerMs };
     };
+    world.wire.onEarlyClose = (_from, _to, why) => this.note(why === 'refused' ? 'early accept closed' : 'early accept silent');
   }
 
   get nowMs(): Millis {
@@ -465,7 +466,8 @@ export class Stage {
     for (const { dialer, listener, forward, backward } of this.world.wire.cnxns) {
       if (![dialer, listener].every(({ address }) => isHealed(this.world.nameOf(address) ?? ''))) continue;
       for (const pipe of [forward, backward]) {
-        Object.assign(pipe.manners, { delayMs: 1, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });
+        const delayMs = 1 + this.world.distance(dialer.address, listener.address);
+        Object.assign(pipe.manners, { delayMs, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });
         pipe.release();
         pipe.changed();
       }

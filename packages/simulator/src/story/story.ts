@@ -18,7 +18,7 @@ import { Flood } from './flood.ts';
 import { plant } from './plant.ts';
 import { Proof } from './proof.ts';
 import { isIdle, Stage } from './stage.ts';
-import { type ClientPlan, drawPlan, kindsOf, type Plan } from './swarm.ts';
+import { type ClientPlan, drawPlan, kindsOf, type LinksPlan, type Plan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -79,6 +79,7 @@ class Story {
       snappy: plan.usesSnappy ? snappy : undefined,
     });
     this.stage = new Stage(this.world, this.#random);
+    if (plan.ensemble?.links !== undefined) this.#layLinks(plan.ensemble.links);
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
     if (plan.loadedReturn !== undefined) {
       const { slowServer, syncMsMax } = plan.loadedReturn;
@@ -89,6 +90,16 @@ class Story {
 
   get kinds(): string[] {
     return kindsOf(this.#plan);
+  }
+
+  #layLinks({ percent, distanceMs, early }: LinksPlan): void {
+    const { servers } = this.world;
+    for (const [at, a] of servers.entries()) {
+      for (const b of servers.slice(at + 1)) {
+        if (this.#random.below(100) >= percent) continue;
+        Object.assign(this.world.link(a.name, b.name), { distanceMs, early });
+      }
+    }
   }
 
   async run(): Promise<void> {

@@ -6,6 +6,7 @@
 import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import { type MemberOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
+import type { EarlyAccept } from '@tskeeper/runtime/internal';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
@@ -28,6 +29,18 @@ export interface EnsemblePlan {
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
   readonly oracleFavours: Sid | undefined;
+  /** Undefined where all servers are close to each other, with nothing in between. */
+  readonly links: LinksPlan | undefined;
+}
+
+/** What lies between servers. */
+export interface LinksPlan {
+  /** How many links of a hundred are so. */
+  readonly percent: number;
+  /** What bytes take in each direction. */
+  readonly distanceMs: Millis;
+  /** Something accepts in place of whoever is dialled. */
+  readonly early: EarlyAccept | undefined;
 }
 
 export interface Plan {
@@ -184,6 +197,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
       forceSnapshotSync: random.below(4) === 0,
       counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
+    links: random.below(3) === 0 ? drawLinks(random) : undefined,
     grouped: oracleFavours === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleFavours,
   };
@@ -201,6 +215,17 @@ function drawGroups(random: SeededRandom, voters: number): GroupOptions {
     weights.set(sid, sid < count || sid === 1 ? 1 + random.below(3) : [1, 1, 2, 3, 0][random.below(5)]!);
   }
   return { groups, weights };
+}
+
+function drawLinks(random: SeededRandom): LinksPlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const early: EarlyAccept = {
+    at: pick('near end', 'far end'),
+    refusal: pick('end', 'reset'),
+    refusalMs: pick(0, 0, 1 + random.below(20)),
+    patienceMs: pick(500, 3000),
+  };
+  return { percent: pick(50, 100), distanceMs: pick(0, 2, 20, random.below(100)), early: random.below(4) > 0 ? early : undefined };
 }
 
 function drawBeginning(random: SeededRandom, isEnsemble: boolean): Beginning | undefined {

@@ -3,7 +3,7 @@
  * heard. A server that starts anew, at another address, is behind it too.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { VirtualWire } from '@tskeeper/runtime/internal';
+import type { EarlyAccept, VirtualWire } from '@tskeeper/runtime/internal';
 
 /** Where machines can be found, and what lies between them. */
 export interface Ground {
@@ -24,6 +24,10 @@ export class Link {
   readonly #directions = new Set<Direction>();
   /** What bytes take longer than over other links. */
   delayMs: Millis = 0;
+  /** What they always take longer, since the machines are far from each other. */
+  distanceMs: Millis = 0;
+  /** What accepts in place of a server that is dialled over it. */
+  early: EarlyAccept | undefined;
 
   constructor(ground: Ground, a: string, b: string) {
     this.#ground = ground;

@@ -17,7 +17,7 @@ import {
   SeededRandom,
   type SnappyCodec,
 } from '@tskeeper/runtime';
-import { VirtualWire } from '@tskeeper/runtime/internal';
+import { type EarlyAccept, VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { serverPort } from '../clients/client-world.ts';
 import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
@@ -117,6 +117,7 @@ export class VirtualWorld {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
+    this.wire.acceptsEarly = (from, to) => this.#early(from, to);
     const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
     const runtimeOptions: RuntimeOptions = {
       ...runtimeDefaults,
@@ -217,8 +218,25 @@ export class VirtualWorld {
 
   /** What bytes take longer between these addresses than elsewhere. */
   extraDelay(from: string, to: string): Millis {
+    let sumMs = 0;
+    for (const { delayMs, distanceMs } of this.#linksBetween(from, to)) sumMs += delayMs + distanceMs;
+    return sumMs;
+  }
+
+  /** What they always take longer. */
+  distance(from: string, to: string): Millis {
+    let sumMs = 0;
+    for (const { distanceMs } of this.#linksBetween(from, to)) sumMs += distanceMs;
+    return sumMs;
+  }
+
+  #early(from: string, to: string): EarlyAccept | undefined {
+    return this.#linksBetween(from, to).find(({ early }) => early !== undefined)?.early;
+  }
+
+  #linksBetween(from: string, to: string): Link[] {
     const [a, b] = [this.nameOf(from), this.nameOf(to)];
-    return (this.#links.get(`${a} ${b}`)?.delayMs ?? 0) + (this.#links.get(`${b} ${a}`)?.delayMs ?? 0);
+    return [this.#links.get(`${a} ${b}`), this.#links.get(`${b} ${a}`)].filter((link) => link !== undefined);
   }
 
   /** The cable between two machines. */
