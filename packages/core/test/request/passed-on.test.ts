@@ -15,6 +15,8 @@ const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, se
 const client = 1;
 const other = 2;
 
+const lead = { sync: () => undefined, learnersHeardMs: Infinity, learnersAskedMs: Infinity, askLearners: () => undefined };
+
 class Host implements Out {
   readonly core: Server;
   order!: Authority | Forwarding;
@@ -23,7 +25,7 @@ class Host implements Out {
   constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
     const link = { request: () => undefined, revalidate: () => undefined };
     const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, now, () => undefined) : new Forwarding(role, link, parts));
+      (this.order = role === 'leader' ? new Authority(parts, now, lead) : new Forwarding(role, link, parts));
     const options = { ...testOptions, ...changed };
     this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
   }
