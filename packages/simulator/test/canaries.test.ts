@@ -371,7 +371,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ arrivals, fragments, pauses }) => {
       arrivals.clear();
       fragments.clear();
-      (pauses as Recording['pauses'][number][]).push({ server: 'server-1', fromMs: -20_000, toMs: -10_000 });
+      pauses.push({ server: 'server-1', fromMs: -20_000, toMs: -10_000 });
     },
   ],
   [
@@ -617,7 +617,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server !== leader.server && garbledMs === undefined),
       );
       found(recording.arrivals.get(cnxn.key)).push(heardMs);
-      (recording.pauses as Recording['pauses'][number][]).push({ server: leader.server, fromMs: heardMs - 100, toMs: closed.atMs - 1 });
+      recording.pauses.push({ server: leader.server, fromMs: heardMs - 100, toMs: closed.atMs - 1 });
     },
   ],
   [
