@@ -174,13 +174,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     replace: 'if (wasBusy) this.#endSessions(now);',
     by: 'if (wasBusy) this.#heardMs = -Infinity;\n    void this.#endSessions;',
   },
-  'standstill-not-noticed': {
-    what: 'a server that stood still for longer than syncLimit answers what waited as if nothing had been',
-    from: 'F14, P10',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: 'if (stoodStillMs > this.#coreOptions.tickTimeMs)',
-    by: 'if (stoodStillMs > 1000 * this.#coreOptions.tickTimeMs)',
-  },
   'waiting-handshake-not-heard': {
     hunter: 'scenarios',
     what: 'a session whose client comes back during a long job is taken for silent until that has ended',
