@@ -385,6 +385,15 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ['earlyExpiry', 'a session that ended too early', (recording) => change(expired(recording), { atMs: expired(recording).atMs - 4000 })],
   ['lateExpiry', 'a session that ended too late', ({ arrivals }) => arrivals.clear()],
   [
+    'lateExpiry',
+    'a session that ended too late, long after a standstill',
+    ({ arrivals, fragments, pauses }) => {
+      arrivals.clear();
+      fragments.clear();
+      pauses.push({ server: 'server-1', fromMs: -20_000, toMs: -10_000 });
+    },
+  ],
+  [
     'sessionIdentity',
     'an id that was given twice',
     ({ cnxns }) => {
@@ -621,6 +630,23 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server === leader.server && garbledMs === undefined),
       );
       found(recording.arrivals.get(cnxn.key)).push(closed.atMs - 1);
+    },
+  ],
+  [
+    'earlyExpiry',
+    'a session that ended though a follower had heard of it while its leader stood still',
+    (recording) => {
+      const closed = expired(recording);
+      const { clientHigh, clientLow, zxid } = closed.logged.header;
+      const id = BigInt.asIntN(64, (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0));
+      if (recording.ensemble.size === 0) throw new NothingOfTheKind();
+      const leader = firstServing(recording.peers, 'leader', epochOf(zxid));
+      const heardMs = closed.atMs - recording.limits.tickMs - 1;
+      const cnxn = found(
+        recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server !== leader.server && garbledMs === undefined),
+      );
+      found(recording.arrivals.get(cnxn.key)).push(heardMs);
+      recording.pauses.push({ server: leader.server, fromMs: heardMs - 100, toMs: closed.atMs - 1 });
     },
   ],
   [

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
 import { PassedOnIdentities } from '../../src/auth/passed-on-identities.ts';
 import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
-import { Authority, type Lead, type OrderParts } from '../../src/request/authority.ts';
+import { Authority, type OrderParts } from '../../src/request/authority.ts';
 import { Forwarding } from '../../src/request/forwarding.ts';
 import { noCnxn, type WriteOrigin } from '../../src/request/proposal.ts';
 import { packet } from '../zab/packets.ts';
@@ -15,7 +15,7 @@ const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, se
 const client = 1;
 const other = 2;
 
-const aloneInTheLead: Lead = { sync: () => undefined, learnersHeardMs: Infinity, learnersAskedMs: Infinity, askLearners: () => undefined };
+const lead = { sync: () => undefined, learnersHeardMs: Infinity, learnersAskedMs: Infinity, askLearners: () => undefined };
 
 class Host implements Out {
   readonly core: Server;
@@ -26,7 +26,7 @@ class Host implements Out {
   constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
     const { link } = this;
     const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, now, aloneInTheLead) : new Forwarding(role, link, parts));
+      (this.order = role === 'leader' ? new Authority(parts, now, lead) : new Forwarding(role, link, parts));
     const options = { ...testOptions, ...changed };
     this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
   }

@@ -168,26 +168,19 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'expiry-put-off-by-work': {
     hunter: 'scenarios',
-    what: 'as long as clients have more work for the server no session ends',
+    what: 'each long job puts off the end of every session: nothing that was heard before counts',
     from: 'P22',
     file: 'packages/core/src/server.ts',
-    replace: 'this.#heardMs = heardMs;',
-    by: 'if (!this.busy) this.#heardMs = heardMs;',
+    replace: 'if (wasBusy) this.#endSessions(now);',
+    by: 'if (wasBusy) this.#heardMs = -Infinity;\n    void this.#endSessions;',
   },
-  'standstill-not-noticed': {
-    what: 'a server that stood still for longer than syncLimit answers what waited as if nothing had been',
-    from: 'F14, P10',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: 'if (stoodStillMs > this.#coreOptions.tickTimeMs)',
-    by: 'if (stoodStillMs > 1000 * this.#coreOptions.tickTimeMs)',
-  },
-  'waiting-not-heard': {
+  'waiting-handshake-not-heard': {
     hunter: 'scenarios',
-    what: 'a session whose frames wait for their turn is taken for silent',
+    what: 'a session whose client comes back during a long job is taken for silent until that has ended',
     from: 'P21',
     file: 'packages/runtime/src/ports/client-port.ts',
-    replace: "if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);",
-    by: '',
+    replace: 'if (reader !== undefined) this.#core.handshakeHeard(reader, this.#now);',
+    by: 'void reader;',
   },
   'password-not-checked': {
     what: 'a session is taken up without its password',

@@ -58,7 +58,7 @@ export const busyServer: Scenario = {
         });
         const work = () => {
           if (isOver) return;
-          for (const each of busy) if (each.ready && each.outstandingCount < 4) each.send('multi', multi(600));
+          for (const each of busy) if (each.ready && each.outstandingCount < 4) each.send('multi', multi(1500));
           stage.after(5, 'busy', undefined, work);
         };
         work();
