@@ -140,8 +140,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a leader hangs up on a learner that has nothing to say while it is sent a large snapshot',
     from: 'ZOOKEEPER-2678, ZOOKEEPER-1465, ZOOKEEPER-1521',
     file: leader,
-    replace: "if (learner === undefined || learner.stage !== 'synchronising') return;\n    learner.heardMs = now.elapsedMs;",
-    by: "if (learner === undefined || learner.stage !== 'synchronising') return;",
+    replace: "if (learner.stage !== 'synchronising') return;\n    learner.heardMs = now.elapsedMs;",
+    by: "if (learner.stage !== 'synchronising') return;",
   },
   'trunc-leaves-log': {
     hunter: 'crash-states',
