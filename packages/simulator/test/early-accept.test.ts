@@ -63,7 +63,12 @@ describe.each([2, 20, 100])('F15, F16: behind links that accept early and take %
       const world = await started(seed, tickTimeMs, delayMs, kinds[seed % kinds.length]!);
       const [leader] = leadersOf(world);
       leader!.kill();
-      took.push(await msUntilLed(world, world.servers.filter((server) => server !== leader)));
+      took.push(
+        await msUntilLed(
+          world,
+          world.servers.filter((server) => server !== leader),
+        ),
+      );
       await expectWrite(world);
     }
     expect(Math.max(...took), took.map(Math.round).join()).toBeLessThanOrEqual(3000);

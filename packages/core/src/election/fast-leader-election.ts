@@ -298,8 +298,7 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#intervalMs);
-    for (const time of [this.#settleAtMs, this.#repeatAtMs])
-      to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    for (const time of [this.#settleAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
     to.number(this.#config.version);
     this.#config.verifier.fingerprint(to);
