@@ -38,8 +38,6 @@ const wipeRetriesMax = 20;
 /** After its requests a client stays so long. */
 const stayMs = 1500;
 const znodes = 60;
-/** A piece that a link passes on at once. */
-export const pieceBytes = 4096;
 /** In all: they cost what hundreds of others do. */
 const longMultisMax = 12;
 const manyUnderWay = 1000;
