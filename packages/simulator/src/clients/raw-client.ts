@@ -51,6 +51,8 @@ export interface RawClientOptions {
   readonly restoresWatches?: boolean;
   /** Who it says it is, at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
+  /** Before it dials again it waits for less than this; 60 ms where nothing is said. */
+  readonly redialMsMax?: Millis | undefined;
   /** The only server that it speaks to. Default: all of them. */
   readonly server?: ClientWorld['servers'][number] | undefined;
 }
@@ -380,7 +382,7 @@ export class RawClient implements Actor {
     if (cnxn === this.cnxn) this.#leave(cnxn);
   }
 
-  #leave(cnxn: ClientCnxn, redialMs = 1 + this.#random.below(60)): void {
+  #leave(cnxn: ClientCnxn, redialMs = 1 + this.#random.below(this.options.redialMsMax ?? 60)): void {
     if (this.cnxn === cnxn) this.cnxn = undefined;
     this.#planDial(redialMs);
   }

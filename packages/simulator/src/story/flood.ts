@@ -22,7 +22,7 @@ export interface FloodPlan {
   readonly linkBytesPerMs: number;
   readonly diskBytesPerMs: number;
   /** What becomes of a server in the midst of it. */
-  readonly comesBack: 'with its disk' | 'without its disk' | undefined;
+  readonly comesBack: 'with its disk' | 'without its disk';
 }
 
 /** From the first client to the last. */
@@ -38,8 +38,6 @@ const wipeRetriesMax = 20;
 /** After its requests a client stays so long. */
 const stayMs = 1500;
 const znodes = 60;
-/** A piece that a link passes on at once. */
-export const pieceBytes = 4096;
 /** In all: they cost what hundreds of others do. */
 const longMultisMax = 12;
 const manyUnderWay = 1000;
@@ -64,12 +62,12 @@ export class Flood {
 
   begin(): void {
     const stage = this.#stage;
-    const { clients, comesBack } = this.#plan;
+    const { clients } = this.#plan;
     for (let number = 1; number <= clients; number++) {
       const afterMs = stage.fraction(arrivalMs);
       stage.after(afterMs, 'flood', undefined, () => this.#arrive(number, rushMs - afterMs));
     }
-    if (comesBack !== undefined) stage.after(rushMs + stage.fraction(100), 'flood', undefined, () => this.#comeBack(wipeRetriesMax));
+    stage.after(rushMs + stage.fraction(100), 'flood', undefined, () => this.#comeBack(wipeRetriesMax));
     this.#watch(arrivalMs);
     stage.note('flood');
   }
@@ -80,6 +78,7 @@ export class Flood {
       name: `flood-${number}`,
       address: `10.6.${number >> 8}.${number & 255}`,
       timeoutMs: 2000 + this.#random.below(2000),
+      redialMsMax: 500,
     });
     this.#clients.push(client);
     stage.after(waitsMs, 'flood', undefined, () => this.#rush(client, number, retriesMax));
@@ -198,6 +197,6 @@ export function drawFlood(random: SeededRandom, safetyMs: Millis, juteMaxBuffer:
     bytesMax: pick(200_000, 600_000),
     linkBytesPerMs: pick(2000, 5000, 10_000),
     diskBytesPerMs: pick(1000, 3000, 10_000),
-    comesBack: pick('with its disk', 'without its disk', 'without its disk', undefined),
+    comesBack: pick('with its disk', 'without its disk', 'without its disk'),
   };
 }

@@ -17,7 +17,6 @@ import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
 import { HostilePeer } from '../peers/hostile-peer.ts';
 import { snappy } from '../world/snappy.ts';
-import { pieceBytes } from './flood.ts';
 import { recoveredFrom } from './snapshot-states.ts';
 
 /** A machine. */
@@ -34,6 +33,9 @@ interface Contents {
 
 /** The disk has refused to read the only snapshot there is; at the next start it may do so. */
 const refusesToRead = /cannot be loaded \(.*: (?:EIO|ENOSPC)\)/;
+
+/** A piece that a slow link passes on at once. */
+const pieceBytes = 4096;
 
 export class Stage {
   readonly world: VirtualWorld;

@@ -76,7 +76,7 @@ const wallMs = 1_699_999_999_000;
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
-const weights: Partial<Record<FaultName, number>> = {
+const frequencies: Partial<Record<FaultName, number>> = {
   lonelyLeader: 6,
   pause: 3,
   longPause: 2,
@@ -110,7 +110,7 @@ export function drawPlan(random: SeededRandom): Plan {
     random.below(ensemble === undefined ? 14 : 8) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
   return {
     servers,
-    ensemble,
+    ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? sendingSnapshots(ensemble) : ensemble,
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
@@ -118,10 +118,10 @@ export function drawPlan(random: SeededRandom): Plan {
       globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
-      ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(16_384, 2000, 200, 200) }),
       containerCheckIntervalMs: pick(0, 150, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
       turnUnits: pick(16_384, 2000, 200, 24, 4),
+      ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(2000, 200, 48) }),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -142,11 +142,11 @@ export function drawPlan(random: SeededRandom): Plan {
       ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
     usesSnappy: true,
-    faults: chosen.flatMap((name) => Array.from({ length: weights[name] ?? 1 }, () => name)),
+    faults: chosen.flatMap((name) => Array.from({ length: frequencies[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs,
-    turnMsMax: pick(0, 0.25, 1),
+    turnMsMax: flood === undefined ? pick(0, 0.25, 1) : pick(0, 0.25, 0.25),
     habits: {
       dataMax: pick(40, 300, 3000, 25_000),
       closeEvery: pick(0, 0, 30),
@@ -201,6 +201,11 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
     grouped: oracleFavours === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleFavours,
   };
+}
+
+/** Who comes back in the midst of a flood is sent a snapshot. */
+function sendingSnapshots(ensemble: EnsemblePlan): EnsemblePlan {
+  return { ...ensemble, zab: { ...ensemble.zab, forceSnapshotSync: true } };
 }
 
 /** One to three groups, with a weight for each server, which may be none, and now and then a group without any. */
