@@ -56,7 +56,7 @@ const kinds: readonly EarlyAccept[] = [
   { at: 'near end', refusal: 'reset', refusalMs: 0, patienceMs: 1500 },
 ];
 
-describe.each([2, 20, 100])('F15, F16: behind links that accept early and take %i ms', (delayMs) => {
+describe.each([2, 20, 100])('behind links that accept early and take %i ms', (delayMs) => {
   it.each([200, 2000])(`a leader that is killed has a successor within 3 s, with ticks of %i ms (${rounds} times)`, async (tickTimeMs) => {
     const took: number[] = [];
     for (let seed = 1; seed <= rounds; seed++) {
