@@ -450,7 +450,8 @@ export class FastLeaderElection {
     if (this.#proposal.leader === this.#sid) {
       const { peerEpoch, zxid } = next;
       for (const vote of this.#received.values()) {
-        if (vote.peerEpoch !== peerEpoch || vote.zxid !== zxid || !this.#eligible.has(vote.leader, now)) continue;
+        const hasAsMuch = vote.electionEpoch === this.#round && vote.peerEpoch === peerEpoch && vote.zxid === zxid;
+        if (!hasAsMuch || !this.#eligible.has(vote.leader, now)) continue;
         if (this.#config.verifier.weight(vote.leader) > 0 && (next.leader === this.#sid || vote.leader > next.leader)) next = vote;
       }
     }

@@ -456,9 +456,11 @@ export class SmallEnsemble {
   }
 
   #noteVoter(server: Server, key: string, vote: Notification): void {
-    // A server without weight may vote for whomever it likes.
-    const own = { ...server.entered, spec: server.spec };
-    const holds = vote.leader === server.spec.sid || this.#weight(server.spec.sid) === 0 || !isBetterThanVote(own, vote);
+    // A server without weight may vote for whomever it likes; and one that too few can reach votes for another that has as much as itself.
+    const holds =
+      vote.leader === server.spec.sid ||
+      this.#weight(server.spec.sid) === 0 ||
+      !isBetter(server.entered, { epoch: vote.peerEpoch, zxid: vote.zxid });
     const voters = this.#announced.get(key) ?? new Map<Sid, boolean>();
     this.#announced.set(key, voters.set(server.spec.sid, holds));
   }
@@ -645,11 +647,6 @@ function newLink(): Link {
 
 function isBetter(a: { epoch: number; zxid: number }, b: { epoch: number; zxid: number }): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.zxid > b.zxid);
-}
-
-function isBetterThanVote(own: { epoch: number; zxid: number; spec: ServerSpec }, vote: Notification): boolean {
-  const history = { epoch: vote.peerEpoch, zxid: vote.zxid };
-  return isBetter(own, history) || (!isBetter(history, own) && own.spec.sid > vote.leader);
 }
 
 // A binary heap, ordered by time and then by the order of planning.

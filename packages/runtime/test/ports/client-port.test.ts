@@ -491,6 +491,7 @@ describe('limits', () => {
     expect(rig.core.heardOf).toEqual([0]);
     rig.clock.advance(2000);
     expect(rig.core.heardOf).toEqual([0, 0]);
+    rig.clock.advance(10);
     client.send(frame('not read either'));
     rig.settle();
     expect(rig.core.heardOf).toEqual([0, 0]);

@@ -112,10 +112,10 @@ export class PortRig {
         : this.clock.after(Math.max(0, deadline - now.elapsedMs), () => this.turn((then) => this.#wake(then)));
   }
 
-  /** Who is read for a moment is read until the next time. */
+  /** A round takes a millisecond. */
   #wake(now: Now): void {
-    this.port.endProbes();
     this.port.beginProbes(now);
+    this.clock.after(1, () => this.port.endProbes());
     this.port.wake(now);
   }
 

@@ -117,8 +117,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a learner does not notice that nothing comes from its leader any more',
     from: 'F28, P10',
     file: learner,
-    replace: 'if (silentMs > this.#silentMaxMs)',
-    by: 'if (silentMs > this.#silentMaxMs + 1_000_000)',
+    replace: 'if (silentMs <= this.#silentMaxMs) return;',
+    by: 'if (silentMs <= this.#silentMaxMs + 1_000_000) return;',
   },
   'snapshot-of-less': {
     what: "a follower takes a snapshot of less than it has acknowledged in its leader's epoch",

@@ -171,8 +171,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     what: 'each long job puts off the end of every session: nothing that was heard before counts',
     from: 'P22',
     file: 'packages/core/src/server.ts',
-    replace: 'if (wasBusy) this.#endSessions(now);',
-    by: 'if (wasBusy) this.#heardMs = -Infinity;\n    void this.#endSessions;',
+    replace: 'if (!this.#runJob(now)) return;\n      this.#endSessions(now);',
+    by: 'if (!this.#runJob(now)) return;\n      this.#heardMs = -Infinity;\n      void this.#endSessions;',
   },
   'waiting-handshake-not-heard': {
     hunter: 'scenarios',

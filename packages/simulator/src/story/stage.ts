@@ -341,7 +341,7 @@ export class Stage {
     const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
     const reader = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
       name: `reader ${number}`,
-      address: `10.8.${number >> 8}.${number & 255}`,
+      address: `10.5.${number >> 8}.${number & 255}`,
       timeoutMs,
       server,
     });
