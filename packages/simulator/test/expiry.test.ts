@@ -1,9 +1,10 @@
 /** Who is alive keeps its session through standstills of ours, and who is dead loses it in time, whatever others ask for. */
-import { CreateMode, type Millis, openAcl } from '@tskeeper/protocol';
+import { CreateMode, epochOf, type Millis, openAcl, PacketType } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { VirtualWorld } from '../src/index.ts';
+import { Stranger } from '../src/scenarios/stranger.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 
 const tickTimeMs = 200;
@@ -112,5 +113,31 @@ describe('P22: a dead session ends within its time-out, a tick and a second', ()
     expect(livedMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
     await world.run(2000);
     expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
+  });
+
+  test('though observers that nobody has configured come one after the other and answer no PING', async () => {
+    const world = await started(new VirtualWorld(8, { servers: 3, ensemble: { zab: { syncLimitTicks: 20 } }, core: { tickTimeMs } }));
+    const find = (role: string) => world.servers.find((server) => server.role === role)!;
+    const leader = find('leader');
+    const dead = await client(world, find('follower'), 1000);
+    dead.send('create', { path: '/lock', data: null, acl: openAcl, flags: CreateMode.ephemeral });
+    const epoch = epochOf(leader.process!.runtime!.inspect.lastZxid());
+    const strangers: Stranger[] = [];
+    const come = () => {
+      const stranger = new Stranger(world, `10.6.3.${strangers.length}`);
+      strangers.push(stranger);
+      stranger.claims(leader.address!, 100 + strangers.length, PacketType.OBSERVERINFO, 0);
+      world.clock.at(world.clock.elapsedMs + 50, 'accepts', undefined, () => stranger.acceptsEpoch(epoch));
+      world.clock.at(world.clock.elapsedMs + 300, 'comes', undefined, come);
+    };
+    come();
+    await world.run(700);
+    expect(strangers.map(({ answered }) => answered)).toEqual([1, 1, 1]);
+    dead.retire();
+    dead.sleep(1_000_000);
+    const silentMs = world.clock.elapsedMs;
+    const { inspect } = leader.process!.runtime!;
+    expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);
+    expect(world.clock.elapsedMs - silentMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
   });
 });

@@ -445,10 +445,19 @@ export class Leader {
     this.#confirm(undefined, sync, now);
   }
 
-  /** Whatever a learner had heard of sessions by then it has passed on; Infinity while no learner serves. One that is cut off counts no more. */
+  /**
+   * Whatever a learner had heard of sessions by then it has passed on; Infinity while no learner serves. One that is cut off counts no more. One that
+   * the configuration does not have is waited for during a tick and no longer: anybody may say to be such an observer, and keep sessions of the
+   * dead by silence.
+   */
   get learnersHeardMs(): Millis {
+    const strangersMs = this.#nowMs - this.#options.tickTimeMs;
     let heardMs = Infinity;
-    for (const { stage, toldMs } of this.#learners.values()) if (stage === 'active') heardMs = Math.min(heardMs, toldMs);
+    for (const learner of this.#learners.values()) {
+      if (learner.stage !== 'active') continue;
+      const { toldMs } = learner;
+      heardMs = Math.min(heardMs, toldMs >= strangersMs || this.#isMember(learner) ? toldMs : strangersMs);
+    }
     return heardMs;
   }
 
