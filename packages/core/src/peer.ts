@@ -665,8 +665,12 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') {
       role.leader.maybeMakeWay(this.#election.lost);
-    } else if (role.kind === 'dialling' && this.#election.isLeaderGone) {
-      role.dialling.abandon();
+    } else if (role.kind === 'dialling') {
+      if (this.#election.isLeaderDeaf) role.dialling.leaderIsDeaf();
+      else if (this.#election.isLeaderGone) role.dialling.abandon();
+    } else if (role.kind === 'learning' && role.learner.isUnanswered && this.#election.isLeaderDeaf) {
+      role.learner.leaderIsDeaf();
+      role.dialling.leaderIsDeaf();
     }
   }
 

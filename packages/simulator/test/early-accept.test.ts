@@ -87,4 +87,20 @@ describe.each([2, 20, 100])('behind links that accept early and take %i ms', (de
     }
     expect(Math.max(...took), took.map(Math.round).join()).toBeLessThanOrEqual(5 * 200 + 2000);
   });
+
+  it(`a leader that hears nobody, and is heard, has a successor within syncLimit, 2 s and ten journeys (${rounds} times)`, async () => {
+    const took: number[] = [];
+    for (let seed = 1; seed <= rounds; seed++) {
+      const world = await started(seed, 200, delayMs, kinds[seed % kinds.length]!);
+      const [leader] = leadersOf(world);
+      const others = world.servers.filter((server) => server !== leader);
+      for (const other of others) {
+        const link = world.link(leader!.name, other.name);
+        link.cutOneWay(link.a === leader!.name ? 'back' : 'forth');
+      }
+      took.push(await msUntilLed(world, others));
+      await expectWrite(world);
+    }
+    expect(Math.max(...took), took.map(Math.round).join()).toBeLessThanOrEqual(5 * 200 + 2000 + 10 * delayMs);
+  });
 });

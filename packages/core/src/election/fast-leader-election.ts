@@ -82,6 +82,9 @@ interface Said {
   readonly atMs: Millis;
 }
 
+/** How many times `finalizeWaitMs` after this server has settled its leader has heard of it, and has done so too. */
+const heardWaits = 2;
+
 /** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
 const noData: Zxid = -1;
 
@@ -109,6 +112,8 @@ export class FastLeaderElection {
   /** The last vote of each voter that has settled, of whatever round ("out of election"). */
   readonly #settled = new Map<Sid, AnnouncedVote>();
   #decided: Outcome | undefined;
+  /** When this server settled. */
+  #decidedMs: Millis = 0;
   /** When the settling wait is over; undefined while no quorum agrees. */
   #settleAtMs: Millis | undefined;
   /** When everyone is told again; undefined unless looking. */
@@ -203,6 +208,11 @@ export class FastLeaderElection {
     return this.#decided !== undefined && this.#whereabouts.isGone(this.#decided.vote.leader);
   }
 
+  /** Whether the leader that this server has settled on speaks, and does not hear this server: it still looks, and would lead if it heard. */
+  get isLeaderDeaf(): boolean {
+    return this.#decided !== undefined && this.#whereabouts.isDeaf(this.#decided.vote.leader);
+  }
+
   /** Input: what a server has said. The owner vouches for `from`, which is the sid at the other end of the connection. */
   notified(from: Sid, notification: Notification, now: Now): void {
     // A round beyond the exact range was not counted up to by anyone, and votes could no longer be told apart by it.
@@ -219,7 +229,7 @@ export class FastLeaderElection {
       this.#hear(from, notification, now);
       return;
     }
-    this.#whereabouts.note(from, notification, this.#vote());
+    this.#whereabouts.note(from, notification, this.#vote(), now.elapsedMs > this.#decidedMs + this.#finalizeWaitMs * heardWaits);
     if (notification.state === 'looking') {
       this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);
     }
@@ -228,7 +238,7 @@ export class FastLeaderElection {
   /** Input: `deadline()` has come. Earlier calls do nothing. */
   wake(now: Now): void {
     if (this.#settleAtMs !== undefined) {
-      if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal);
+      if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal, now);
       return;
     }
     if (this.#repeatAtMs === undefined) return;
@@ -263,9 +273,10 @@ export class FastLeaderElection {
    * Input: the election is over for another reason than a vote, such as a reconfiguration that named the leader. Until the next `start`
    * whoever looks for a leader is told this.
    */
-  settle(outcome: Outcome): void {
+  settle(outcome: Outcome, now: Now): void {
     this.#state = outcome.state;
     this.#decided = outcome;
+    this.#decidedMs = now.elapsedMs;
     this.#settleAtMs = undefined;
     this.#eligible.settle();
     this.#repeatAtMs = undefined;
@@ -383,20 +394,20 @@ export class FastLeaderElection {
       // Within a round some have raised the epoch of their vote already and some have not; the leader is the same. Version 0 says so.
       this.#record(from, { ...vote, version: 0 });
       if (this.#hasQuorum(this.#received, vote) && this.#checksOut(this.#received, vote)) {
-        this.#decide(voteOf(notification));
+        this.#decide(voteOf(notification), now);
         return;
       }
     }
     this.#settled.set(from, vote);
     if (this.#hasQuorum(this.#settled, vote) && this.#checksOut(this.#settled, vote)) {
       this.#round = vote.electionEpoch;
-      this.#decide(voteOf(notification));
+      this.#decide(voteOf(notification), now);
       return;
     }
     // Of two voters one leads with the oracle's consent, and no quorum will ever confirm it to the other.
     if (vote.state === 'leading' && vote.leader === from && this.#config.verifier.deniedByOracle()) {
       this.#round = vote.electionEpoch;
-      this.#decide(voteOf(notification));
+      this.#decide(voteOf(notification), now);
       return;
     }
     this.#maybeHurry(vote.leader, now);
@@ -492,7 +503,7 @@ export class FastLeaderElection {
     }
     this.#eligible.judge(false, now);
     if (this.#earlySettling && this.#allReachableAgree()) {
-      this.#decide(this.#proposal);
+      this.#decide(this.#proposal, now);
     } else {
       this.#settleAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
     }
@@ -534,9 +545,9 @@ export class FastLeaderElection {
     });
   }
 
-  #decide(vote: Vote): void {
+  #decide(vote: Vote, now: Now): void {
     const learns = this.#role === 'observer' ? 'observing' : 'following';
-    this.settle({ state: vote.leader === this.#sid ? 'leading' : learns, vote });
+    this.settle({ state: vote.leader === this.#sid ? 'leading' : learns, vote }, now);
   }
 
   // --- What we say ----------------------------------------------------------------------------------------------------------------

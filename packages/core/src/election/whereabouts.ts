@@ -8,6 +8,8 @@ export class Whereabouts {
   readonly #unreachable = new Set<Sid>();
   /** They have said, since this server settled, that they go on without its leader. */
   readonly #elsewhere = new Set<Sid>();
+  /** They still look in the round that this server has settled in, long after they could have heard so. */
+  readonly #deaf = new Set<Sid>();
   /** They have said something since this server began to look. */
   readonly #heard = new Set<Sid>();
 
@@ -26,23 +28,35 @@ export class Whereabouts {
   /** This server looks for a leader. */
   look(): void {
     this.#elsewhere.clear();
+    this.#deaf.clear();
     this.#heard.clear();
   }
 
   settle(): void {
     this.#elsewhere.clear();
+    this.#deaf.clear();
   }
 
   hear(from: Sid): void {
     this.#heard.add(from);
   }
 
-  /** What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more. */
-  note(from: Sid, { state, leader, electionEpoch }: Notification, own: Vote): void {
+  /**
+   * What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more.
+   * `isLate`: whoever hears this server has heard by now that it has settled.
+   */
+  note(from: Sid, { state, leader, electionEpoch }: Notification, own: Vote, isLate: boolean): void {
     const isElsewhere =
       state === 'looking' ? electionEpoch > own.electionEpoch : leader !== own.leader && electionEpoch >= own.electionEpoch;
+    if (isLate && state === 'looking' && electionEpoch === own.electionEpoch) this.#deaf.add(from);
+    else this.#deaf.delete(from);
     if (isElsewhere) this.#elsewhere.add(from);
     else this.#elsewhere.delete(from);
+  }
+
+  /** It speaks, and does not hear this server. */
+  isDeaf(sid: Sid): boolean {
+    return this.#deaf.has(sid);
   }
 
   /** It goes on without the leader that was settled on, or nobody listens where it was. */
@@ -59,6 +73,6 @@ export class Whereabouts {
   }
 
   fingerprint(to: Fingerprint): void {
-    for (const sids of [this.#unreachable, this.#elsewhere, this.#heard]) writeSet(to, sids);
+    for (const sids of [this.#unreachable, this.#elsewhere, this.#deaf, this.#heard]) writeSet(to, sids);
   }
 }

@@ -40,6 +40,7 @@ export class Dialling {
   /** Undefined while a try is under way. */
   #retryMs: Millis | undefined;
   #isOver = false;
+  #isDeaf = false;
 
   /** `dial` completes as `failed`, or with a stream. When nothing comes over that, it is `failed` then. */
   constructor(leader: Sid, options: DiallingOptions, dial: (leader: Sid) => void, now: Now) {
@@ -61,7 +62,7 @@ export class Dialling {
   /** Nobody has answered for so long: neither the leader nor a host on which nobody listens. There may be better leaders. */
   get unanswered(): boolean {
     const { tickTimeMs, syncLimitTicks } = this.#options.zab;
-    return this.#unansweredMs >= syncLimitTicks * tickTimeMs;
+    return this.#isDeaf || this.#unansweredMs >= syncLimitTicks * tickTimeMs;
   }
 
   failed(outcome: TryOutcome, now: Now): void {
@@ -77,6 +78,11 @@ export class Dialling {
    */
   abandon(): void {
     if (this.#retryMs !== undefined && (this.#unansweredMs === 0 || this.unanswered)) this.#isOver = true;
+  }
+
+  /** The leader speaks, and does not hear this server: no try will be answered. */
+  leaderIsDeaf(): void {
+    this.#isDeaf = this.#isOver = true;
   }
 
   wake(now: Now): void {

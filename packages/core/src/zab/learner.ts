@@ -320,6 +320,12 @@ export class Learner implements LeaderLink {
     return this.#stage === 'over' ? undefined : this.#heardMs + this.#silentMaxMs + 1;
   }
 
+  /** The leader does not hear this server, so it will not answer. */
+  leaderIsDeaf(): void {
+    this.#failedTry = 'silent';
+    this.#giveUp('the leader does not hear this server');
+  }
+
   /** The stream to the leader is gone. One that was there for longer than a leader is early was one to a leader, which has given up. */
   gone(now: Now): void {
     if (this.isUnanswered && now.elapsedMs - this.#heardMs < earlyTicksMax * this.#options.tickTimeMs) this.#failedTry = 'refused';

@@ -754,7 +754,7 @@ describe('what a server says while it does not look', () => {
   it('a leader that was named by a reconfiguration is told in the same way', () => {
     const bench = leading();
     const vote = { leader: 3, zxid: 12, electionEpoch: 2, peerEpoch: 4 };
-    bench.machine.settle({ state: 'following', vote });
+    bench.machine.settle({ state: 'following', vote }, bench.now);
     bench.hear(2, 'looking', [2, 9, 1], 7);
     bench.hear(9, 'looking', [noVote, noVote, noVote], 7);
     // A voter is told the round of the vote, an observer that of the server.
