@@ -100,7 +100,9 @@ export class Member {
     const source = replica.snapshot();
     try {
       if (!(await storage.takeSnapshot(replica.lastZxid, source))) {
-        throw new Error(`cannot begin a database in ${storage.snapshotFolder}: its first snapshot could not be written`);
+        throw new Error(
+          `cannot begin a database in ${storage.snapshotFolder}: its first snapshot could not be written (${storage.snapshotFailure ?? 'it was given up'})`,
+        );
       }
     } finally {
       source.abandon();

@@ -251,8 +251,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#beginSnapshot();
     if (recovered.snapshotZxid !== undefined) return;
     await this.#snapshotUnderWay;
-    if (this.#storage.snapshotErrors > 0)
-      throw new Error(`cannot begin a database in ${this.#options.dataDir}: its first snapshot could not be written`);
+    const { snapshotFailure } = this.#storage;
+    if (snapshotFailure !== undefined)
+      throw new Error(`cannot begin a database in ${this.#options.dataDir}: its first snapshot could not be written (${snapshotFailure})`);
   }
 
   /** Whoever asks again waits for the same end. */

@@ -176,7 +176,10 @@ describe('startServer', () => {
     expect(probe.options).toBeUndefined();
     writeFileSync(join(folder, 'myid'), '2\n');
     await using _server = await start();
-    expect(warnings).toEqual([`${path}:6: an ensemble of two participants stands still when one server fails. Use at least three.`]);
+    expect(warnings).toEqual([
+      `${path}:6: an ensemble of two participants stands still when one server fails. Use at least three.`,
+      expect.stringMatching(/^The ports for other servers \(b:3, b:4\) are open/),
+    ]);
     expect(probe.member).toMatchObject({
       zab: { sid: 2, tickTimeMs: 1000, initLimitTicks: 5, syncLimitTicks: 2 },
       role: 'participant',

@@ -128,6 +128,7 @@ export class Storage {
   #hasSnapshot = false;
   #snapshotUnderWay: Promise<boolean> | undefined;
   #snapshotErrors = 0;
+  #snapshotFailure: string | undefined;
   /** A member's; undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
   /** Whether it can fetch from its leader what is damaged here. */
@@ -168,6 +169,11 @@ export class Storage {
   /** Snapshots that could not be written. */
   get snapshotErrors(): number {
     return this.#snapshotErrors;
+  }
+
+  /** What has kept the last snapshot from being written; undefined when nothing has so far. */
+  get snapshotFailure(): string | undefined {
+    return this.#snapshotFailure;
   }
 
   get takesSnapshot(): boolean {
@@ -566,6 +572,7 @@ export class Storage {
       return true;
     } catch (error) {
       this.#snapshotErrors++;
+      this.#snapshotFailure = messageOf(error);
       this.#hooks.logger.error(
         `cannot write a snapshot into ${this.snapshotFolder} (${messageOf(error)}); the server goes on and tries again later, but check the disk now`,
         { event: 'snapshot.failed', path: this.snapshotFolder, reason: messageOf(error) },
