@@ -188,6 +188,8 @@ export class Proof {
       const copy = new MemoryDisk();
       copy.plant('/log', disk.contents(`${logFolder}/${newest.name}`));
       const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
+      // A txn of this very moment, which is in the log and not applied: the silence is over.
+      if (end.lastZxid !== undefined && end.lastZxid > (server.process?.runtime?.inspect.lastZxid() ?? 0)) continue;
       // A disk error costs the mark for as long as its log is written, and the server has said so.
       const markPath = `${logFolder}/${markName(newest.zxid)}`;
       const isGivenUp = server.lines.some((line) => line.startsWith(`warn cannot write ${markPath} (`));
