@@ -47,6 +47,10 @@ export class Workload {
       actor.ask({ name: 'closeSession', record: undefined });
       return;
     }
+    if (this.#random.below(8) === 0) {
+      for (const ask of this.#comeAndGo()) actor.ask(ask);
+      return;
+    }
     for (let count = 1 + this.#random.below(5); count > 0; count--) {
       actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
       if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
@@ -79,6 +83,34 @@ export class Workload {
     if (kind < 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.persistent };
     if (kind === 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.ephemeral };
     return { path: this.#pick(counted), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
+  }
+
+  /** One znode and its parent come and go in one go: each write is judged by what those ahead of it will have done. */
+  #comeAndGo(): Ask[] {
+    const parent = this.#pick(['/a', '/b', '/c']);
+    const child = `${parent}/${this.#pick(['x', 'y', 's-', 's-0000000001'])}`;
+    const create = (path: string, flags: number): Ask => ({
+      name: 'create',
+      record: { path, data: this.#value(), acl: this.#acl(), flags },
+    });
+    const remove = (path: string): Ask => ({ name: 'delete', record: { path, version: -1 } });
+    return Array.from({ length: 3 + this.#random.below(6) }, () => {
+      switch (this.#random.below(7)) {
+        case 0:
+          return create(parent, CreateMode.persistent);
+        case 1:
+          return create(child, CreateMode.persistent);
+        case 2:
+        case 3:
+          return create(child, CreateMode.ephemeral);
+        case 4:
+          return remove(parent);
+        case 5:
+          return create(`${parent}/s-`, CreateMode.ephemeralSequential);
+        default:
+          return remove(child);
+      }
+    });
   }
 
   /** Containers and TTL znodes, and children that keep them. */
@@ -206,7 +238,11 @@ export class Workload {
       { perms: Perms.read | Perms.create, id: { scheme: 'ip', id: '10.9.0.0/16' } },
       { perms: Perms.delete | Perms.write, id: { scheme: 'digest', id: digestId('bob:pw') } },
     ];
-    const choices = [openAcl, openAcl, openAcl, openAcl, creatorAcl, readOnlyAcl, alice, fromHere, noAcl];
+    const inParts: readonly Acl[] = [
+      { perms: Perms.read | Perms.write, id: { scheme: 'digest', id: digestId('bob:pw') } },
+      { perms: Perms.create | Perms.delete, id: { scheme: 'digest', id: digestId('bob:pw') } },
+    ];
+    const choices = [openAcl, openAcl, openAcl, openAcl, creatorAcl, readOnlyAcl, alice, fromHere, inParts, noAcl];
     return choices[this.#random.below(choices.length)]!;
   }
 

@@ -1,5 +1,6 @@
 /** All mutants there are. */
 import { clientMutants } from './client-mutants.ts';
+import { drawnMutants } from './drawn-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
@@ -26,4 +27,5 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...recipeMutants,
   ...snapshotMutants,
   ...standingMutants,
+  ...drawnMutants,
 };

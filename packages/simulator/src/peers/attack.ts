@@ -1,5 +1,5 @@
 /** What an attack on an ensemble has at hand, and what the kinds of attacks share. */
-import type { Sid, Zxid } from '@tskeeper/protocol';
+import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Stage } from '../story/stage.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -38,6 +38,16 @@ export function nobody({ random }: Attack): Sid {
 export function anotherServer({ stage, target, random }: Attack): Sid | undefined {
   const others = stage.world.servers.filter((server) => server !== target);
   return others.length === 0 ? undefined : pick(random, others).sid;
+}
+
+/** The number of one that is down for a while, by whatever there is to bring it down: a server that lives and answers keeps its number. */
+export function absentServer({ stage, target, random }: Attack, ms: Millis): Sid | undefined {
+  const others = stage.world.servers.filter((server) => server !== target);
+  if (others.length === 0) return undefined;
+  const server = pick(random, others);
+  if (server.process !== undefined) server.kill();
+  stage.superviseAfter(server, ms);
+  return server.sid;
 }
 
 export function dialElection(attack: Attack, conversation: Conversation): void {

@@ -5,7 +5,7 @@
  */
 import { epochOf, PacketType, type Sid } from '@tskeeper/protocol';
 import { electionPort } from '../world/virtual-world.ts';
-import { anotherServer, anySession, type Attack, dialElection, dialQuorum, type Kind, nobody } from './attack.ts';
+import { absentServer, anotherServer, anySession, type Attack, dialElection, dialQuorum, type Kind, nobody } from './attack.ts';
 import { FalseLearner, type FalseLearnerPlan } from './false-learner.ts';
 import type { Conversation, HostileCnxn } from './hostile-peer.ts';
 import {
@@ -146,7 +146,7 @@ export const impersonatingKinds = {
   /** It joins, and acknowledges what it has, what it has not, and what there will be. */
   'ACKs of another server': (attack) => {
     const { random, near, done } = attack;
-    const sid = anotherServer(attack);
+    const sid = random.below(2) === 0 ? anotherServer(attack) : absentServer(attack, 600);
     if (sid === undefined) return;
     const acks = (cnxn: HostileCnxn, zxid: number) => {
       for (let count = random.below(6); count > 0; count--) cnxn.send(packet(PacketType.ACK, anyLong(random, near), null));
