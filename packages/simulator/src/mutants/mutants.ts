@@ -174,14 +174,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     replace: 'if (!this.#runJob(now)) return;\n      this.#endSessions(now);',
     by: 'if (!this.#runJob(now)) return;\n      this.#heardMs = -Infinity;\n      void this.#endSessions;',
   },
-  'waiting-handshake-not-heard': {
-    hunter: 'scenarios',
-    what: 'a session whose client comes back during a long job is taken for silent until that has ended',
-    from: 'P21',
-    file: 'packages/runtime/src/ports/client-port.ts',
-    replace: 'if (reader !== undefined) this.#core.handshakeHeard(reader, this.#now);',
-    by: 'void reader;',
-  },
   'password-not-checked': {
     what: 'a session is taken up without its password',
     from: 'P23',
