@@ -208,6 +208,11 @@ const packetTypeBytes = 4;
 /** Of a packet without identities. */
 const authinfoBytes = 4;
 
+/** It has acknowledged NEWLEADER. */
+function isInStep({ stage }: Learner): boolean {
+  return stage === 'synchronised' || stage === 'active';
+}
+
 /** It has said who it is, and nobody else is that. */
 function isKnown({ stage }: Learner): boolean {
   return stage !== 'silent' && stage !== 'claiming';
@@ -759,7 +764,6 @@ export class Leader {
     learner.historyEnd = this.#committed;
     // From here on it hears of everything, behind what it lacks of the past.
     learner.hears = true;
-    this.#noteFollowers();
     const backlog = (learner.backlog = new Writer(256));
     if (!learner.isObserver) {
       for (const { zxid, packet } of this.#outstanding.values()) {
@@ -803,6 +807,7 @@ export class Leader {
       if (learner.stage !== 'synchronising' || zxid !== makeZxid(this.#epoch, 0)) return;
       learner.stage = 'synchronised';
       learner.ackedZxid = Math.max(learner.ackedZxid, learner.historyEnd);
+      this.#noteFollowers();
       if (this.#stage === 'broadcast') {
         this.#activate(learner);
       } else if (this.#votes(learner)) {
@@ -1001,7 +1006,7 @@ export class Leader {
     }
     const present = new Set<Sid>(this.#isVoter ? [this.#options.sid] : []);
     for (const learner of this.#learners.values()) {
-      if (this.#votes(learner) && (learner.stage === 'synchronised' || learner.stage === 'active')) present.add(learner.sid);
+      if (this.#votes(learner) && isInStep(learner)) present.add(learner.sid);
     }
     if (!this.#quorum.containsQuorum(present)) this.#giveUp('it has lost its quorum');
   }
@@ -1030,9 +1035,10 @@ export class Leader {
     if (learner.claim !== undefined && this.#stage !== 'over') this.#admit(learner.claim.claimant);
   }
 
+  /** One that is still brought up to date cannot stand for this leader's quorum, so the oracle has its say until it is in step. */
   #noteFollowers(): void {
     let isFollowed = false;
-    for (const learner of this.#learners.values()) isFollowed ||= learner.hears && this.#votes(learner);
+    for (const learner of this.#learners.values()) isFollowed ||= isInStep(learner) && this.#votes(learner);
     if (isFollowed === this.#isFollowed) return;
     this.#isFollowed = isFollowed;
     this.#host.followed?.(isFollowed);

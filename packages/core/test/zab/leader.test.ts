@@ -1,6 +1,7 @@
 /** What a leader decides, from what its learners tell it: the epoch, when to serve, what is committed, and when it is over. */
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
 import type { LearnerSync } from '../../src/zab/learner-sync.ts';
@@ -17,7 +18,12 @@ beforeEach(() => {
   notes = new Notes();
 });
 
-function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}, zab: Partial<ZabOptions> = {}): Leader {
+function leading(
+  voters: readonly Sid[] = [1, 2, 3],
+  changed: Partial<LeaderStart> = {},
+  zab: Partial<ZabOptions> = {},
+  oracle?: OracleQuorum,
+): Leader {
   const server = {
     appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
     forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
@@ -35,12 +41,13 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
       learner.done();
     },
     forget: () => undefined,
+    followed: (isFollowed: boolean) => oracle?.followed(isFollowed),
     configVersion: () => 0,
     isMember: (sid: Sid) => sid < 100,
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
-  return new Leader({ ...options, ...zab }, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
+  return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
 }
 
 /** Server 12 speaks over channel 12: its number tells who it is. */
@@ -388,6 +395,25 @@ describe('leading on', () => {
     leader.gone(2);
     leader.wake(at(100));
     expect(leader.over).toBe('it has lost its quorum');
+  });
+
+  it('of two voters, alone with the oracle, is not over while the other is brought up to date, and then needs it', () => {
+    const oracle = new OracleQuorum([1, 2]);
+    oracle.oracleSaid(true);
+    const leader = leading([1, 2], {}, {}, oracle);
+    leader.quorumChanged(now);
+    leader.epochSaved('acceptedEpoch', now);
+    leader.epochSaved('currentEpoch', now);
+    expect(notes.take()).toContain('serve 4');
+    introduce(leader, 2, 3);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    const tick = { elapsedMs: now.elapsedMs + options.tickTimeMs, wallMs: now.wallMs };
+    leader.wake(tick);
+    expect(leader.over).toBeUndefined();
+    acknowledge(leader, 2, makeZxid(4, 0));
+    expect(oracle.containsQuorum(new Set([1]))).toBe(false);
+    leader.gone(2);
+    expect(oracle.containsQuorum(new Set([1]))).toBe(true);
   });
 
   it('is over at once when those who could be its quorum have gone on without it', () => {

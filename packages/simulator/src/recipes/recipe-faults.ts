@@ -77,11 +77,13 @@ function without<All extends object, Name extends keyof All>(all: All, names: re
   return Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as Name))) as Omit<All, Name>;
 }
 
-/** What is about disks that go bad, clients without manners and names that do not resolve; and what others do here as well. */
+/** What is about disks that go bad, clients without manners, false servers and names that do not resolve; and what others do here as well. */
 const leftOut = [
   ...(['diskError', 'diskFull', 'wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'] as const),
   ...(['halfFrame', 'babble', 'flood', 'impostor'] as const),
   ...(['deafName'] as const),
+  // Whoever bears the number of a server may write what it likes, and no promise of a recipe holds then.
+  ...(['impersonator'] as const),
   // As `rollingRestart` and `offline`.
   ...(['stop', 'sleep'] as const),
 ];
