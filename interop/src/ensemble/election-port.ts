@@ -82,7 +82,9 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
       socket.on('data', (chunk) => {
         cutter.feed(chunk, 0, chunk.length, {
           packet: ({ type, zxid, data }) => {
-            introduced.push(`${packetTypeName(type)} 0x${zxid.toString(16)} ${data.bytes.toString('hex', data.offset, data.limit)}`);
+            // Ours says behind it which process it is; ZooKeeper reads no further than this.
+            const end = Math.min(data.limit, data.offset + learnerInfoBytes);
+            introduced.push(`${packetTypeName(type)} 0x${zxid.toString(16)} ${data.bytes.toString('hex', data.offset, end)}`);
             return true;
           },
           raw: () => 0,
@@ -113,6 +115,9 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
     await ensemble.end();
   }
 }
+
+/** A server id, a version of the protocol, and a version of the configuration. */
+const learnerInfoBytes = 20;
 
 export async function runElectionPort(report: Report): Promise<void> {
   const kinds: readonly ServerKind[] = ['java-3.9.5', 'java-3.8.0', 'ours'];

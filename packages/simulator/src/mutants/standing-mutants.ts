@@ -277,12 +277,5 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       replace: '[leadership.signal, this.signal, signal]',
       by: '[this.signal, signal]',
     },
-    'candidate-leads-when-it-has-lost': {
-      what: 'a candidate takes a lead that is lost for one it has',
-      from: 'B16',
-      file: candidate,
-      replace: "leadership.state === 'lost' || leadership.state === 'released'",
-      by: "leadership.state === 'released'",
-    },
   }),
 ]);
