@@ -29,7 +29,7 @@ import { VirtualClock } from './virtual-clock.ts';
 /** More than any server reads: what would be too long for one is to be found, and not to end the log. */
 const logEntryBytesMax = 4_000_000;
 /** A hundred times what a story takes. */
-const eventsMax = 400_000;
+const eventsMax = 4_000_000;
 
 /** How quorums are counted, where a majority does not do. */
 export interface GroupOptions {
