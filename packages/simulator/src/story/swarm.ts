@@ -122,6 +122,8 @@ export function drawPlan(random: SeededRandom): Plan {
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
       turnUnits: pick(16_384, 2000, 200, 24, 4),
       ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(2000, 200, 48) }),
+      // Who comes back under load needs room in a step for what is written meanwhile.
+      ...(loadedReturn !== undefined && { turnUnits: pick(16_384, 2000, 200) }),
     },
     options: {
       snapCount: 10 + random.below(90),
