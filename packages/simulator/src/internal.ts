@@ -6,7 +6,7 @@ export type { Joining } from './crash-states/joining.ts';
 export { complaintOf, complaintOfVote } from './crash-states/judge.ts';
 export { choice, chosen, parseRun, runText } from './explorer/choice.ts';
 export { main } from './command/main.ts';
-export type { PoolOptions } from './command/pool.ts';
+export { Pool, type PoolOptions } from './command/pool.ts';
 export { nothingReported, type SeedReport } from './command/seed-report.ts';
 export { runZoo, zooText } from './command/zoo.ts';
 export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';

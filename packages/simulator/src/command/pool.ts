@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Hunter } from '../mutants/mutant.ts';
 import { nothingReported, type SeedReport } from './seed-report.ts';
 
-const program = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
+const simulator = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
 const loader = new URL('../../bin/mutant.js', import.meta.url).href;
 
 export interface PoolOptions {
@@ -15,7 +15,13 @@ export interface PoolOptions {
   readonly mutant?: string | undefined;
   /** Default: seeds. */
   readonly hunter?: Hunter;
+  /** In milliseconds of real time. A process that takes longer for one seed spins, and is killed. Default: ten times what the longest seed takes. */
+  readonly seedMaxMs?: number;
+  /** A module that is told a seed and sends its report. Default: the simulator's program. */
+  readonly program?: string;
 }
+
+const seedMaxMsDefault = 240_000;
 
 export class Pool {
   readonly #options: PoolOptions;
@@ -32,7 +38,7 @@ export class Pool {
 
   #work(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { mutant, hunter = 'seeds' } = this.#options;
+      const { mutant, hunter = 'seeds', seedMaxMs = seedMaxMsDefault, program = simulator } = this.#options;
       const child = fork(program, ['worker', '--hunter', hunter], {
         execArgv: mutant === undefined ? [] : ['--import', loader],
         // What a mutant has to say before it falls is not what anyone waits for.
@@ -40,10 +46,20 @@ export class Pool {
         env: mutant === undefined ? process.env : { ...process.env, TSKEEPER_MUTANT: mutant },
       });
       let current: number | undefined;
+      let guard: NodeJS.Timeout | undefined;
+      let isTooLong = false;
       const give = () => {
+        clearTimeout(guard);
         current = next();
-        if (current === undefined) child.disconnect();
-        else child.send({ seed: current });
+        if (current === undefined) {
+          child.disconnect();
+          return;
+        }
+        guard = setTimeout(() => {
+          isTooLong = true;
+          child.kill('SIGKILL');
+        }, seedMaxMs);
+        child.send({ seed: current });
       };
       child.on('message', (message: SeedReport) => {
         report(message);
@@ -51,11 +67,13 @@ export class Pool {
       });
       child.on('error', reject);
       child.on('exit', (code, signal) => {
+        clearTimeout(guard);
         if (current === undefined) {
           resolve();
           return;
         }
-        report({ ...nothingReported, seed: current, findings: [`story: its process has ended with ${signal ?? `code ${code}`}`] });
+        const end = isTooLong ? `was still busy after ${seedMaxMs} ms, and was killed` : `has ended with ${signal ?? `code ${code}`}`;
+        report({ ...nothingReported, seed: current, findings: [`story: its process ${end}`] });
         this.#work(next, report).then(resolve, reject);
       });
       give();

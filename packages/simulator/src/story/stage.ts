@@ -122,10 +122,10 @@ export class Stage {
     return this.world.servers.find(({ role }) => role === 'leader');
   }
 
-  /** Every server serves; those of an ensemble under one leader. */
+  /** Every server serves, and none is paused; those of an ensemble under one leader. */
   get isWhole(): boolean {
     const { servers } = this.world;
-    if (!servers.every(({ process }) => process?.serving === true)) return false;
+    if (!servers.every(({ process, isPaused }) => process?.serving === true && !isPaused)) return false;
     if (!this.isEnsemble) return true;
     const leads = servers.filter(({ role }) => role === 'leader').length;
     return leads === 1 && servers.every(({ role }) => role === 'leader' || role === 'follower' || role === 'observer');

@@ -246,7 +246,7 @@ class Story {
   async #coreAlone(): Promise<void> {
     const { world, stage } = this;
     const core = stage.healCore();
-    const isIn = ({ role }: ServerHost) => role === 'leader' || role === 'follower';
+    const isIn = ({ role, isPaused }: ServerHost) => !isPaused && (role === 'leader' || role === 'follower');
     // Whoever does not hear a quorum of those behind the leader stays out, as with ZooKeeper. So some of these servers may, if others are in.
     const others = world.servers.filter((server) => !core.includes(server));
     const coreIsIn = () => core.every(isIn) || (core.some(isIn) && others.some(isIn));

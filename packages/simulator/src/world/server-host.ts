@@ -108,6 +108,11 @@ export class ServerHost implements MachineTime {
     return this.process?.runtime?.inspect.role();
   }
 
+  /** Its process is alive, and does nothing for now. */
+  get isPaused(): boolean {
+    return this.process !== undefined && this.process.pausedUntilMs > this.#parts.clock.elapsedMs;
+  }
+
   /** The server has said that it cannot go on. */
   onFailure: (error: unknown) => void = () => undefined;
   /** What its server sends: see `ProcessParts.sent`. */

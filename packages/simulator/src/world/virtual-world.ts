@@ -28,7 +28,7 @@ import { VirtualClock } from './virtual-clock.ts';
 
 /** More than any server reads: what would be too long for one is to be found, and not to end the log. */
 const logEntryBytesMax = 4_000_000;
-/** A hundred times what a story takes. */
+/** Ten times what a flood under small step budgets takes, which takes most. */
 const eventsMax = 4_000_000;
 
 /** How quorums are counted, where a majority does not do. */

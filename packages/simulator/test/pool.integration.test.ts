@@ -1,0 +1,41 @@
+/** The processes that run seeds: one that spins or falls costs its seed, and nothing else. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nothingReported, Pool, type SeedReport } from '../src/internal.ts';
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'tskeeper-pool-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What becomes of seeds 1, 2 and 3 with a program that does `work` for seed 2. */
+async function findings(work: string, seedMaxMs: number): Promise<[number, readonly string[]][]> {
+  const program = join(folder, 'worker.mjs');
+  const answer = `process.send({ ...${JSON.stringify(nothingReported)}, seed, findings: [] })`;
+  writeFileSync(program, `process.on('message', ({ seed }) => { if (seed === 2) { ${work} } ${answer}; });`);
+  const seeds = [1, 2, 3];
+  const reports: SeedReport[] = [];
+  await new Pool({ jobs: 1, program, seedMaxMs }).run(
+    () => seeds.shift(),
+    (report) => reports.push(report),
+  );
+  return reports.map(({ seed, findings: found }) => [seed, found]);
+}
+
+test('a process that spins is killed, and the next seeds are run', async () => {
+  const told = 'story: its process was still busy after 2000 ms, and was killed';
+  expect(await findings('for (;;);', 2000)).toEqual([
+    [1, []],
+    [2, [told]],
+    [3, []],
+  ]);
+});
+
+test('a process that falls is said to have fallen, and the next seeds are run', async () => {
+  expect(await findings('process.exit(7);', 120_000)).toEqual([
+    [1, []],
+    [2, ['story: its process has ended with code 7']],
+    [3, []],
+  ]);
+});
