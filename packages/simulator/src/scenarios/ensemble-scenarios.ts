@@ -404,12 +404,17 @@ export const lateObserver: Scenario = {
         away.kill();
         await scene.ask(client, 'create', node('/before'));
         scene.world.link(observer.name, scene.leader.name).slow(60);
+        const bootedMs = scene.stage.nowMs;
         scene.stage.boot(observer);
         for (let count = 0; count < 80 && observer.role !== 'observer'; count++) {
           await scene.ask(client, 'create', node(`/n${count}`));
           await scene.world.run(35);
         }
         await scene.until('it observes', () => observer.role === 'observer');
+        // It would notice a txn that it lacks, leave its leader, and join anew until the writes end.
+        const { peers } = scene.world.recording;
+        if (peers.some(({ kind, server, atMs }) => kind === 'ended' && server === observer.name && atMs >= bootedMs))
+          scene.stage.complain('an observer lacks what was committed while it joined');
       },
       { servers: 4, observers: 1 },
     ),
