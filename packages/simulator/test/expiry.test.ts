@@ -30,7 +30,7 @@ async function client(world: VirtualWorld, server: ServerHost, timeoutMs: Millis
   return found;
 }
 
-describe('C2-15, P21: a session lives on', () => {
+describe('C2-15: a session (P21) lives on', () => {
   test.each([450, 500, 600, 700, 800, 900])('through a standstill of its leader of %d ms, which is shorter than syncLimit', async (ms) => {
     const world = await started(new VirtualWorld(ms, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
     const leader = world.servers.find(({ role }) => role === 'leader')!;
