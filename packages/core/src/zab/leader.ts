@@ -497,11 +497,7 @@ export class Leader {
   stoodStill(now: Now): void {
     const { tickTimeMs, syncLimitTicks } = this.#options;
     const silentMs = now.elapsedMs - (this.#nextPingMs - tickTimeMs / 2);
-    if (
-      this.#stage === 'broadcast' &&
-      !this.#quorum.containsQuorum(new Set([this.#options.sid])) &&
-      silentMs > syncLimitTicks * tickTimeMs
-    ) {
+    if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs > syncLimitTicks * tickTimeMs) {
       this.#giveUp(`it stood still for ${Math.round(silentMs)} ms, which is longer than syncLimit: others may lead by now`);
     }
   }

@@ -110,6 +110,27 @@ describe('a leader that waits for a quorum', () => {
     expect(leader.over).toBeUndefined();
   });
 
+  it('gives up after a pause of more than syncLimit, before it takes the ACK that it waits for', () => {
+    const limitMs = options.tickTimeMs * options.syncLimitTicks;
+    for (const stage of ['discovery', 'synchronisation']) {
+      const leader = leading();
+      leader.wake(now);
+      if (stage === 'synchronisation') {
+        introduce(leader, 2, 3);
+        leader.epochSaved('acceptedEpoch', now);
+        acceptEpoch(leader, 2, 3, start.lastZxid);
+        leader.epochSaved('currentEpoch', now);
+      }
+      leader.stoodStill(at(limitMs));
+      expect(leader.over, stage).toBeUndefined();
+      leader.stoodStill(at(limitMs + 1));
+      expect(leader.over, stage).toContain('longer than syncLimit');
+      notes.take();
+      acknowledge(leader, 2, makeZxid(4, 0));
+      expect(notes.take(), stage).toEqual([]);
+    }
+  });
+
   it('stands down when it is told to', () => {
     const leader = leading();
     leader.standDown('nobody can reach it');

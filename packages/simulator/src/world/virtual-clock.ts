@@ -28,10 +28,15 @@ export interface MachineTime {
 export const wallOffsetMs = 1_700_000_000_000;
 
 /**
- * A timer that is set for later goes off later: a time in the future may be so near that adding it to the world's changes nothing, and
- * whoever waits for it would set it again for ever.
+ * The world's time moves by steps of this length, like that of a machine. Times are sums of few binary digits then, and exact: whoever adds an interval to a time and
+ * subtracts it again has the same time. Otherwise a timer could go off a rounding error too early, and be set again for ever.
  */
-const timerMinMs = 1 / 65_536;
+const stepMs = 1 / 65_536;
+
+/** The first step at or after this time. */
+function stepAt(ms: Millis): Millis {
+  return Math.ceil(ms / stepMs) * stepMs;
+}
 
 interface Entry {
   atMs: Millis;
@@ -99,7 +104,7 @@ export class VirtualClock implements Clock {
         elapsedMs: this.#elapsedMs - machine.bootedMs,
         wallMs: Math.floor(this.#elapsedMs) + machine.wallOffsetMs,
       }),
-      after: (delayMs, callback) => this.at(this.#elapsedMs + (delayMs <= 0 ? 0 : Math.max(delayMs, timerMinMs)), 'timer', owner, callback),
+      after: (delayMs, callback) => this.at(this.#elapsedMs + (delayMs <= 0 ? 0 : Math.max(delayMs, stepMs)), 'timer', owner, callback),
       cancel: (timer) => this.cancel(timer),
       soon: (callback) => {
         lastSoonMs = Math.max(lastSoonMs, this.#elapsedMs + machine.turnMs());
@@ -131,7 +136,7 @@ export class VirtualClock implements Clock {
       if (entry.cancelled || entry.owner?.dead === true) continue;
       this.#elapsedMs = Math.max(this.#elapsedMs, entry.atMs);
       if (entry.owner !== undefined && entry.owner.pausedUntilMs > this.#elapsedMs) {
-        entry.atMs = entry.owner.pausedUntilMs;
+        entry.atMs = stepAt(entry.owner.pausedUntilMs);
         this.#add(entry);
         continue;
       }
@@ -142,7 +147,16 @@ export class VirtualClock implements Clock {
   }
 
   #push(atMs: Millis, phase: 0 | 1, what: string, owner: Owner | undefined, run: () => void): Entry {
-    const entry: Entry = { atMs, phase, tie: this.#random.uint32(), order: this.#order++, what, owner, run, cancelled: false };
+    const entry: Entry = {
+      atMs: stepAt(atMs),
+      phase,
+      tie: this.#random.uint32(),
+      order: this.#order++,
+      what,
+      owner,
+      run,
+      cancelled: false,
+    };
     this.#add(entry);
     this.#onAdded?.();
     return entry;
