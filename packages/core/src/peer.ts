@@ -121,6 +121,8 @@ export class Peer {
   readonly #election: FastLeaderElection;
   readonly #config: Configuration;
   readonly #replicaOptions: ReplicaOptions;
+  /** Znodes visited in one step. */
+  readonly #visitsMax: number;
   #replica: Replica;
   readonly #committedLog: CommittedLog;
   /** Every txn of the log behind this one has been applied by this server, so none is missing in between. */
@@ -157,6 +159,7 @@ export class Peer {
     this.#incarnation = incarnationOf(random.uint32(), random.uint32());
     this.#observer = observer;
     this.#view = view;
+    this.#visitsMax = new StepBudget(options.core.turnUnits).visits;
     this.#replicaOptions = replicaOptions(options.core, random);
     this.#replica = recovered.replica;
     this.#committedLog = recovered.committedLog;
@@ -399,9 +402,15 @@ export class Peer {
   snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number {
     if (!this.isLoading(channel) || this.#role.kind !== 'learning') return 0;
     const { loader, zxid } = this.#loading!;
-    const taken = loader.feed(bytes);
+    const wasComplete = loader.isComplete;
+    const taken = wasComplete ? 1 : loader.feed(bytes);
     this.#role.learner.heard(now);
     if (!loader.isComplete) return taken;
+    // The last byte is left with the caller, who offers it again in a turn to come: so nothing after the snapshot is taken before the tree is whole.
+    if (!loader.finishSome(this.#visitsMax)) {
+      this.#observer.stepEnded('sync');
+      return taken - 1;
+    }
     this.#loading = undefined;
     this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' });
     this.#committedLog.clear();

@@ -112,6 +112,7 @@ export class SnapshotLoader {
   /** For each list that is missing, by its key; they hold no reference of their own. */
   readonly #missingByKey = new Map<number, AclId>();
   #missingCount = 0;
+  #isDerived = false;
   #missingPath = '';
   #ownersLikeTtl = 0;
 
@@ -153,6 +154,15 @@ export class SnapshotLoader {
     return chunk.length;
   }
 
+  /**
+   * All bytes have been fed: goes on deriving what the tree does not get from single znodes, by at most `max` znodes of about 50 ns each. Returns true at the end, when
+   * `finish` has nothing of it left to do.
+   */
+  finishSome(max: number): boolean {
+    this.#isDerived ||= this.#tree.finishLoading(max);
+    return this.#isDerived;
+  }
+
   /** All bytes have been fed. Throws a `ProtocolError` if there should have been more. */
   finish(): LoadedSnapshot {
     const tail = Buffer.concat(this.#pieces);
@@ -160,7 +170,7 @@ export class SnapshotLoader {
     if (this.#stage !== last) throw new ProtocolError(`more of the snapshot's ${this.#stage}`, this.#base + tail.length);
     const { digest, lastZxid } = this.#readTail(tail);
     for (const id of this.#aclsByKey.values()) this.#tree.acls.release(id);
-    this.#tree.finishLoading();
+    this.finishSome(Infinity);
     return {
       tree: this.#tree,
       sessions: this.#sessions,

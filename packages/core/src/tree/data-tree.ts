@@ -38,7 +38,8 @@ import {
 import { type NamespaceId, namespaceIdEnd, NamespaceTable, noNamespace } from './namespace-table.ts';
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
-import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict } from './quota-table.ts';
+import { QuotaRebuild } from './quota-rebuild.ts';
+import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict, textOf } from './quota-table.ts';
 import { SnapshotWalk } from './snapshot-walk.ts';
 import { SweepList } from './sweep-list.ts';
 import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, uncountedPrefix } from './tree-digest.ts';
@@ -124,6 +125,7 @@ export class DataTree {
   readonly #sweepable = new SweepList(this.#rows);
   /** The quota whose usage is being counted. */
   #recount: Recount | undefined;
+  #quotaRebuild: QuotaRebuild | undefined;
   #root: NodeId = 0;
   #nodes = 0;
   #dataBytes = 0;
@@ -428,6 +430,11 @@ export class DataTree {
    */
   nextBelow(node: NodeId, top: NodeId): NodeId {
     return this.#after(node, top);
+  }
+
+  /** The same without what is below this znode. */
+  nextAfterSubtree(node: NodeId, top: NodeId): NodeId {
+    return this.#afterSubtree(node, top);
   }
 
   isRoot(node: NodeId): boolean {
@@ -1011,29 +1018,6 @@ export class DataTree {
     this.#replaceData(quota.statsNode, Buffer.from(this.#quotas.usageText(quota)));
   }
 
-  #rebuildQuotas(): void {
-    const top = this.find(quotaRoot);
-    const counted: Quota[] = [];
-    for (let node = top === 0 ? 0 : this.#after(top, top); node !== 0; node = this.#after(node, top)) {
-      const path = this.pathOf(node);
-      const limits = this.#quotas.ofLimitsPath(path);
-      if (limits !== undefined) {
-        this.#quotas.setLimits(limits, textOf(this.dataOf(node)));
-        counted.push(limits);
-      }
-      const stats = this.#quotas.ofStatsPath(path);
-      if (stats !== undefined) {
-        this.#quotas.setStatsNode(stats, node);
-        this.#quotas.setUsageText(stats, textOf(this.dataOf(node)));
-      }
-    }
-    for (const quota of counted) {
-      if (quota.statsNode === 0) continue;
-      this.#recount = new Recount(quota, this.find(quota.path), '', 0);
-      while (!this.recountSome(Infinity));
-    }
-  }
-
   // ---- counts ---------------------------------------------------------------------------------------------------------------------
 
   /** As ZooKeeper counts: the root is held under two keys there, so an empty tree has 5. */
@@ -1223,9 +1207,15 @@ export class DataTree {
     return undefined;
   }
 
-  /** All znodes have been loaded: what is derived from them comes into being. */
-  finishLoading(): void {
-    this.#rebuildQuotas();
+  /**
+   * All znodes have been loaded: goes on deriving what follows from them, by at most `max` znodes of about 50 ns each. Returns true at the end. Until then the tree
+   * must not change.
+   */
+  finishLoading(max: number): boolean {
+    this.#quotaRebuild ??= new QuotaRebuild(this, this.#quotas, (quota) => this.#writeUsage(quota));
+    if (!this.#quotaRebuild.some(max)) return false;
+    this.#quotaRebuild = undefined;
+    return true;
   }
 
   /** Copies a path into `#path` as valid UTF-8, what is malformed as U+FFFD, as Java would read it. */
@@ -1304,8 +1294,4 @@ function utf16Length(bytes: Buffer, end: number): number {
     if ((byte & 0xc0) !== 0x80) length += byte >= 0xf0 ? 2 : 1;
   }
   return length;
-}
-
-function textOf(data: Uint8Array | null): string {
-  return data === null ? '' : Buffer.from(data.buffer, data.byteOffset, data.length).toString('utf8');
 }

@@ -249,6 +249,11 @@ export class QuotaTable {
   }
 }
 
+/** The data of a limits or usage znode as text. */
+export function textOf(data: Uint8Array | null): string {
+  return data === null ? '' : Buffer.from(data.buffer, data.byteOffset, data.length).toString('utf8');
+}
+
 /** A hard limit hides the soft one. */
 function limitOf(hard: number, soft: number): number {
   return hard > none ? hard : soft;

@@ -2,6 +2,7 @@ import { type Acl, Perms } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataTree } from '../../src/tree/data-tree.ts';
+import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { load, snapshotOf } from '../snapshot/snapshots.ts';
 import { digestOf, treeOptions } from './tree-and-model.ts';
 
@@ -281,5 +282,58 @@ describe('the quotas of a namespace', () => {
     const keeper = new Keeper().create('/a', 'four').quota('/a', 'count=10,bytes=20');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
     expect([...tree.quotaTotals()]).toEqual([...keeper.tree.quotaTotals()]);
+  });
+});
+
+describe('quotas of a snapshot', () => {
+  /** /p, /p/p ... so deep, each with a quota, and a few znodes below each. */
+  function nested(depth: number): Keeper {
+    const keeper = new Keeper();
+    let path = '';
+    for (let level = 0; level < depth; level++) {
+      path += '/p';
+      keeper.create(path, 'x').create(`${path}/a`, '12').create(`${path}/q`, null);
+      keeper.quota(path, 'count=10,bytes=20');
+    }
+    return keeper;
+  }
+
+  it('are counted in one walk, however they are nested, and the walk stops after so many znodes as it is allowed', () => {
+    const depth = 40;
+    const keeper = nested(depth);
+    const loader = new SnapshotLoader(treeOptions);
+    loader.feed(snapshotOf(keeper.tree, keeper.zxid));
+    let steps = 1;
+    while (!loader.finishSome(1)) steps++;
+    const { tree } = loader.finish();
+    for (let level = 1; level <= depth; level++) {
+      const usage = tree.dataOf(tree.find(`/zookeeper/quota${'/p'.repeat(level)}/zookeeper_stats`))?.toString();
+      const below = depth - level + 1;
+      expect(usage).toBe(`count=${3 * below},bytes=${3 * below}`);
+    }
+    // Every znode once; besides, each quota is looked up, and closed, and the one above it found.
+    expect(steps).toBeGreaterThan(tree.size / 2);
+    expect(steps).toBeLessThan(tree.size + 4 * depth);
+  });
+
+  it('count nothing where their path has no znode, and are as they would be if each were counted by itself', () => {
+    const paths = ['/a', '/a/b', '/a/b/c', '/a/d', '/e', '/e/f'] as const;
+    fc.assert(
+      fc.property(fc.subarray([...paths]), fc.subarray([...paths]), (limited, gone) => {
+        const keeper = new Keeper();
+        for (const path of paths) keeper.create(path, path).create(`/zookeeper/quota${path}`);
+        for (const path of limited) {
+          keeper.create(`/zookeeper/quota${path}/zookeeper_limits`, 'count=3').create(`/zookeeper/quota${path}/zookeeper_stats`, '');
+        }
+        for (const path of gone.toReversed()) if (keeper.tree.childCountOf(keeper.tree.find(path)) === 0) keeper.remove(path);
+        const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
+        for (const path of limited) {
+          const held = paths.filter((each) => (each === path || each.startsWith(`${path}/`)) && tree.find(each) !== 0);
+          const bytes = held.reduce((sum, each) => sum + each.length, 0);
+          const usage = tree.dataOf(tree.find(`/zookeeper/quota${path}/zookeeper_stats`))?.toString();
+          expect(usage).toBe(`count=${held.length},bytes=${bytes}`);
+        }
+      }),
+    );
   });
 });

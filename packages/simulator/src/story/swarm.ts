@@ -148,7 +148,8 @@ export function drawPlan(random: SeededRandom): Plan {
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs,
-    turnMsMax: flood === undefined ? pick(0, 0.25, 1) : pick(0, 0.25, 0.25),
+    // What a turn of a few units takes says how much a server can do at all; a flood, or a load under which one comes back, must be less.
+    turnMsMax: flood === undefined && loadedReturn === undefined ? pick(0, 0.25, 1) : pick(0, 0.25, 0.25),
     habits: {
       dataMax: pick(40, 300, 3000, 25_000),
       closeEvery: pick(0, 0, 30),
