@@ -139,7 +139,7 @@ export function drawPlan(random: SeededRandom): Plan {
       dataLogDir: pick('/data', '/data', '/log'),
       heldBytesMax: pick(runtimeDefaults.heldBytesMax, runtimeDefaults.heldBytesMax, 60_000),
       // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
-      ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0 }),
+      ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0, snapCount: 1000 + random.below(1000) }),
       // Who may lose his disk must not take an empty one for a new one.
       ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
