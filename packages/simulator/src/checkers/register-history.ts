@@ -71,6 +71,15 @@ export const registerHistory: Checker = {
         note(request, (path, operation) => addOne(path, { ...operation, ...from, line, place, hint }), book, { line, place, hint });
       }
     }
+    // A request whose answer never came may have made any of those that bear its name and a number.
+    for (const path of byPath.keys()) {
+      const prefixes = counters.map((counter) => path.replace(counter, ''));
+      for (const { prefix, operation, flags, session } of book.unnamed) {
+        if (prefix === path || !prefixes.includes(prefix)) continue;
+        addOne(path, operation);
+        noteEnding(book, path, flags, session);
+      }
+    }
     // A session ends once, and nobody's turn comes before or behind it.
     let line = cnxns.length;
     for (const [path, sessions] of owners) {
@@ -83,13 +92,6 @@ export const registerHistory: Checker = {
     for (const [path, count] of book.sweeps) {
       const swept = sweepHints.get(path) ?? [];
       for (let at = 0; at < count; at++) addOne(path, { ...sweep, line: line++, place: 0, hint: swept[at] ?? Infinity });
-    }
-    // A request whose answer never came may have made any of those that bear its name and a number.
-    for (const path of byPath.keys()) {
-      const prefixes = counters.map((counter) => path.replace(counter, ''));
-      for (const { prefix, operation } of book.unnamed) {
-        if (prefix !== path && prefixes.includes(prefix)) addOne(path, operation);
-      }
     }
     const faults: string[] = [];
     for (const [path, operations] of byPath) {
@@ -146,7 +148,7 @@ interface Book {
   /** How often each container or TTL znode may have been made. */
   readonly sweeps: Map<string, number>;
   /** Counted znodes that may have been made, nobody knows under which name. */
-  readonly unnamed: { readonly prefix: string; readonly operation: Operation }[];
+  readonly unnamed: { readonly prefix: string; readonly operation: Operation; readonly flags: number; readonly session: SessionId }[];
 }
 
 type Turn = Pick<Operation, 'line' | 'place' | 'hint'>;
@@ -257,7 +259,7 @@ function noteCreated(
   request: Request,
   made: string | null | undefined,
   tell: (path: string | null, effect: Effect | undefined) => void,
-  { owners, sweeps, unnamed }: Book,
+  book: Book,
   turn: Turn,
 ): void {
   const { session, reply, sentMs } = request;
@@ -267,13 +269,18 @@ function noteCreated(
   if (asked === null || path === null) return;
   const effect = createEffect(create, session, reply?.err);
   if (effect !== undefined && isCounted && reply === undefined) {
-    unnamed.push({ prefix: asked, operation: { ...turn, fromMs: sentMs, toMs: Infinity, apply: effect } });
+    book.unnamed.push({ prefix: asked, operation: { ...turn, fromMs: sentMs, toMs: Infinity, apply: effect }, flags, session });
     return;
   }
   if (isCounted && reply?.err !== ErrorCode.Ok) return;
+  noteEnding(book, path, flags, session);
+  tell(path, effect);
+}
+
+/** A znode that was made with these flags may go without a request: with its session, or when it is swept. */
+function noteEnding({ owners, sweeps }: Book, path: string, flags: number, session: SessionId): void {
   if (isOwned(flags)) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));
   if (flags > CreateMode.ephemeralSequential) sweeps.set(path, (sweeps.get(path) ?? 0) + 1);
-  tell(path, effect);
 }
 
 const countedModes: ReadonlySet<number> = new Set([
