@@ -58,11 +58,15 @@ interface MarkedLog {
   readonly isKnown: boolean;
 }
 
-/** Oldest first. */
-function markedLogs({ disk, logFolder }: ServerHost): MarkedLog[] {
+/** Oldest first. A mark counts as far as it is durable: a power loss may yet take back what has only been written. */
+function markedLogs(server: ServerHost): MarkedLog[] {
+  const { disk, logFolder } = server;
+  const durable = server.durableDisk();
+  const durableFiles = new Set(durable.files());
   const inFolder = new Set(disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : [])));
   return numberedFiles([...inFolder], 'log').flatMap(({ name, zxid }) => {
-    const mark = inFolder.has(markName(zxid)) ? decodeMark(disk.contents(`${logFolder}/${markName(zxid)}`)) : undefined;
+    const markPath = `${logFolder}/${markName(zxid)}`;
+    const mark = inFolder.has(markName(zxid)) && durableFiles.has(markPath) ? decodeMark(durable.contents(markPath)) : undefined;
     if (mark === undefined) return [];
     const path = `${logFolder}/${name}`;
     const hasMore = disk

@@ -304,17 +304,22 @@ export class ServerHost implements MachineTime {
     return left.length >= (prefix!.endsWith('/log.') ? 1 : 3) && left.every((other) => other > Number.parseInt(zxid!, 16));
   }
 
+  /** A copy of the disk as a power loss at this moment would leave it, if that lost everything that was not synced. */
+  durableDisk(): MemoryDisk {
+    const disk = new MemoryDisk();
+    disk.restore(this.disk.capture(), loseAll);
+    return disk;
+  }
+
   #noteEpochs(): void {
     const { recording, clock } = this.#parts;
     if (this.#member === undefined) return;
-    const withoutPower = new MemoryDisk();
-    withoutPower.restore(this.disk.capture(), loseAll);
     recording.peers.push({
       atMs: clock.elapsedMs,
       server: this.name,
       kind: 'epochFiles',
       ...this.#epochsOn(this.disk),
-      durable: this.#epochsOn(withoutPower),
+      durable: this.#epochsOn(this.durableDisk()),
       reached: this.#vouchedFor(),
     });
   }
