@@ -22,6 +22,8 @@ export interface Passage {
 interface Round {
   readonly ready: ZnodeLife;
   readonly openers: readonly ZnodeLife[];
+  /** Openers that were deleted by hand during the round and made once more by the same name, which `ready` has. */
+  readonly remade: readonly ZnodeLife[];
 }
 
 /** A participant, and the round it is in. */
@@ -39,7 +41,12 @@ export function judgeRounds(passages: readonly Passage[], size: number, history:
     all.find((life) => life.path === path && life.czxid <= at && at < life.goneZxid) ?? lives.get(path);
   const rounds: Round[] = history.lives
     .filter(({ path }) => path === readyPath)
-    .map((ready) => ({ ready, openers: openersOf(ready).flatMap((name) => lifeAt(`${barrierPath}/${name}`, ready.czxid) ?? []) }));
+    .map((ready) => {
+      const paths = openersOf(ready).map((name) => `${barrierPath}/${name}`);
+      const openers = paths.flatMap((path) => lifeAt(path, ready.czxid) ?? []);
+      const remade = all.filter(({ path, czxid }) => paths.includes(path) && czxid > ready.czxid && czxid < ready.goneZxid);
+      return { ready, openers, remade };
+    });
   const marks = new Map<string, Zxid>();
   for (const { path, zxid } of history.writes) {
     const life = lives.get(path);
@@ -80,9 +87,9 @@ function beginning({ ready, openers }: Round, before: readonly Round[], size: nu
   return findings;
 }
 
-/** As long as somebody is there who has opened it. */
-function isOn({ ready, openers }: Round, zxid: Zxid): boolean {
-  return ready.czxid < zxid && openers.some(({ goneZxid }) => goneZxid > zxid);
+/** As long as a participant is there that has opened it. */
+function isOn({ ready, openers, remade }: Round, zxid: Zxid): boolean {
+  return ready.czxid < zxid && [...openers, ...remade.filter(({ czxid }) => czxid < zxid)].some(({ goneZxid }) => goneZxid > zxid);
 }
 
 function passing({ who, path, enteredZxid, leavingZxid, leftZxid }: Passage, inside: ReadonlyMap<string, Inside>): string[] {
