@@ -47,9 +47,7 @@ export class RealWorld implements ClientWorld {
       maxSessionTimeoutMs,
       extendedTypesEnabled: true,
       containerMaxNeverUsedIntervalMs: 0,
-      holdsRequests: false,
       txnBytesMax: coreDefaults.juteMaxBuffer + coreDefaults.juteMaxBufferExtra,
-      stopsReading: false,
       clientsMayBeLate: true,
     });
   }

@@ -178,6 +178,38 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'writes of one connection in another order',
     ({ cnxns }) => turnRound(found(cnxns.find(({ items }) => items.filter(isPlainWrite).length > 4)).requests),
   ],
+  [
+    'fifoOrder',
+    'a write over a connection that its session has left',
+    (recording) => {
+      const { txns } = replay(recording);
+      const written = new Set(txns.flatMap(({ request, loggedErr }) => (request !== undefined && loggedErr === 0 ? [request] : [])));
+      const writes = ({ requests }: CnxnRecord) => requests.filter((request) => written.has(request) && isWriteRequest(request));
+      for (const [at, left] of recording.cnxns.entries()) {
+        const session = writes(left)[0]?.session;
+        const next = recording.cnxns.slice(at + 1).find((cnxn) => writes(cnxn).length > 1 && writes(cnxn)[0]!.session === session);
+        if (next === undefined) continue;
+        const late = writes(next).at(-1)!;
+        next.requests.splice(next.requests.indexOf(late), 1);
+        left.requests.push(late);
+        return;
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
+    'quotas',
+    'a refusal for a quota that has no hard limit',
+    (recording) => {
+      found(replay(recording).quotaJudgements.find(({ isRefused }) => isRefused));
+      for (const { name, record } of requestsOf(recording)) {
+        if (name !== 'multi') continue;
+        for (const op of (record as { ops: { path?: string; data?: Buffer }[] }).ops) {
+          if (op.path?.endsWith('/zookeeper_limits') === true) op.data = Buffer.from('count=3,bytes=-1');
+        }
+      }
+    },
+  ],
   ['reads', 'a Stat that is out by one', (recording) => void statOf(answered(recording, 'exists')).version++],
   [
     'reads',

@@ -26,6 +26,7 @@ import { noLeak } from './no-leak.ts';
 import { nothingRolledBack } from './nothing-rolled-back.ts';
 import { oneOrder } from './one-order.ts';
 import { quorumCommits } from './quorum-commits.ts';
+import { quotas } from './quotas.ts';
 import { reads } from './reads.ts';
 import { registerHistory } from './register-history.ts';
 import { rereadable } from './rereadable.ts';
@@ -76,6 +77,7 @@ export const checkers = {
   rereadable,
   digests,
   access,
+  quotas,
   sweeps,
   noLeak,
   clientTold,

@@ -1,5 +1,6 @@
-import type { Request } from '../record/recording.ts';
-import { isWrite, nameRequest, overtakes } from '../replay/replay.ts';
+import { ErrorCode, type SessionId } from '@tskeeper/protocol';
+import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
+import { isWrite, nameRequest, overtakes, type Replay, type ReplayedTxn } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 /** A ping is answered in its place like everything else. */
@@ -9,9 +10,12 @@ function keepsItsPlace(request: Request): boolean {
 
 export const fifoOrder: Checker = {
   property: 'P5',
-  promise: 'A session is served in the order in which it asks: replies come in turn, and of what it sent a beginning has happened.',
-  check({ cnxns }, { txns }) {
-    const faults: string[] = [];
+  promise:
+    'A session is served in the order in which it asks: replies come in turn, and of what it sent a beginning has happened; nothing is written over a connection that it has left once it has written over another.',
+  check(recording, replay) {
+    const { cnxns } = recording;
+    const { txns } = replay;
+    const faults = lateWrites(recording, replay);
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
     for (const { requests, items } of cnxns) {
       const expected = requests.filter(keepsItsPlace);
@@ -43,3 +47,33 @@ export const fifoOrder: Checker = {
     return faults;
   },
 };
+
+/**
+ * A session's writes over one connection follow each other: once it has written over another, the leader refuses what is still on its way over
+ * the first with SessionMoved.
+ */
+function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
+  const faults: string[] = [];
+  const cnxnOf = new Map(cnxns.flatMap((cnxn) => cnxn.requests.map((request) => [request, cnxn] as const)));
+  const last = new Map<SessionId, { readonly cnxn: CnxnRecord; readonly left: Set<CnxnRecord> }>();
+  for (const txn of txns) {
+    const cnxn = txn.request === undefined ? undefined : cnxnOf.get(txn.request);
+    if (cnxn === undefined || !isFenced(txn)) continue;
+    const before = last.get(txn.session);
+    if (before?.cnxn === cnxn) continue;
+    const left = before?.left ?? new Set();
+    if (before !== undefined) left.add(before.cnxn);
+    if (left.has(cnxn)) {
+      faults.push(
+        `${nameRequest(txn.request!)} became ${txn.zxid} over ${cnxn.key}, though the session had written over ${before?.cnxn.key} by then`,
+      );
+    }
+    last.set(txn.session, { cnxn, left });
+  }
+  return faults;
+}
+
+/** Refused for what became of the session it has no effect. A client may say good-bye wherever it is. */
+function isFenced({ request, loggedErr }: ReplayedTxn): boolean {
+  return request?.name !== 'closeSession' && loggedErr !== ErrorCode.SessionMoved && loggedErr !== ErrorCode.SessionExpired;
+}

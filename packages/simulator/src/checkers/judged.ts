@@ -56,8 +56,8 @@ export const judged: Readonly<Record<CheckerName, Judged>> = {
   watchesRestored: libraryReturns,
   watchAcl: anEvent,
   ephemerals: (_recording, { sessions }) => [...sessions.values()].some(({ ephemerals }) => ephemerals.length > 0),
-  earlyExpiry: (recording, replay) => !recording.limits.stopsReading && anEnd(recording, replay),
-  lateExpiry: (recording, replay) => !recording.limits.stopsReading && !recording.limits.holdsRequests && anEnd(recording, replay),
+  earlyExpiry: anEnd,
+  lateExpiry: anEnd,
   sessionIdentity: aReturn,
   negotiation: ({ cnxns }) => cnxns.some(({ session = 0n }) => session !== 0n),
   sequences: anyRequest(
@@ -75,6 +75,7 @@ export const judged: Readonly<Record<CheckerName, Judged>> = {
   rereadable: ({ log }) => log.length > 0,
   digests: (_recording, replay) => replay.digests.length > 0,
   access: anyRequest(({ reply }) => reply?.err === ErrorCode.NoAuth),
+  quotas: (_recording, { quotaJudgements }) => quotaJudgements.length > 0,
   sweeps: (_recording, replay) => replay.sweeps.length > 0,
   noLeak: ({ resting }) => resting.length > 0,
   clientTold: told,

@@ -28,6 +28,8 @@ export interface Habits {
   readonly writes: number;
   readonly usesAcls: boolean;
   readonly usesQuotas: boolean;
+  /** Now and then one session takes over what another leaves. */
+  readonly succeeds: boolean;
 }
 
 export class Workload {
@@ -55,6 +57,29 @@ export class Workload {
       actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
       if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
     }
+  }
+
+  /**
+   * A session ends, and another takes over its ephemeral: the leader must not confuse what the first owned with what the second owns by then,
+   * in whatever order these requests arrive. `later` calls back after a moment.
+   */
+  succession(first: Actor, second: Actor, later: (then: () => void) => void): void {
+    const path = this.#pick(['/e1', '/e2', '/a/e3', '/b/z']);
+    const remove: Ask = { name: 'delete', record: { path, version: -1 } };
+    first.ask(remove);
+    first.ask(this.#ephemeral(path));
+    later(() => {
+      second.ask(remove);
+      second.ask(this.#ephemeral(path));
+      if (this.#random.below(2) === 0) second.ask(this.#ephemeral('/e-', CreateMode.ephemeralSequential));
+      const end = () => first.ask({ name: 'closeSession', record: undefined });
+      if (this.#random.below(2) === 0) end();
+      else later(end);
+    });
+  }
+
+  #ephemeral(path: string, flags: number = CreateMode.ephemeral): Ask {
+    return { name: 'create', record: { path, data: this.#value(), acl: openAcl, flags } };
   }
 
   /** Who it says it is counts for what it asks behind it, however soon. */
@@ -145,12 +170,19 @@ export class Workload {
     const remove = (path: string): MultiOp => ({ kind: 'delete', path, version: -1 });
     switch (this.#random.below(4)) {
       case 0:
-        return { name: 'multi', record: { ops: [create(base, ''), create(limits, 'count=3,bytes=-1'), create(stats, 'count=0,bytes=0')] } };
+        return { name: 'multi', record: { ops: [create(base, ''), create(limits, this.#limits()), create(stats, 'count=0,bytes=0')] } };
       case 1:
         return { name: 'multi', record: { ops: [remove(stats), remove(limits), remove(base)] } };
       default:
         return { name: 'getData', record: { path: stats, watch: false } };
     }
+  }
+
+  /** Small, so that they are reached. */
+  #limits(): string {
+    const hard = [`;countHardLimit=${2 + this.#random.below(4)}`, `;byteHardLimit=${40 + this.#random.below(400)}`, ''];
+    const text = hard[this.#random.below(hard.length)]!;
+    return `count=3,bytes=-1${text === '' ? '' : `=${text}`}`;
   }
 
   #part(): MultiOp {

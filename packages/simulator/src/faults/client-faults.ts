@@ -38,6 +38,43 @@ export const thereAndBack: Fault = {
   },
 };
 
+export const leftBehind: Fault = {
+  id: 'F17',
+  what: 'a client goes to another server, and what it has asked at the first is longer on its way to the leader than the client itself',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const client = stage.anyActor();
+    const { leader } = stage;
+    if (!(client instanceof RawClient) || !client.ready || leader === undefined) return;
+    const { servers } = stage.world;
+    const first = servers.find(({ name }) => name === client.serverName);
+    if (first === undefined || first === leader) return;
+    const others = servers.filter((server) => server !== first && server.process?.serving === true);
+    // Mostly to the leader: its own clients' requests are asked for nothing but their session.
+    const other = random.below(2) === 0 ? leader : others[random.below(others.length)];
+    if (other === undefined) return;
+    stage.slowBetween(first, leader, 20 + random.below(80), 10 + random.below(40));
+    const ask = (count: number) =>
+      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${stage.nowMs} ${count}`), version: -1 } });
+    for (let count = 0; count < 4; count++) ask(count);
+    // By then the server has them.
+    stage.after(4, 'left behind', undefined, () => {
+      if (!stage.isHealed) client.goTo(other);
+    });
+    let looks = 60;
+    const goOn = () => {
+      if (stage.isHealed) return;
+      if (client.ready && client.serverName === other.name) {
+        stage.note('left behind what it had asked');
+        ask(4);
+      } else if (--looks > 0) {
+        stage.after(1, 'left behind', undefined, goOn);
+      }
+    };
+    stage.after(5, 'left behind', undefined, goOn);
+  },
+};
+
 export const impatience: Fault = {
   id: 'F17',
   what: 'a client gives up one dial after the other before it is answered, and so the server asks the leader about its session several times at once',

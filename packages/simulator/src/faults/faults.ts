@@ -1,5 +1,5 @@
 /** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
-import { babble, flood, halfFrame, hoard, impatience, impostor, move, sleep, thereAndBack } from './client-faults.ts';
+import { babble, flood, halfFrame, hoard, impatience, impostor, leftBehind, move, sleep, thereAndBack } from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
@@ -60,6 +60,7 @@ export const faults = {
   epochRot,
   lostLog,
   thereAndBack,
+  leftBehind,
   impatience,
   stranger,
   impersonator,

@@ -275,6 +275,32 @@ export function formatQuota(values: ReadonlyMap<string, number>): string {
   return more.length === 0 ? head : `${head}=${more.map((key) => `;${key}=${values.get(key)}`).join('')}`;
 }
 
+/** A quota's two znodes: its limits, and its usage where there is such a znode. By the path that has the quota. */
+export type Quotas = ReadonlyMap<string, { readonly limits: Data; readonly usage: Data | undefined }>;
+
+/** What a request would add, and where. */
+export interface QuotaQuestion {
+  readonly path: string;
+  readonly bytes: number;
+  readonly count: number;
+  /** Which part of a multi asks; 0 for any other request. */
+  readonly part: number;
+}
+
+/** Whether a hard limit of the nearest quota upwards, the path itself included, would be exceeded. */
+export function exceedsQuota(quotas: Quotas, { path, bytes, count }: QuotaQuestion): boolean {
+  const quotaPath = [path, ...ancestorsOf(path)].find((candidate) => quotas.has(candidate));
+  const quota = quotaPath === undefined ? undefined : quotas.get(quotaPath)!;
+  if (quota?.usage === undefined) return false;
+  const limits = parseQuota(quota.limits);
+  const usage = parseQuota(quota.usage);
+  const over = (growth: number, hardLimit: string, counter: string): boolean => {
+    const hard = limits.get(hardLimit) ?? -1;
+    return growth !== 0 && hard > -1 && (usage.get(counter) ?? -1) + growth > hard;
+  };
+  return over(count, 'countHardLimit', 'count') || over(bytes, 'byteHardLimit', 'bytes');
+}
+
 const byteCount = (data: Data): number => data?.length ?? 0;
 
 export class ReferenceModel {
@@ -287,6 +313,9 @@ export class ReferenceModel {
   #quotaPaths = new Set<string>();
   /** While a multi is judged: the state before its first step. */
   #quotaView: Saved | undefined;
+  #part = 0;
+  /** Judges in place of the model whether a request exceeds a quota: a server goes by its tree, which may lag behind what has been proposed. */
+  judgeQuota: ((question: QuotaQuestion) => boolean) | undefined;
   #zxid = 0;
   #heard: Heard[] = [];
   /** While a session's ephemerals go, in an order nobody promises. */
@@ -718,7 +747,10 @@ export class ReferenceModel {
     this.#quotaView = before;
     const results: MultiResult[] = [];
     try {
-      for (const step of writes) results.push(this.#write(step, request));
+      for (const [part, step] of writes.entries()) {
+        this.#part = part;
+        results.push(this.#write(step, request));
+      }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.#restore(before);
@@ -729,6 +761,7 @@ export class ReferenceModel {
         return { type: OpCode.error, err, body: { err } };
       });
     } finally {
+      this.#part = 0;
       this.#quotaView = undefined;
     }
     return results;
@@ -1047,19 +1080,16 @@ export class ReferenceModel {
 
   #mustFitQuota(path: string, bytes: number, count: number): void {
     if (!this.#options.enforceQuota) return;
-    const znodes = this.#quotaView?.znodes ?? this.#znodes;
-    const quotaPath = this.#quotaPathOf(path, this.#quotaView?.quotaPaths ?? this.#quotaPaths);
-    if (quotaPath === undefined) return;
-    const limits = znodes.get(`${quotaRoot}${quotaPath}/${limitsName}`);
-    const stats = znodes.get(`${quotaRoot}${quotaPath}/${statsName}`);
-    if (limits === undefined || stats === undefined) return;
-    const limit = parseQuota(limits.data);
-    const usage = parseQuota(stats.data);
-    const over = (growth: number, hardLimit: string, counter: string): boolean => {
-      const hard = limit.get(hardLimit) ?? -1;
-      return growth !== 0 && hard > -1 && (usage.get(counter) ?? -1) + growth > hard;
-    };
-    if (over(count, 'countHardLimit', 'count') || over(bytes, 'byteHardLimit', 'bytes')) throw new Refusal(ErrorCode.QuotaExceeded);
+    const question: QuotaQuestion = { path, bytes, count, part: this.#part };
+    const isExceeded = this.judgeQuota ?? ((each) => exceedsQuota(this.quotas(), each));
+    if (isExceeded(question)) throw new Refusal(ErrorCode.QuotaExceeded);
+  }
+
+  /** Those by which requests are judged now: while a multi is judged, those of before its first step. */
+  quotas(): Quotas {
+    const { znodes, quotaPaths } = this.#quotaView ?? { znodes: this.#znodes, quotaPaths: this.#quotaPaths };
+    const dataOf = (path: string, name: string) => znodes.get(`${quotaRoot}${path}/${name}`)?.data;
+    return new Map([...quotaPaths].map((path) => [path, { limits: dataOf(path, limitsName) ?? null, usage: dataOf(path, statsName) }]));
   }
 
   #countUsage(path: string, bytes: number, count: number): void {

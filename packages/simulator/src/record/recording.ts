@@ -153,10 +153,7 @@ export interface LimitsOfRun {
   readonly maxSessionTimeoutMs: Millis;
   readonly extendedTypesEnabled: boolean;
   readonly containerMaxNeverUsedIntervalMs: Millis;
-  /** Requests may be made to wait for others; then a session also counts as heard of when their turn comes. */
-  readonly holdsRequests: boolean;
-  /** Connections may not be read while much is under way; then what has arrived may not have been heard. */
-  readonly stopsReading: boolean;
+  readonly enforceQuota?: boolean | undefined;
   /** The longest txn that servers of these limits read back from a disk, or from each other. */
   readonly txnBytesMax: number;
   /** Of an ensemble: for how long a server may be silent before it is given up. */

@@ -24,6 +24,7 @@ import { bodyFrom, operationFrom, sortedBody } from '../model/from-wire.ts';
 import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
 import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
+import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -104,6 +105,7 @@ export interface Replay {
   readonly events: readonly ToldEvent[];
   readonly sweeps: readonly Sweep[];
   readonly digests: readonly DigestAt[];
+  readonly quotaJudgements: readonly QuotaJudgement[];
   readonly lastZxid: Zxid;
   /** The tree and the sessions in the end. */
   readonly contents: ReadonlyMap<string, { readonly stat: Stat; readonly data: Data; readonly acl: readonly AclEntry[] }>;
@@ -184,6 +186,8 @@ class Replaying {
   readonly #events: ToldEvent[] = [];
   readonly #sweeps: Sweep[] = [];
   readonly #digests: DigestAt[] = [];
+  /** Where quotas are enforced. */
+  readonly #quotaJudge: QuotaJudge | undefined;
   /** Connections with items left to be accounted for. */
   #active: Line[] = [];
   /**
@@ -194,12 +198,15 @@ class Replaying {
 
   constructor(recording: Recording) {
     this.#recording = recording;
-    const { minSessionTimeoutMs, maxSessionTimeoutMs, extendedTypesEnabled, containerMaxNeverUsedIntervalMs } = recording.limits;
+    const { minSessionTimeoutMs, maxSessionTimeoutMs, extendedTypesEnabled, containerMaxNeverUsedIntervalMs, enforceQuota } =
+      recording.limits;
+    this.#quotaJudge = enforceQuota === true ? new QuotaJudge(recording) : undefined;
     this.#model = new ReferenceModel({
       minSessionTimeoutMs,
       maxSessionTimeoutMs,
       extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs,
+      enforceQuota: enforceQuota === true,
     });
   }
 
@@ -222,6 +229,7 @@ class Replaying {
       events: this.#events,
       sweeps: this.#sweeps,
       digests: this.#digests,
+      quotaJudgements: this.#quotaJudge?.judgements ?? [],
       lastZxid: this.#txns.at(-1)?.zxid ?? this.#recording.beginning.zxid,
       contents: this.#model.contents(),
       liveSessions: this.#model.sessions(),
@@ -341,10 +349,13 @@ class Replaying {
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
       this.#owe(found.line, { kind: 'reply', request });
     } else {
+      const judge = this.#quotaJudge;
+      model.judgeQuota = judge === undefined ? undefined : (question) => judge.judge(found.request, logged, question);
       expectedErr = this.#perform(found, header.time);
       // What became of a multi stands in its parts.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
+    this.#quotaJudge?.note(zxid, model.quotas());
     this.#txns.push({ zxid, atMs, session, type, request, invented, loggedErr, expectedErr });
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
       this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });

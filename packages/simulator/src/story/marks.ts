@@ -115,6 +115,7 @@ export const marks: Readonly<Record<string, Count>> = {
     const { path } = (record ?? {}) as { readonly path?: string };
     return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
   }),
+  'a request was refused for a quota': (_outcome, { quotaJudgements }) => quotaJudgements.filter(({ isRefused }) => isRefused).length,
   'zxids went on into the next epoch': (_outcome, { txns }) =>
     Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
   'a counter ran over': ({ recording }) =>

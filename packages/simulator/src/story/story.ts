@@ -2,7 +2,7 @@
  * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
  * go on; what is left is then put to the proof.
  */
-import type { Millis } from '@tskeeper/protocol';
+import { AddWatchMode, type Millis } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
@@ -45,6 +45,10 @@ const newLeaderMs = 2000;
 /** A client has to come back and write. */
 const firstCommitMs = 2000;
 const askAgainMs = 20;
+/** One for so many bursts of one client. */
+const successionEvery = 6;
+/** Between its parts; a write takes as long. */
+const successionMs = 15;
 
 export interface RunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
@@ -124,6 +128,7 @@ class Story {
       this.#work(actor);
     }
     if (this.#plan.faults.length > 0) this.#planFault();
+    if (this.#plan.habits.succeeds) this.#planSuccession();
     const { flood } = this.#plan;
     if (flood !== undefined) {
       stage.rates = { linkBytesPerMs: flood.linkBytesPerMs, diskBytesPerMs: flood.diskBytesPerMs };
@@ -261,9 +266,15 @@ class Story {
     stage.note('a quorum alone');
   }
 
+  /** Everyone writes, and hears of what the others write. */
   async #progress(rests: () => boolean, atMostMs: Millis): Promise<boolean> {
     const { world, stage } = this;
-    for (const actor of stage.actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    for (const actor of stage.actors) {
+      actor.ask({ name: 'sync', record: { path: '/' } });
+      actor.ask({ name: 'getData', record: { path: '/', watch: true } });
+      actor.ask({ name: 'addWatch', record: { path: '/', mode: AddWatchMode.persistent } });
+      actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    }
     return await world.runUntil(rests, atMostMs);
   }
 
@@ -279,6 +290,20 @@ class Story {
       if (this.#workEnds) return;
       if (actor.takesCalls && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
       this.#work(actor);
+    });
+  }
+
+  #planSuccession(): void {
+    const { stage } = this;
+    stage.after(1 + this.#random.below(this.#plan.workIntervalMs * successionEvery * 2), 'succession', undefined, () => {
+      if (this.#workEnds) return;
+      const [first, second] = [stage.anyActor(), stage.anyActor()];
+      const later = (then: () => void) => stage.after(stage.fraction(successionMs), 'succession', undefined, then);
+      if (first !== second && first.ready && second.ready) {
+        this.#workload.succession(first, second, later);
+        stage.note('a session took over from another');
+      }
+      this.#planSuccession();
     });
   }
 

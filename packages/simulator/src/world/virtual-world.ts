@@ -134,10 +134,9 @@ export class VirtualWorld {
       maxSessionTimeoutMs: coreOptions.maxSessionTimeoutMs,
       extendedTypesEnabled: coreOptions.extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
-      holdsRequests: coreOptions.requestThrottleLimit > 0,
+      enforceQuota: coreOptions.enforceQuota,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
-      stopsReading: coreOptions.globalOutstandingLimit < coreDefaults.globalOutstandingLimit,
     });
     this.servers = Array.from(
       { length: servers },

@@ -15,9 +15,7 @@ const limits = {
   maxSessionTimeoutMs: 4000,
   extendedTypesEnabled: true,
   containerMaxNeverUsedIntervalMs: 0,
-  holdsRequests: false,
   txnBytesMax: 1_000_000,
-  stopsReading: false,
 };
 const nameOf = (session: number) => `/line/_c_${session}-lock-000000000${session}`;
 

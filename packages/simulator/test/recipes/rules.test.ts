@@ -19,9 +19,7 @@ const limits = {
   maxSessionTimeoutMs: 4000,
   extendedTypesEnabled: true,
   containerMaxNeverUsedIntervalMs: 0,
-  holdsRequests: false,
   txnBytesMax: 1_000_000,
-  stopsReading: false,
 };
 
 /** One line each: the number of the session, what it does, where, and the data. Zxids count from 1, and are tens of milliseconds. */

@@ -1,0 +1,77 @@
+/**
+ * Quotas in a recording. A server asks its tree whether a request would exceed one, and the tree lags behind what has been proposed, by how
+ * much nobody outside knows. So the model takes the verdict from the log, and the verdict must be true of the tree at some moment between what
+ * the server had surely applied when the request was sent and what was proposed before it.
+ */
+import { epochOf, ErrorCode, type LoggedTxn, type Millis, type Zxid } from '@tskeeper/protocol';
+import { exceedsQuota, type QuotaQuestion, type Quotas } from '../model/reference-model.ts';
+import { type Reign, reignsOf } from '../record/committed-history.ts';
+import type { Recording, Request } from '../record/recording.ts';
+
+export interface QuotaJudgement {
+  readonly request: Request;
+  readonly zxid: Zxid;
+  readonly path: string;
+  readonly isRefused: boolean;
+  readonly isTrue: boolean;
+}
+
+export class QuotaJudge {
+  readonly judgements: QuotaJudgement[] = [];
+  readonly #recording: Recording;
+  readonly #reigns: readonly Reign[];
+  /** What was applied when, by the server that judged: of each server of an ensemble, or of the one that stands alone under ''. In time. */
+  readonly #applied = new Map<string, { readonly atMs: Millis; readonly zxid: Zxid }[]>();
+  /** The quotas from each txn on that changed them. */
+  readonly #history: { readonly fromZxid: Zxid; readonly quotas: Quotas; readonly text: string }[] = [];
+
+  constructor(recording: Recording) {
+    this.#recording = recording;
+    this.#reigns = reignsOf(recording);
+    const note = (server: string, atMs: Millis, zxid: Zxid) => {
+      const known = this.#applied.get(server);
+      if (known === undefined) this.#applied.set(server, [{ atMs, zxid }]);
+      else known.push({ atMs, zxid });
+    };
+    for (const event of recording.peers) if (event.kind === 'applied') note(event.server, event.atMs, event.zxid);
+    if (recording.ensemble.size > 0) return;
+    const items = recording.cnxns.flatMap((cnxn) => cnxn.items).toSorted((a, b) => a.atMs - b.atMs);
+    for (const { atMs, zxid } of items) if (zxid > 0) note('', atMs, zxid);
+  }
+
+  /** The quotas as the txn `zxid` leaves them. */
+  note(zxid: Zxid, quotas: Quotas): void {
+    if (quotas.size === 0 && this.#history.length === 0) return;
+    const text = JSON.stringify([...quotas]);
+    if (text !== this.#history.at(-1)?.text) this.#history.push({ fromZxid: zxid, quotas, text });
+  }
+
+  /** The verdict of the log about this request, or about a part of this multi. */
+  judge(request: Request, { header, txn }: LoggedTxn, question: QuotaQuestion): boolean {
+    const { zxid } = header;
+    const isRefused = errorOf(txn, question.part) === ErrorCode.QuotaExceeded;
+    const fromZxid = Math.min(zxid - 1, this.#appliedAt(request.sentMs, zxid));
+    const last = this.#history.findLastIndex((state) => state.fromZxid <= fromZxid);
+    const meanwhile = this.#history.slice(Math.max(0, last)).filter((state) => state.fromZxid < zxid);
+    const isTrue = (last === -1 && !isRefused) || meanwhile.some(({ quotas }) => exceedsQuota(quotas, question) === isRefused);
+    this.judgements.push({ request, zxid, path: question.path, isRefused, isTrue });
+    return isRefused;
+  }
+
+  /** At least so much was in the tree of the server that judged the txn. */
+  #appliedAt(ms: Millis, zxid: Zxid): Zxid {
+    const reign = this.#reigns.find(({ epoch }) => epoch === epochOf(zxid));
+    if (this.#recording.ensemble.size > 0 && reign === undefined) return 0;
+    const applied = this.#applied.get(reign?.server ?? '')?.findLast(({ atMs }) => atMs <= ms)?.zxid ?? 0;
+    return Math.max(reign?.historyEnd ?? 0, applied);
+  }
+}
+
+/** Of the first part of a multi that failed, or of the request. */
+function errorOf(txn: LoggedTxn['txn'], part: number): number {
+  if (txn.kind === 'error') return txn.err;
+  if (txn.kind !== 'multi') return ErrorCode.Ok;
+  const failed = txn.txns.findIndex((each) => each.txn.kind === 'error');
+  const { txn: member } = txn.txns[failed] ?? {};
+  return failed === part && member?.kind === 'error' ? member.err : ErrorCode.Ok;
+}
