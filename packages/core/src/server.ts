@@ -434,6 +434,7 @@ export class Server {
     // What is behind a handshake that is held back would only be held back with it.
     if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
     const load = this.#load;
+    if (load.hasTooManyIdentities(cnxn.address, cnxn.identities.bytes * cnxn.waiting.length)) return false;
     const { globalOutstandingLimit, inFlightBytesMax } = this.#options;
     const bytes = Math.max(load.bytes, this.#order.queuedBytes);
     if (load.requests + load.heldBack <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
@@ -646,7 +647,7 @@ export class Server {
     const heldBytes = this.#order.passesOn ? frame.identities.bytes : 0;
     const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
     cnxn.waiting.push(sync);
-    this.#load.syncInLine(sync);
+    this.#load.syncInLine(sync, cnxn.address);
     this.#order.sync(sync, now);
   }
 
@@ -887,7 +888,7 @@ export class Server {
       this.#units += unitsPerRequest;
       cnxn.waiting.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
-      if (next.kind === 'sync') this.#load.syncDone(next);
+      if (next.kind === 'sync') this.#load.syncDone(next, cnxn.address);
       this.#load.unparked(frame, cnxn.address);
       if (frame.isLong) cnxn.longReadsWaiting--;
       const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);

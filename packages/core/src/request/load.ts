@@ -9,6 +9,13 @@ import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 const bytesPerChange = 1024;
 /** What an entry of an ACL holds besides its bytes in the log until its txn is applied, as objects and texts. */
 const bytesPerAclEntry = 160;
+/**
+ * Of identities, on their way to the leader for the connections of one address. What others ask of this learner stands behind them in the stream,
+ * and a connection may have 64 KiB of them with each request.
+ */
+const identityBytesMax = 512 * 1024;
+/** Of one connection. Nobody who shows a few identities has so many requests under way. */
+const fewIdentityBytes = 32 * 1024;
 
 /** What is under way for the connections of one address: by this it is judged whether the address has more than its share. */
 export class AddressLoad {
@@ -18,6 +25,8 @@ export class AddressLoad {
   requests = 0;
   /** Bytes of their frames. */
   bytes = 0;
+  /** Bytes of identities that are on their way to the leader with them. */
+  identityBytes = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -38,6 +47,11 @@ export class Load {
   /** Whether an address has less under way than an equal share of what all may have. */
   isBelowShare({ requests, bytes }: AddressLoad, requestsMax: number, bytesMax: number): boolean {
     return this.#addresses > 1 && requests * this.#addresses < requestsMax && bytes * this.#addresses < bytesMax;
+  }
+
+  /** Whether a connection with so many bytes of identities under way has to wait: its address has more than it may. */
+  hasTooManyIdentities({ identityBytes }: AddressLoad, ofCnxn: number): boolean {
+    return identityBytes > identityBytesMax && ofCnxn > fewIdentityBytes;
   }
 
   parked(frame: ParkedFrame, address: AddressLoad): void {
@@ -69,22 +83,26 @@ export class Load {
   inLine(write: WriteOrigin, address: AddressLoad): void {
     this.requests++;
     this.bytes += write.heldBytes;
+    address.identityBytes += identityBytesOf(write);
     this.#begun(address, write.frameBytes);
   }
 
   answered(write: WriteOrigin, address: AddressLoad): void {
     this.requests--;
     this.bytes -= write.heldBytes;
+    address.identityBytes -= identityBytesOf(write);
     this.#done(address, write.frameBytes);
   }
 
   /** A sync that stands in the line, its frame left out. */
-  syncInLine(sync: WaitingSync): void {
+  syncInLine(sync: WaitingSync, address: AddressLoad): void {
     this.bytes += sync.heldBytes;
+    address.identityBytes += sync.heldBytes;
   }
 
-  syncDone(sync: WaitingSync): void {
+  syncDone(sync: WaitingSync, address: AddressLoad): void {
     this.bytes -= sync.heldBytes;
+    address.identityBytes -= sync.heldBytes;
   }
 
   #begun(address: AddressLoad, bytes: number): void {
@@ -112,7 +130,7 @@ export class Load {
       if (one.kind === 'frame') {
         this.unparked(one, address);
       } else if (one.kind === 'sync') {
-        this.syncDone(one);
+        this.syncDone(one, address);
         this.unparked(one.frame, address);
       } else {
         this.answered(one, address);
@@ -127,6 +145,11 @@ export class Load {
   applied(proposal: Proposal): void {
     this.bytes -= heldBy(proposal);
   }
+}
+
+/** What a write holds besides its frame, where it is passed on. */
+function identityBytesOf({ heldBytes, frameBytes }: WriteOrigin): number {
+  return Math.max(0, heldBytes - frameBytes);
 }
 
 function heldBy({ bytes, txn }: Proposal): number {

@@ -67,7 +67,10 @@ class Host implements Out {
     }
   }
   get session(): { high: number; low: number } {
-    const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === client)!;
+    return this.sessionOf(client);
+  }
+  sessionOf(cnxn: number): { high: number; low: number } {
+    const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === cnxn)!;
     return { high: Number(BigInt.asIntN(32, session >> 32n)), low: Number(BigInt.asIntN(32, session)) };
   }
   #frame(cnxn: number, write: (writer: Writer) => void): void {
@@ -102,6 +105,24 @@ describe('at a learner', () => {
     host.commit(3, OpCode.error, [2, 3], host.session);
     host.write(client, 4);
     host.write(client, 5);
+    expect(host.core.wantsInput(client)).toBe(true);
+  });
+
+  it('an address has half a megabyte of identities under way at most; its connections that show few are read on', () => {
+    const host = new Host('follower', {});
+    host.connect(client);
+    host.commit(1, OpCode.createSession, [0], host.session);
+    const auth = Buffer.from(`${'x'.repeat(60_000)}:secret`);
+    host.ask(client, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme: 'digest', auth }));
+    host.connect(other);
+    for (let xid = 1; xid <= 8; xid++) host.write(client, xid);
+    expect(host.core.wantsInput(client)).toBe(true);
+    host.write(client, 9);
+    expect(host.core.wantsInput(client)).toBe(false);
+    host.commit(2, OpCode.createSession, [0], host.sessionOf(other));
+    host.write(other, 1);
+    expect(host.core.wantsInput(other)).toBe(true);
+    host.commit(3, OpCode.error, [1], host.session);
     expect(host.core.wantsInput(client)).toBe(true);
   });
 

@@ -122,6 +122,7 @@ export function drawPlan(random: SeededRandom): Plan {
       enforceQuota: random.below(2) === 0,
       containerCheckIntervalMs: pick(0, 150, 150, 150, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
+      containerMaxPerMinute: pick(10_000, 10_000, 300),
       turnUnits: pick(16_384, 2000, 200, 24, 4),
       ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(2000, 200, 48) }),
       // Who comes back under load needs room in a step for what is written meanwhile.
