@@ -552,11 +552,16 @@ export class Prepare {
     if (fault !== undefined) return fault;
     const { path } = request;
     if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    const znode = this.outstanding.find(path);
-    if (znode === undefined) return ErrorCode.NoNode;
-    if (this.#mayNot(Perms.read, znode, origin)) return ErrorCode.NoAuth;
-    if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
-    return { type: OpCode.check, txn: { kind: 'check', path, version: (znode.version + 1) | 0 } };
+    // A znode that nothing under way touches is asked for where it is: a multi may have very many checks.
+    const future = this.outstanding.peek(path);
+    const { tree } = this.#replica;
+    const node = future === undefined ? tree.find(path) : 0;
+    if (future === undefined ? node === 0 : !future.exists) return ErrorCode.NoNode;
+    const acl = future === undefined ? tree.aclOf(node) : future.acl;
+    if (!this.#permissions.permits(acl, Perms.read, origin.identities)) return ErrorCode.NoAuth;
+    const version = future === undefined ? tree.versionOf(node) : future.version;
+    if (request.version !== -1 && request.version !== version) return ErrorCode.BadVersion;
+    return { type: OpCode.check, txn: { kind: 'check', path, version: (version + 1) | 0 } };
   }
 
   /** All parts or none, under one zxid. A part is judged on top of those before it. */
