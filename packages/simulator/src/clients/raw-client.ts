@@ -192,6 +192,15 @@ export class RawClient implements Actor {
     if (this.cnxn !== undefined) this.#leave(this.cnxn, 0);
   }
 
+  /** Closes its connection and comes back to the same server at once. */
+  comeBack(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined) return;
+    this.#nextServer = this.#world.servers.find(({ name }) => name === cnxn.record?.server);
+    this.#network.end(cnxn.stream);
+    this.#leave(cnxn, 0);
+  }
+
   /** What it has begun to dial is given up unless it has been answered. */
   giveUpDial(): void {
     const { cnxn } = this;

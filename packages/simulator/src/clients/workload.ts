@@ -53,6 +53,10 @@ export class Workload {
       for (const ask of this.#comeAndGo()) actor.ask(ask);
       return;
     }
+    if (this.#random.below(16) === 0) {
+      for (const ask of this.#emptied()) actor.ask(ask);
+      return;
+    }
     for (let count = 1 + this.#random.below(5); count > 0; count--) {
       actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
       if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
@@ -153,6 +157,17 @@ export class Workload {
       default:
         return { name: 'delete', record: { path: this.#pick(belowFleeting), version: -1 } };
     }
+  }
+
+  /** Containers that have had a child and lost it, and that get another one while they wait to be swept. */
+  #emptied(): Ask[] {
+    return ['/k1', '/k2'].flatMap((path): Ask[] => {
+      const record = { path: `${path}/x`, data: this.#value(), acl: openAcl, flags: CreateMode.persistent };
+      const container: Ask = { name: 'createContainer', record: { path, data: null, acl: openAcl, flags: CreateMode.container } };
+      const child: Ask = { name: 'create', record };
+      const remove: Ask = { name: 'delete', record: { path: record.path, version: -1 } };
+      return this.#random.below(2) === 0 ? [container, child, remove] : [child];
+    });
   }
 
   /** Limits and usage come and go together: alone they count from different moments, until the next start counts anew. */

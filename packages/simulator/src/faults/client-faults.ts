@@ -75,6 +75,33 @@ export const leftBehind: Fault = {
   },
 };
 
+export const backAgain: Fault = {
+  id: 'F17',
+  what: 'a client hangs up while its requests wait at a server, comes back to the same one and writes',
+  strike(stage) {
+    const client = stage.anyActor();
+    if (!(client instanceof RawClient) || !client.ready) return;
+    const ask = (count: number) =>
+      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`again ${stage.nowMs} ${count}`), version: -1 } });
+    for (let count = 0; count < 10; count++) ask(count);
+    // They have arrived, and few of them are done.
+    stage.after(3, 'back again', undefined, () => {
+      if (!stage.isHealed) client.comeBack();
+    });
+    let looks = 60;
+    const goOn = () => {
+      if (stage.isHealed) return;
+      if (client.ready) {
+        stage.note('back at the same server while requests wait');
+        ask(10);
+      } else if (--looks > 0) {
+        stage.after(0.5, 'back again', undefined, goOn);
+      }
+    };
+    stage.after(3.5, 'back again', undefined, goOn);
+  },
+};
+
 export const impatience: Fault = {
   id: 'F17',
   what: 'a client gives up one dial after the other before it is answered, and so the server asks the leader about its session several times at once',

@@ -1,5 +1,17 @@
 /** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
-import { babble, flood, halfFrame, hoard, impatience, impostor, leftBehind, move, sleep, thereAndBack } from './client-faults.ts';
+import {
+  babble,
+  backAgain,
+  flood,
+  halfFrame,
+  hoard,
+  impatience,
+  impostor,
+  leftBehind,
+  move,
+  sleep,
+  thereAndBack,
+} from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
@@ -61,6 +73,7 @@ export const faults = {
   lostLog,
   thereAndBack,
   leftBehind,
+  backAgain,
   impatience,
   stranger,
   impersonator,

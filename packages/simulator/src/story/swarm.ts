@@ -83,6 +83,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   power: 2,
   thereAndBack: 2,
   leftBehind: 2,
+  backAgain: 2,
   impatience: 2,
   stranger: 3,
   impersonator: 12,
