@@ -8,6 +8,7 @@ import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/k
 import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
 import { judgeMigrations, type Run } from '../../src/recipes/families/migration-rules.ts';
 import { judgeSightings, none, phasesOfZnode } from '../../src/recipes/families/onlooker-rules.ts';
+import { judgeRounds } from '../../src/recipes/families/rounds.ts';
 import { History } from '../../src/recipes/history.ts';
 import { QueueWitness } from '../../src/recipes/queue-witness.ts';
 import { type Change, ValueWitness } from '../../src/recipes/value-witness.ts';
@@ -71,6 +72,30 @@ describe('barriers that serve once', () => {
     ['left ahead of the others', { leftZxid: 4n }, ['left: process-1 has left /hall by 4, where somebody was at any time since 3']],
   ])('a simple barrier, %s', (_what, other, findings) => {
     expect(judgeGatherings([{ ...gathered, ...other }], 2, gathering)).toEqual(findings);
+  });
+});
+
+describe('rounds of a double barrier', () => {
+  const barrier = '/recipes/barrier';
+  /** Two open a round; then one is deleted by hand and `again` happens, the other leaves, and a third comes late. */
+  const roundWith = (again: string): History =>
+    historyOf(
+      `1 create ${barrier}`,
+      `1 ephemeral ${barrier}/a`,
+      `2 ephemeral ${barrier}/b`,
+      `2 create ${barrier}/ready ["a","b"]`,
+      `9 delete ${barrier}/a`,
+      again,
+      `2 delete ${barrier}/b`,
+      `3 ephemeral ${barrier}/c`,
+      `3 set ${barrier}/c`,
+    );
+
+  test.each([
+    ['the opener that was deleted by hand is made once more', `1 ephemeral ${barrier}/a`, []],
+    ['another one is made', `1 ephemeral ${barrier}/d`, [`entered: ${barrier}/c has come late at 9 into a round that was over`]],
+  ])('last while %s', (_what, again, findings) => {
+    expect(judgeRounds([], 2, roundWith(again))).toEqual(findings);
   });
 });
 
