@@ -155,8 +155,8 @@ export class SnapshotLoader {
   }
 
   /**
-   * All bytes have been fed: goes on deriving what the tree does not get from single znodes, by at most `max` znodes of about 50 ns each. Returns true at the end, when
-   * `finish` has nothing of it left to do.
+   * All bytes have been fed: counts the quotas, by at most `max` znodes of about 100 ns each. Returns true at the end, when `finish` has nothing
+   * of it left to do.
    */
   finishSome(max: number): boolean {
     this.#isDerived ||= this.#tree.finishLoading(max);

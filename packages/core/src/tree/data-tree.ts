@@ -1208,8 +1208,8 @@ export class DataTree {
   }
 
   /**
-   * All znodes have been loaded: goes on deriving what follows from them, by at most `max` znodes of about 50 ns each. Returns true at the end. Until then the tree
-   * must not change.
+   * All znodes have been loaded: counts the quotas, by at most `max` znodes of about 100 ns each. Returns true at the end. Until then the tree must
+   * not change.
    */
   finishLoading(max: number): boolean {
     this.#quotaRebuild ??= new QuotaRebuild(this, this.#quotas, (quota) => this.#writeUsage(quota));

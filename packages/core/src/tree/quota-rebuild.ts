@@ -45,7 +45,7 @@ export class QuotaRebuild {
     this.#writeUsage = writeUsage;
   }
 
-  /** Visits at most `max` znodes, for about 50 ns each. Returns true at the end. Until then the tree must not change. */
+  /** Visits at most `max` znodes, for about 100 ns each. Returns true at the end. Until then the tree must not change. */
   some(max: number): boolean {
     for (let left = max; left > 0; left--) if (this.#visits.next().done === true) return true;
     return false;

@@ -17,7 +17,7 @@ export interface PoolOptions {
   readonly hunter?: Hunter;
   /** In milliseconds of real time. A process that takes longer for one seed spins, and is killed. Default: ten times what the longest seed takes. */
   readonly seedMaxMs?: number;
-  /** A module that is told a seed and sends its report. Default: the simulator's program. */
+  /** The module that a child process runs: it receives seeds as messages and sends a report for each. Default: the simulator's program. */
   readonly program?: string;
 }
 

@@ -124,10 +124,8 @@ export function drawPlan(random: SeededRandom): Plan {
       containerCheckIntervalMs: pick(0, 150, 150, 150, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
       containerMaxPerMinute: pick(10_000, 10_000, 300),
-      turnUnits: pick(16_384, 2000, 200, 24, 4),
-      ...(flood !== undefined && { juteMaxBuffer, turnUnits: pick(2000, 200, 48) }),
-      // Who comes back under load needs room in a step for what is written meanwhile.
-      ...(loadedReturn !== undefined && { turnUnits: pick(16_384, 2000, 200) }),
+      turnUnits: drawTurnUnits(random, flood !== undefined, loadedReturn !== undefined),
+      ...(flood !== undefined && { juteMaxBuffer }),
     },
     options: {
       snapCount: 10 + random.below(90),
@@ -173,6 +171,12 @@ export function drawPlan(random: SeededRandom): Plan {
     flood,
     loadedReturn,
   };
+}
+
+/** Units of a step. A server that comes back under load needs room in a step for what is written meanwhile. */
+function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boolean): number {
+  const sizes = isLoaded ? [16_384, 2000, 200] : isFlooded ? [2000, 200, 48] : [16_384, 2000, 200, 24, 4];
+  return sizes[random.below(sizes.length)]!;
 }
 
 /** What is counted of its own in a report. */

@@ -28,8 +28,8 @@ export interface MachineTime {
 export const wallOffsetMs = 1_700_000_000_000;
 
 /**
- * The world's time moves by steps of this length, like that of a machine. Times are sums of few binary digits then, and exact: whoever adds an interval to a time and
- * subtracts it again has the same time. Otherwise a timer could go off a rounding error too early, and be set again for ever.
+ * The world's time moves by steps of this length, in milliseconds. So sums and differences of times are exact: with rounding errors a timer could go off
+ * a little too early, and its owner would set it again for ever.
  */
 const stepMs = 1 / 65_536;
 
