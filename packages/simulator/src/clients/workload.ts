@@ -149,8 +149,7 @@ export class Workload {
       case 0:
         return { name: 'createContainer', record: { ...record, flags: CreateMode.container } };
       case 1: {
-        const ttl = ttlsMs[this.#random.below(ttlsMs.length)]!;
-        return { name: 'createTTL', record: { ...record, flags: CreateMode.persistentWithTtl, ttl } };
+        return { name: 'createTTL', record: { ...record, ...this.#withTtl() } };
       }
       case 2:
         return { name: 'create', record: { ...record, path: this.#pick(belowFleeting), flags: CreateMode.persistent } };
@@ -168,6 +167,11 @@ export class Workload {
       const remove: Ask = { name: 'delete', record: { path: record.path, version: -1 } };
       return this.#random.below(2) === 0 ? [container, child, remove] : [child];
     });
+  }
+
+  #withTtl(): { readonly flags: number; readonly ttl: number } {
+    const flags = this.#random.below(3) === 0 ? CreateMode.persistentSequentialWithTtl : CreateMode.persistentWithTtl;
+    return { flags, ttl: ttlsMs[this.#random.below(ttlsMs.length)]! };
   }
 
   /** Limits and usage come and go together: alone they count from different moments, until the next start counts anew. */
@@ -201,7 +205,9 @@ export class Workload {
   }
 
   #part(): MultiOp {
-    switch (this.#random.below(5)) {
+    switch (this.#random.below(6)) {
+      case 5:
+        return { kind: 'createTTL', path: this.#pick(fleeting), data: this.#value(), acl: this.#acl(), ...this.#withTtl() };
       case 0:
         return { kind: 'create', ...this.#create() };
       case 1:

@@ -1,4 +1,5 @@
 /** What clients do to servers, by bad luck or bad manners. */
+import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import type { Fault } from './fault.ts';
 
@@ -72,6 +73,38 @@ export const leftBehind: Fault = {
       }
     };
     stage.after(5, 'left behind', undefined, goOn);
+  },
+};
+
+export const lateSync: Fault = {
+  id: 'F17',
+  what: 'a server lags, and a client of it syncs behind a write of its own while others go on writing elsewhere',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader, actors } = stage;
+    const { servers } = stage.world;
+    const clients = actors.filter((actor) => actor instanceof RawClient && actor.ready) as RawClient[];
+    const client = clients.find(({ serverName }) => leader !== undefined && serverName !== leader.name);
+    const here = servers.find(({ name }) => name === client?.serverName);
+    const elsewhere = actors.filter((actor) => actor !== client && actor.ready);
+    if (client === undefined || here === undefined || leader === undefined || elsewhere.length === 0) return;
+    const lagMs = 20 + random.below(60);
+    stage.slowBetween(here, leader, lagMs, 3 * lagMs);
+    const write = (actor: Actor, what: string) =>
+      actor.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${stage.nowMs} ${actor.name}`), version: -1 } });
+    write(client, 'lagging');
+    for (let atMs = lagMs; atMs < 2 * lagMs; atMs += 4) {
+      stage.after(atMs, 'late sync', undefined, () => {
+        const writer = elsewhere[random.below(elsewhere.length)]!;
+        if (!stage.isHealed && writer.ready) write(writer, 'meanwhile');
+      });
+    }
+    stage.after(lagMs + stage.fraction(lagMs), 'late sync', undefined, () => {
+      if (stage.isHealed || !client.ready) return;
+      client.ask({ name: 'sync', record: { path: '/a' } });
+      client.ask({ name: 'getData', record: { path: '/a', watch: false } });
+      stage.note('a sync behind a write at a server that lags');
+    });
   },
 };
 

@@ -3,8 +3,8 @@
  * order and with their newest snapshots lost, and the tree is read each time; and every snapshot that was ever written is started from.
  */
 import type { Millis } from '@tskeeper/protocol';
-import { logName, markName, MemoryDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
-import { decodeMark } from '@tskeeper/runtime/internal';
+import { markName, MemoryDisk, type NumberedFile, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
+import { decodeMark, markBytes } from '@tskeeper/runtime/internal';
 import { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
@@ -180,24 +180,36 @@ export class Proof {
       await this.#world.run(marksMs);
     }
     for (const server of this.#world.servers) {
-      const { disk, logFolder, name } = server;
+      const { disk, logFolder } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
-      const newest = numberedFiles(names, 'log').at(-1);
-      if (newest === undefined || !names.includes(markName(newest.zxid))) continue;
-      const mark = decodeMark(disk.contents(`${logFolder}/${markName(newest.zxid)}`));
-      const copy = new MemoryDisk();
-      copy.plant('/log', disk.contents(`${logFolder}/${newest.name}`));
-      const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
-      // A txn of this very moment, which is in the log and not applied: the silence is over.
-      if (end.lastZxid !== undefined && end.lastZxid > (server.process?.runtime?.inspect.lastZxid() ?? 0)) continue;
-      // A disk error costs the mark for as long as its log is written, and the server has said so.
-      const markPath = `${logFolder}/${markName(newest.zxid)}`;
-      const isGivenUp = server.lines.some((line) => line.startsWith(`warn cannot write ${markPath} (`));
-      if (mark === undefined || mark.offset === end.offset || isGivenUp) continue;
-      this.#stage.complain(
-        `${name} has been silent for ${marksMs} ms, and the mark of ${logName(newest.zxid)} is at ${mark.offset} of ${end.offset} bytes`,
-      );
+      const logs = numberedFiles(names, 'log');
+      for (const log of logs) if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
     }
+  }
+
+  /** That of an older log lies within it: a start goes by the marks of all. */
+  async #lookAtMark({ disk, logFolder, name, lines, process }: ServerHost, log: NumberedFile, isNewest: boolean): Promise<void> {
+    const markPath = `${logFolder}/${markName(log.zxid)}`;
+    // A disk error costs the mark for as long as its log is written, and the server has said so.
+    if (lines.some((line) => line.startsWith(`warn cannot write ${markPath} (`))) return;
+    const bytes = disk.contents(markPath);
+    const mark = decodeMark(bytes);
+    if (mark === undefined) return;
+    const copy = new MemoryDisk();
+    copy.plant('/log', disk.contents(`${logFolder}/${log.name}`));
+    const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
+    // A txn of this very moment, which is in the log and not applied: the silence is over.
+    if (end.lastZxid !== undefined && end.lastZxid > (process?.runtime?.inspect.lastZxid() ?? 0)) return;
+    if (isNewest && mark.offset !== end.offset)
+      this.#stage.complain(
+        `${name} has been silent for ${marksMs} ms, and the mark of ${log.name} is at ${mark.offset} of ${end.offset} bytes`,
+      );
+    if (mark.offset === end.offset && end.lastZxid !== undefined && mark.lastZxid !== end.lastZxid)
+      this.#stage.complain(`${name} has a mark at the end of ${log.name} that names ${mark.lastZxid}, and the last txn is ${end.lastZxid}`);
+    // A crash in the midst of a write must leave one of the two.
+    const half = markBytes / 2;
+    if (isNewest && mark.sequence > 2 && [bytes.subarray(0, half), bytes.subarray(half)].some((slot) => decodeMark(slot) === undefined))
+      this.#stage.complain(`${name} has moved the mark of ${log.name} ${mark.sequence} times, and keeps it in one place`);
   }
 
   /** Those who held most, if anybody was closed for what was held. */

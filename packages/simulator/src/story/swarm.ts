@@ -84,6 +84,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   thereAndBack: 2,
   leftBehind: 2,
   backAgain: 2,
+  lateSync: 2,
   impatience: 2,
   stranger: 3,
   impersonator: 12,

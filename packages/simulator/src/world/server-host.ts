@@ -135,6 +135,7 @@ export class ServerHost implements MachineTime {
     this.wallOffsetMs = wallOffsetMs + number * wallClocksApartMs;
     this.#noteWallClock();
     this.disk.deliver = (call, complete) => {
+      if (call.operation === 'rename' && call.path === `${this.snapshotFolder}/currentEpoch.tmp`) this.#noteSaving(call.path);
       clock.at(clock.elapsedMs + this.diskDelayMs(call), call.operation, this.process, complete);
     };
   }
@@ -322,6 +323,13 @@ export class ServerHost implements MachineTime {
       durable: this.#epochsOn(this.durableDisk()),
       reached: this.#vouchedFor(),
     });
+  }
+
+  /** It is about to say that it stands in another epoch. */
+  #noteSaving(path: string): void {
+    const { recording, clock } = this.#parts;
+    const current = Number(this.disk.contents(path).toString('latin1'));
+    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'savesEpoch', current, reached: this.#vouchedFor() });
   }
 
   #epochsOn(disk: MemoryDisk): { accepted: number | undefined; current: number | undefined } {
