@@ -183,7 +183,10 @@ export class Proof {
       const { disk, logFolder } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
       const logs = numberedFiles(names, 'log');
-      for (const log of logs) if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
+      for (const log of logs) {
+        if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
+        else if (!this.#stage.marks.has('fault lostLog')) this.#stage.complain(`${server.name} has ${log.name} without a mark`);
+      }
     }
   }
 
