@@ -5,6 +5,20 @@
  */
 import type { Mutant } from './mutant.ts';
 
+const dataTree = 'packages/core/src/tree/data-tree.ts';
+const hierarchicalQuorum = 'packages/core/src/quorum/hierarchical-quorum.ts';
+const ephemeralTable = 'packages/core/src/tree/ephemeral-table.ts';
+const quotaTable = 'packages/core/src/tree/quota-table.ts';
+const forwarding = 'packages/core/src/request/forwarding.ts';
+const replica = 'packages/core/src/request/replica.ts';
+const server = 'packages/core/src/server.ts';
+const sweep = 'packages/core/src/request/sweep.ts';
+const sweepList = 'packages/core/src/tree/sweep-list.ts';
+const aclIndex = 'packages/core/src/tree/acl-index.ts';
+const multiParts = 'packages/core/src/request/multi-parts.ts';
+const handshake = 'packages/core/src/session/handshake.ts';
+const treeDigest = 'packages/core/src/tree/tree-digest.ts';
+const truncation = 'packages/runtime/src/storage/truncation.ts';
 const outstanding = 'packages/core/src/request/outstanding.ts';
 const prepare = 'packages/core/src/request/prepare.ts';
 const load = 'packages/core/src/request/load.ts';
@@ -33,9 +47,8 @@ const wrongField: Readonly<Record<string, Drawn>> = {
   'check-by-children': {
     what: 'a check in a multi is judged by the count of creates below the znode',
     file: prepare,
-    replace:
-      'if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;\n    return { type: OpCode.check',
-    by: 'if (request.version !== -1 && request.version !== znode.cversion) return ErrorCode.BadVersion;\n    return { type: OpCode.check',
+    replace: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
+    by: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (request.version !== -1',
   },
   'acl-version-of-today': {
     what: 'the next setACL gets the version of the data plus one',
@@ -48,6 +61,30 @@ const wrongField: Readonly<Record<string, Drawn>> = {
     file: syncedMark,
     replace: 'offset: this.#offset, lastZxid: this.#lastZxid };',
     by: 'offset: this.#offset, lastZxid: this.#written.lastZxid };',
+  },
+  'sequential-by-bare-name': {
+    what: 'a sequential create is refused when there is a znode with the name without the counter',
+    file: prepare,
+    replace: 'if (this.outstanding.find(path) !== undefined) return ErrorCode.NodeExists',
+    by: 'if (this.outstanding.find(request.path) !== undefined) return ErrorCode.NodeExists',
+  },
+  'last-part-blamed': {
+    what: 'of a multi that has failed, the last part is told to be the reason',
+    file: replica,
+    replace: 'txns.findIndex((member) => member.type === OpCode.error)',
+    by: 'txns.findLastIndex((member) => member.type === OpCode.error)',
+  },
+  'digest-of-root-by-slash': {
+    what: 'the path of the root goes into the digest as a slash',
+    file: treeDigest,
+    replace: "const text = path === '/' ? '' : path;",
+    by: 'const text = path;',
+  },
+  'moved-mark-keeps-its-txn': {
+    what: 'a mark that a start has moved names the txn that it named before',
+    file: recovery,
+    replace: 'lastZxid: end.lastZxid ?? mark.lastZxid };',
+    by: 'lastZxid: mark.lastZxid };',
   },
 };
 
@@ -64,6 +101,36 @@ const early: Readonly<Record<string, Drawn>> = {
     file: outstanding,
     replace: 'if (recorded.zxid > zxid) break;',
     by: 'if (recorded.zxid > zxid + 1) break;',
+  },
+  'ttl-by-half': {
+    what: 'a TTL znode is swept when half its time is over',
+    file: sweep,
+    replace: 'return ttlMs !== undefined && ageMs > ttlMs;',
+    by: 'return ttlMs !== undefined && ageMs * 2 > ttlMs;',
+  },
+  'bucket-one-early': {
+    what: 'sessions expire one tick too early',
+    file: expiryQueue,
+    replace: 'this.#tickMs) + 1) * this.#tickMs;',
+    by: 'this.#tickMs)) * this.#tickMs;',
+  },
+  'settles-one-early': {
+    what: 'a learner says that it has the history when the last txn of it is not durable',
+    file: learner,
+    replace: 'if (this.#durable < this.#historyEnd) return;',
+    by: 'if (this.#durable + 1 < this.#historyEnd) return;',
+  },
+  'sync-not-waited-for': {
+    what: 'a sync behind a write is answered with the write',
+    file: server,
+    replace: "(next.kind === 'sync' && !next.isDone)",
+    by: "(next.kind === 'sync' && next.isDone && false)",
+  },
+  'reconnect-granted-no-time': {
+    what: 'who comes back over another connection is due at once',
+    file: handshake,
+    replace: 'this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);\n    this.#welcome',
+    by: 'this.#tracker.touch(slot, now.elapsedMs, 0);\n    this.#welcome',
   },
 };
 
@@ -99,6 +166,66 @@ const offByOne: Readonly<Record<string, Drawn>> = {
     replace: 'if (((at - home) & mask) >= ((at - hole) & mask)) {\n        shard[hole] = shard[at]!;',
     by: 'if (((at - home) & mask) > ((at - hole) & mask)) {\n        shard[hole] = shard[at]!;',
   },
+  'quota-one-more': {
+    what: 'a quota with a hard limit has room for one more',
+    file: quotaTable,
+    replace: 'usage <= limit)',
+    by: 'usage <= limit + 1)',
+  },
+  'group-by-half': {
+    what: 'half the weight of a group is enough',
+    file: hierarchicalQuorum,
+    replace: 'present * 2 > group.total',
+    by: 'present * 2 >= group.total',
+  },
+  'groups-by-half': {
+    what: 'half of the groups are enough',
+    file: hierarchicalQuorum,
+    replace: 'agreeing * 2 > this.#groups.length',
+    by: 'agreeing * 2 >= this.#groups.length',
+  },
+  'owners-closed-one-short': {
+    what: 'a hole in the table of owners is not closed by the entry whose place it is',
+    file: ephemeralTable,
+    replace: '((at - home) & mask) >= ((at - hole) & mask)',
+    by: '((at - home) & mask) > ((at - hole) & mask)',
+  },
+  'owners-resized-short': {
+    what: 'the first owner of a shard is lost when the shard grows',
+    file: ephemeralTable,
+    replace: 'for (let at = 0; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
+    by: 'for (let at = entryInts; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
+  },
+  'index-resized-short': {
+    what: 'the last znode of a shard is lost when the shard grows',
+    file: pathIndex,
+    replace: 'for (let slot = 0; slot < old.length; slot += 2) {',
+    by: 'for (let slot = 0; slot < old.length - 2; slot += 2) {',
+  },
+  'sweep-with-a-child': {
+    what: 'a container is swept that has got a child meanwhile',
+    file: sweep,
+    replace: 'if (znode.childCount > 0) return false;',
+    by: 'if (znode.childCount > 1) return false;',
+  },
+  'count-up-to-below': {
+    what: 'a txn in memory does not count among those up to its own zxid',
+    file: committedLog,
+    replace: 'if (this.#zxidAt(middle) <= zxid) low = middle + 1;',
+    by: 'if (this.#zxidAt(middle) < zxid) low = middle + 1;',
+  },
+  'recounted-one-short': {
+    what: 'a new usage znode counts one znode less than there are',
+    file: dataTree,
+    replace: 'this.#quotas.setUsage(quota, recount.count, recount.bytes);',
+    by: 'this.#quotas.setUsage(quota, recount.count - 1, recount.bytes);',
+  },
+  'ttl-of-sequential-forgotten': {
+    what: 'a sequential TTL znode is no TTL znode',
+    file: multiParts,
+    replace: 'mode === CreateMode.persistentWithTtl || mode === CreateMode.persistentSequentialWithTtl',
+    by: 'mode === CreateMode.persistentWithTtl',
+  },
 };
 
 /** An owner, or what stood in a place before, is kept. */
@@ -133,6 +260,30 @@ const kept: Readonly<Record<string, Drawn>> = {
     replace: 'if (this.#byPath.get(recorded.path) === recorded.future) this.#byPath.delete(recorded.path);',
     by: 'this.#byPath.delete(recorded.path);',
   },
+  'owner-kept': {
+    what: 'a session that has gone from a learner to its leader is still the learner’s',
+    file: tracker,
+    replace: 'if (owner === ownerHere) this.#owners.delete(slot);\n    else',
+    by: 'if (owner !== ownerHere)',
+  },
+  'session-kept-after-end': {
+    what: 'a session that has ended stays in the table of its replica',
+    file: replica,
+    replace: 'if (slot !== -1) this.sessions.remove(slot);\n    this.listener.sessionClosed',
+    by: 'this.listener.sessionClosed',
+  },
+  'sweep-place-kept': {
+    what: 'a candidate for sweeping that takes the place of another does not know its new place',
+    file: sweepList,
+    replace: '    this.#rows.set(last, sweepField, at);\n',
+    by: '',
+  },
+  'start-kept-when-grown': {
+    what: 'the txns in memory begin where they began before there was more room',
+    file: committedLog,
+    replace: '    this.#txns = txns;\n    this.#start = 0;',
+    by: '    this.#txns = txns;',
+  },
 };
 
 /** Only one half of a pair is looked at. */
@@ -142,6 +293,50 @@ const wrongHalf: Readonly<Record<string, Drawn>> = {
     file: outstanding,
     replace: 'this.#addToDigest(-digestDelta);',
     by: 'this.digestLow = ((this.digestLow >>> 0) - digestDelta) | 0;',
+  },
+  'ephemeral-of-another-session': {
+    what: 'the end of a session takes an ephemeral that another one has made anew, if the upper halves of their ids are equal',
+    file: prepare,
+    replace: 'future.ownerHigh === high && future.ownerLow === low) this.#removeOne',
+    by: 'future.ownerHigh === high) this.#removeOne',
+  },
+  'new-ephemerals-by-low-half': {
+    what: 'the end of a session takes new ephemerals of another one, if the lower halves of their ids are equal',
+    file: outstanding,
+    replace:
+      'if (future.ownerHigh !== ownerHigh || this.#byPath.get(path) !== future) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
+    by: 'if (this.#byPath.get(path) !== future) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
+  },
+  'reply-by-session-only': {
+    what: 'a txn answers the first write that its session waits for, whatever its xid',
+    file: forwarding,
+    replace: 'if (head !== undefined && head.cxid === cxid) return head;',
+    by: 'if (head !== undefined) return head;',
+  },
+  'sync-done-at-head-only': {
+    what: 'a sync that is answered while it stands behind others is not noted',
+    file: server,
+    replace:
+      'sync.isDone = true;\n    const cnxn = this.#cnxns.get(sync.cnxn);\n    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;',
+    by: 'const cnxn = this.#cnxns.get(sync.cnxn);\n    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;\n    sync.isDone = true;',
+  },
+  'parent-told-as-znode': {
+    what: 'who was told of a znode is not told of its parent',
+    file: watchTable,
+    replace: 'const telling = onParent ? this.#telling : this.#telling - 1;',
+    by: 'const telling = this.#telling;',
+  },
+  'mark-in-one-slot': {
+    what: 'all marks of a log are written to one place',
+    file: syncedMark,
+    replace: 'sequence: this.#written.sequence + 1, offset',
+    by: 'sequence: this.#written.sequence + 2, offset',
+  },
+  'mark-of-own-log-removed': {
+    what: 'a TRUNC removes the mark of the log that it cuts, and would lower that of another log',
+    file: truncation,
+    replace: 'mark.firstChecksum !== end.firstChecksum) {',
+    by: 'mark.firstChecksum === end.firstChecksum) {',
   },
 };
 
@@ -171,6 +366,24 @@ const counted: Readonly<Record<string, Drawn>> = {
     file: watchTable,
     replace: 'this.#watcherTold.get(watcher) >= telling) continue;',
     by: 'this.#watcherTold.get(watcher) > telling) continue;',
+  },
+  'perms-not-added': {
+    what: 'of two entries of a long ACL for one identity the second counts',
+    file: aclIndex,
+    replace: 'this.#rows[row + 2]! |= perms;',
+    by: 'this.#rows[row + 2]! = perms;',
+  },
+  'quota-of-deleted-kept': {
+    what: 'znodes that are deleted still count for their quota',
+    file: quotaTable,
+    replace: 'quota.usedCount + count,',
+    by: 'quota.usedCount + Math.max(0, count),',
+  },
+  'share-given-back-early': {
+    what: 'an address with one request left counts as one without',
+    file: load,
+    replace: 'if (--address.requests === 0) this.#addresses--;',
+    by: 'if (--address.requests <= 1) this.#addresses--;',
   },
 };
 
