@@ -150,7 +150,7 @@ export class CommittedLog {
   }
 
   /**
-   * Whether no txn above `zxid` has been let go, up to the newest. `zxid` is one that is or was kept, or one where a learner stands between
+   * Whether no txn above `zxid` has been let go, up to the newest. An empty log cannot tell: its owner knows what the last committed txn is. `zxid` is one that is or was kept, or one where a learner stands between
    * two of them. Below the oldest txn the answer is no, even if there was nothing between: only the one who reads the log can know that.
    */
   reachesBackTo(zxid: Zxid): boolean {

@@ -74,7 +74,7 @@ export class Synchroniser {
       sliceBytes: options.snapshotSliceBytes,
       stepEnded: options.stepEnded,
       begun: (zxid: Zxid, underWay: number) => options.begun('snap', 'tree', underWay, (committed.newest ?? 0) > zxid),
-      sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid),
+      sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid, zxid),
     };
     this.#snapshots = new SnapshotSyncs(snapshots, replica, out);
   }
@@ -91,7 +91,7 @@ export class Synchroniser {
       this.#readSome();
     } else {
       this.#open(learner, plan, 'memory');
-      this.#catchUp(learner, plan.from);
+      this.#catchUp(learner, plan.from, leaderLast);
     }
   }
 
@@ -165,10 +165,14 @@ export class Synchroniser {
   /**
    * The learner has been sent everything up to `sent`. What it lacks comes out of memory, and it hears of the rest; or, where memory does not go
    * back so far, out of the log until it does. So nothing is kept for a learner while a snapshot is on its way to it, however long that takes.
+   *
+   * `last`: the last committed txn where memory holds none: behind a TRUNC that has cut off all that was there, or a start or a SNAP behind which
+   * nothing has been committed yet.
    */
-  #catchUp(learner: LearnerSync, sent: Zxid): void {
+  #catchUp(learner: LearnerSync, sent: Zxid, last: Zxid): void {
     const { channel } = learner;
-    if (!this.#committed.holdsAllAbove(sent)) {
+    const { newest } = this.#committed;
+    if (newest === undefined ? sent < last : !this.#committed.holdsAllAbove(sent)) {
       this.#tails.set(channel, { learner, sent });
       this.#out.readLog(channel, sent, true);
       return;
@@ -219,7 +223,7 @@ export class Synchroniser {
     } else {
       this.#readings.delete(learner.channel);
       this.#open(learner, result, 'log');
-      this.#catchUp(learner, result.kind === 'trunc' ? result.zxid : learner.lastZxid);
+      this.#catchUp(learner, result.kind === 'trunc' ? result.zxid : learner.lastZxid, leaderLast);
     }
     this.#readSome();
   }
@@ -241,7 +245,8 @@ export class Synchroniser {
     }
     if (!isEnd) return;
     this.#tails.delete(channel);
-    this.#catchUp(learner, tail.sent);
+    // The log has been read to its end, so without a txn in memory this is all.
+    this.#catchUp(learner, tail.sent, tail.sent);
     this.#readSome();
   }
 

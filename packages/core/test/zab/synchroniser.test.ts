@@ -19,7 +19,7 @@ class Scene {
   readonly #writers = new Map<ChannelId, Writer>();
   readonly synchroniser: Synchroniser;
 
-  constructor(logBytesMax?: number) {
+  constructor(logBytesMax?: number, inMemory: readonly number[] = [makeZxid(1, 2000)]) {
     const { tree } = this.replica;
     for (let i = 1; i <= 2000; i++) tree.create(`/n${i}`, Buffer.alloc(100), tree.acls.intern(open), 0, 0, i, i, 1, true);
     this.replica.lastZxid = makeZxid(1, 2000);
@@ -34,7 +34,7 @@ class Scene {
       begun: () => undefined,
     };
     const committed = new CommittedLog(committedLogDefaults);
-    committed.append(makeZxid(1, 2000), Buffer.alloc(1));
+    for (const zxid of inMemory) committed.append(zxid, Buffer.alloc(1));
     this.synchroniser = new Synchroniser({ ...options, logBytesMax: () => logBytesMax }, this.replica, committed, {
       packets: (channel) => this.writer(channel),
       share: (channel, bytes, start) => this.writer(channel).raw(bytes, start, bytes.length),
@@ -228,5 +228,23 @@ describe('learners for which the log is read', () => {
     scene.synchroniser.remove(3);
     scene.synchroniser.logRefused(1);
     expect(scene.logsAsked).toEqual([1, 2, 5, 6, 7, 4]);
+  });
+});
+
+describe('learners that lack txns of the log', () => {
+  /** As behind a TRUNC that has cut off all that was in memory, or a start that has found nothing behind its snapshot. */
+  it('A50: are sent them out of the log where no txn is in memory', () => {
+    const scene = new Scene(Infinity, []);
+    const entries = [1998, 1999, 2000].map((counter) => ({ zxid: makeZxid(1, counter), bytes: Buffer.from(`txn ${counter}`) }));
+    scene.add(1, 'voter', makeZxid(1, 1998));
+    expect(scene.logsAsked).toEqual([1]);
+    scene.synchroniser.logRead(1, entries, true, scene.replica.lastZxid);
+    // Once to decide, and once more to send.
+    expect(scene.logsAsked).toEqual([1, 1]);
+    expect(scene.done).toEqual([]);
+    scene.synchroniser.logRead(1, entries, true, scene.replica.lastZxid);
+    expect(scene.done).toEqual([1]);
+    const sent = Buffer.from(scene.writer(1).written());
+    expect(entries.map(({ bytes }) => sent.includes(bytes))).toEqual([false, true, true]);
   });
 });
