@@ -127,6 +127,8 @@ export function drawPlan(random: SeededRandom): Plan {
       containerMaxPerMinute: pick(10_000, 10_000, 300),
       turnUnits: drawTurnUnits(random, flood !== undefined, loadedReturn !== undefined),
       ...(flood !== undefined && { juteMaxBuffer }),
+      // One request at a time over a distance of 100 ms: a crowd of hundreds would wait for minutes.
+      ...(flood !== undefined && ensemble?.links !== undefined && { requestThrottleLimit: 0 }),
     },
     options: {
       snapCount: 10 + random.below(90),
