@@ -72,12 +72,17 @@ function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (s
   const reign = reignsOf(recording).find((each) => each.epoch === epoch);
   const terms = termsOf(recording);
   // With each PING that it answers a learner tells of whom it has heard, and its leader asks when a session is due. However long the leader stands
-  // still, it asks before it ends one; a learner that stands still may be asked no more.
+  // still, it asks before it ends one; a learner that stands still, or is gone when its leader wakes, may be asked no more.
   const passingMs = recording.limits.tickMs;
+  const wokenMs = (leader: string, atMs: Millis): Millis =>
+    recording.pauses.reduce(
+      (ms, each) => (each.server === leader && each.fromMs <= ms + passingMs && each.toMs > ms ? each.toMs : ms),
+      atMs,
+    );
   return (server, sinceMs, atMs) => {
     if (reign === undefined || sinceMs < reign.fromMs) return false;
     if (reign.server === server) return true;
-    const thenMs = atMs + passingMs;
+    const thenMs = wokenMs(reign.server, atMs) + passingMs;
     const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= thenMs);
     return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], [server], atMs, thenMs);
   };
