@@ -27,7 +27,7 @@ export const epochFiles: Checker = {
       const { server } = event;
       if (event.kind === 'savesEpoch' && lacks(server, event.current, event.reached))
         faults.push(`${server} saves currentEpoch ${event.current}, and what that begins with is not durable at ${event.atMs}`);
-      if (event.kind === 'logged') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
+      if (event.kind === 'logged' || event.kind === 'started') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
       if (event.kind === 'replaced') durable.set(server, event.zxid);
       if (event.kind === 'serves') {
         served.set(server, event.epoch);

@@ -40,6 +40,8 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
         readonly reached: Zxid | undefined;
       }
+    /** Its start is done, and the last txn of what it has found is this one: that is durable. */
+    | { readonly kind: 'started'; readonly zxid: Zxid }
     /** It renames its new currentEpoch into place; `reached` as in `epochFiles`. */
     | { readonly kind: 'savesEpoch'; readonly current: number; readonly reached: Zxid | undefined }
     /** Everything on its disk is lost. */

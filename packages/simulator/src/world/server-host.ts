@@ -210,6 +210,7 @@ export class ServerHost implements MachineTime {
       failed: (error) => this.onFailure(error),
     });
     this.#parts.booted(this.name, this.process.address);
+    if (member !== undefined) void this.#noteStart(this.process);
     return this.process;
   }
 
@@ -323,6 +324,13 @@ export class ServerHost implements MachineTime {
       durable: this.#epochsOn(this.durableDisk()),
       reached: this.#vouchedFor(),
     });
+  }
+
+  async #noteStart(process: ServerProcess): Promise<void> {
+    if ((await process.started) !== undefined || this.process !== process) return;
+    const { recording, clock } = this.#parts;
+    const zxid = process.runtime?.inspect.lastZxid() ?? 0;
+    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'started', zxid });
   }
 
   /** It is about to say that it stands in another epoch. */
