@@ -32,7 +32,7 @@ export function lastHeard(
 ): Millis {
   const { arrivals, fragments } = recording;
   let heardMs = life.openedMs;
-  for (const { fromMs, servesMs } of beginnings(recording)) {
+  for (const { fromMs, servesMs } of beginnings(recording, life)) {
     if (fromMs > life.openedMs && servesMs <= untilMs) heardMs = Math.max(heardMs, bound === 'at least' ? fromMs : servesMs);
   }
   const passesOn = bound === 'at least' ? passingOn(recording, life, untilMs) : undefined;
@@ -55,8 +55,14 @@ export function lastHeard(
 }
 
 /** From when on each server, or each leader, has counted the silence of the sessions that it found. */
-function beginnings(recording: Recording): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
-  if (recording.ensemble.size > 0) return reignsOf(recording).map(({ fromMs }) => ({ fromMs, servesMs: fromMs }));
+function beginnings(recording: Recording, { closedZxid }: SessionLife): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
+  if (recording.ensemble.size > 0) {
+    const reigns = reignsOf(recording);
+    const last = reigns.find(({ epoch }) => closedZxid !== Infinity && epoch === epochOf(closedZxid));
+    // A leader of an earlier epoch that comes to serve when a later one does already ends nothing, and grants nothing.
+    const counts = reigns.filter(({ epoch, fromMs }) => last === undefined || epoch >= last.epoch || fromMs < last.fromMs);
+    return counts.map(({ fromMs }) => ({ fromMs, servesMs: fromMs }));
+  }
   return recording.processes.flatMap(({ startedMs, servingMs }) =>
     servingMs === undefined ? [] : [{ fromMs: startedMs, servesMs: servingMs }],
   );

@@ -33,8 +33,8 @@ export interface Outcome {
 /** Long enough for everything that waits for something, short enough to notice what waits for nothing. */
 const healingMs = 30_000;
 const progressMs = 5000;
-/** Ten times the limit for silence, which is five ticks. */
-const coreMs = 10_000;
+/** Fifteen times the limit for silence, which is five ticks: of servers that hear each other in part, a few ensembles in ten thousand take more than ten. */
+const coreMs = 15_000;
 /** A start with a slow disk, an election if it led, and what it lacks. */
 const loadedReturnMs = 10_000;
 /** Between two bursts of one client meanwhile: something is written every few milliseconds. */
