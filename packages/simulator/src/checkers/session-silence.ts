@@ -88,8 +88,9 @@ function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (s
   return (server, sinceMs, atMs) => {
     if (reign === undefined || sinceMs < reign.fromMs) return false;
     if (reign.server === server) return true;
-    const thenMs = wokenMs(reign.server, atMs) + passingMs;
-    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= thenMs);
+    const thenMs = atMs + passingMs;
+    const toldMs = wokenMs(reign.server, atMs) + passingMs;
+    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= toldMs);
     return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], [server], atMs, thenMs);
   };
 }
