@@ -18,6 +18,7 @@ const aclIndex = 'packages/core/src/tree/acl-index.ts';
 const multiParts = 'packages/core/src/request/multi-parts.ts';
 const handshake = 'packages/core/src/session/handshake.ts';
 const treeDigest = 'packages/core/src/tree/tree-digest.ts';
+const truncation = 'packages/runtime/src/storage/truncation.ts';
 const outstanding = 'packages/core/src/request/outstanding.ts';
 const prepare = 'packages/core/src/request/prepare.ts';
 const load = 'packages/core/src/request/load.ts';
@@ -330,6 +331,12 @@ const wrongHalf: Readonly<Record<string, Drawn>> = {
     file: syncedMark,
     replace: 'sequence: this.#written.sequence + 1, offset',
     by: 'sequence: this.#written.sequence + 2, offset',
+  },
+  'mark-of-own-log-removed': {
+    what: 'a TRUNC removes the mark of the log that it cuts, and would lower that of another log',
+    file: truncation,
+    replace: 'mark.firstChecksum !== end.firstChecksum) {',
+    by: 'mark.firstChecksum === end.firstChecksum) {',
   },
 };
 

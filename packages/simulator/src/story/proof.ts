@@ -184,6 +184,7 @@ export class Proof {
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
       const logs = numberedFiles(names, 'log');
       for (const log of logs) if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
+      for (const path of server.unmarkedLogs) this.#stage.complain(`${server.name} has removed the mark of ${path}, and kept the log`);
     }
   }
 

@@ -75,6 +75,8 @@ export class ServerHost implements MachineTime {
   readonly oldLogs: Buffer[] = [];
   /** Files that have gone bad at rest, by their paths, until somebody has put them right. */
   readonly #damaged = new Map<string, Damage>();
+  /** Logs whose mark a process of this machine has removed, by their paths, while the log is still there. */
+  readonly #unmarked = new Set<string>();
   /** Of files that were removed since; a power loss may bring one back. */
   readonly #damagedBefore = new Map<string, Damage>();
   process: ServerProcess | undefined;
@@ -146,6 +148,16 @@ export class ServerHost implements MachineTime {
 
   get logFolder(): string {
     return `${this.options.dataLogDir}/version-2`;
+  }
+
+  /**
+   * Logs that a server has left without a mark, though it went on: damage at their ends would pass for a torn tail. A mark that does not fit its
+   * log goes, and the server says so.
+   */
+  get unmarkedLogs(): readonly string[] {
+    return [...this.#unmarked].filter(
+      (path) => !this.lines.some((line) => line.startsWith(`warn ${path} `) && line.endsWith('the mark is ignored')),
+    );
   }
 
   /** Where its server of this moment can be reached; undefined while there is none. */
@@ -261,6 +273,8 @@ export class ServerHost implements MachineTime {
 
   #bury(isDark = false): void {
     if (this.process === undefined) return;
+    // Between a mark and its log, which goes after it.
+    if (this.role === 'looking' || this.role === undefined) this.#unmarked.clear();
     this.process.end(isDark);
     this.process = undefined;
     // Nobody knows how far it had got, and what it had removed may have been of another history than what is left.
@@ -283,6 +297,7 @@ export class ServerHost implements MachineTime {
           this.disk.files().includes(path);
         const bytes = isEvidence ? this.#whole(path) : undefined;
         await disk.remove(path);
+        this.#noteMark(path);
         const damage = this.#damaged.get(path);
         if (damage !== undefined) this.#damagedBefore.set(path, damage);
         this.#damaged.delete(path);
@@ -295,6 +310,14 @@ export class ServerHost implements MachineTime {
         this.#mayBeReplacing ||= this.#member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
+  }
+
+  /** A mark goes before its log where both go, and after it where the log is purged. */
+  #noteMark(removed: string): void {
+    const [, zxid] = new RegExp(`^${this.logFolder}/synced\\.([0-9a-f]+)$`).exec(removed) ?? [];
+    const log = `${this.logFolder}/log.${zxid}`;
+    if (zxid !== undefined && this.disk.files().includes(log)) this.#unmarked.add(log);
+    this.#unmarked.delete(removed);
   }
 
   /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
