@@ -150,8 +150,9 @@ export class CommittedLog {
   }
 
   /**
-   * Whether no txn above `zxid` has been let go, up to the newest. An empty log cannot tell: its owner knows what the last committed txn is. `zxid` is one that is or was kept, or one where a learner stands between
-   * two of them. Below the oldest txn the answer is no, even if there was nothing between: only the one who reads the log can know that.
+   * Whether every txn above `zxid` up to the newest is still kept. `zxid` is that of a txn that is or was kept, or of a learner between two of
+   * them. The answer is yes for an empty log, which cannot tell; its owner compares `zxid` with the last committed txn. Below the oldest txn the
+   * answer is no, even if no txn lies between: only a reader of the log on disk can know that.
    */
   reachesBackTo(zxid: Zxid): boolean {
     return this.#length === 0 || zxid >= this.#zxidAt(0);

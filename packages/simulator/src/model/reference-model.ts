@@ -314,7 +314,10 @@ export class ReferenceModel {
   /** While a multi is judged: the state before its first step. */
   #quotaView: Saved | undefined;
   #part = 0;
-  /** Judges in place of the model whether a request exceeds a quota: a server goes by its tree, which may lag behind what has been proposed. */
+  /**
+   * If set, decides whether a request exceeds a quota, and the model does not. A server compares the request with its tree, which may lag behind
+   * the last proposal.
+   */
   judgeQuota: ((question: QuotaQuestion) => boolean) | undefined;
   #zxid = 0;
   #heard: Heard[] = [];

@@ -1,7 +1,7 @@
 /**
- * Quotas in a recording. A server asks its tree whether a request would exceed one, and the tree lags behind what has been proposed, by how
- * much nobody outside knows. So the model takes the verdict from the log, and the verdict must be true of the tree at some moment between what
- * the server had surely applied when the request was sent and what was proposed before it.
+ * Quotas in a recording. A server asks its tree whether a request would exceed a quota. The tree lags behind the proposals, and the recording
+ * does not show by how much. So the model takes the verdict from the log, and the judge checks it: it must be true of the tree at some moment
+ * after the last txn that the server had certainly applied when the request was sent, and before the request was proposed.
  */
 import { epochOf, ErrorCode, type LoggedTxn, type Millis, type Zxid } from '@tskeeper/protocol';
 import { exceedsQuota, type QuotaQuestion, type Quotas } from '../model/reference-model.ts';

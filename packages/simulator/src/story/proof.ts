@@ -188,7 +188,7 @@ export class Proof {
     }
   }
 
-  /** That of an older log lies within it: a start goes by the marks of all. */
+  /** The mark of an older log must lie within its log: a start reads the marks of all logs. */
   async #lookAtMark({ disk, logFolder, name, lines, process }: ServerHost, log: NumberedFile, isNewest: boolean): Promise<void> {
     const markPath = `${logFolder}/${markName(log.zxid)}`;
     // A disk error costs the mark for as long as its log is written, and the server has said so.
