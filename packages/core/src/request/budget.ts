@@ -29,6 +29,8 @@ const bytesMin = 128;
  */
 export class StepBudget {
   readonly units: number;
+  /** Proposed and not applied: with more than that no further long write is begun. */
+  readonly unitsProposedMax: number;
   /** Znodes looked at one after the other, for no more than a number of each. */
   readonly visits: number;
   /** Names of children written, some of them far from each other in memory. */
@@ -55,6 +57,7 @@ export class StepBudget {
   constructor(units: number) {
     const share = (divisor: number): number => Math.max(1, Math.floor(units / divisor));
     this.units = units;
+    this.unitsProposedMax = units * 32;
     this.visits = share(1);
     this.names = share(2);
     this.paths = share(16);

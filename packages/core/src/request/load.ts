@@ -1,4 +1,5 @@
 /** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
+import { unitsPerChange } from './budget.ts';
 import { aclEntriesOf, changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 
@@ -40,6 +41,8 @@ export class Load {
   heldBack = 0;
   /** What requests under way hold in memory: proposals that are not applied yet, frames that wait, and what is passed on to the leader. */
   bytes = 0;
+  /** Units of applying what is proposed and not applied: whoever writes now waits for it. */
+  unitsProposed = 0;
 
   /** Addresses that have requests under way. */
   #addresses = 0;
@@ -140,10 +143,12 @@ export class Load {
 
   proposed(proposal: Proposal): void {
     this.bytes += heldBy(proposal);
+    this.unitsProposed += unitsOf(proposal);
   }
 
   applied(proposal: Proposal): void {
     this.bytes -= heldBy(proposal);
+    this.unitsProposed -= unitsOf(proposal);
   }
 }
 
@@ -154,4 +159,8 @@ function identityBytesOf({ heldBytes, frameBytes }: WriteOrigin): number {
 
 function heldBy({ bytes, txn }: Proposal): number {
   return bytes + changesOf(txn) * bytesPerChange + aclEntriesOf(txn) * bytesPerAclEntry;
+}
+
+function unitsOf({ txn }: Proposal): number {
+  return changesOf(txn) * unitsPerChange;
 }
