@@ -623,11 +623,13 @@ export class Server {
       return false;
     }
     this.#load.held(request);
+    if (units > 0) this.#observer.longWriteWaits(true);
     this.#longWrites.pushForwarded({ request, moves: movesBefore ?? this.#tracker.movesOf(high, low), units });
     return true;
   }
 
   #queue(cnxn: Cnxn, frame: ParkedFrame, units: number): void {
+    this.#observer.longWriteWaits(false);
     cnxn.early.push(frame);
     cnxn.state = 'queued';
     this.#longWrites.push(cnxn, units);
@@ -701,7 +703,8 @@ export class Server {
     // A frame that has waited spoke for its session when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
     const units = isItsTurn ? 0 : this.#unitsOfLong(opCode, reader.remaining);
-    if (units > 0 && this.#mustQueue()) {
+    // One that waits is held; what is refused for that is refused below.
+    if (units > 0 && this.#mustQueue() && !this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
       this.#queue(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), units);
       return;
     }

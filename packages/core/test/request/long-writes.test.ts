@@ -1,5 +1,6 @@
 /** Who waits for whom when long writes are asked for: in the order of all writes no more than so much may stand before a short one. */
 import {
+  ErrorCode,
   makeZxid,
   OpCode,
   openAcl,
@@ -14,6 +15,7 @@ import { Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Cnxn } from '../../src/cnxn/cnxn.ts';
 import { Identities } from '../../src/auth/identities.ts';
+import type { CoreOptions } from '../../src/options.ts';
 import { AddressLoad } from '../../src/request/load.ts';
 import { LongWrites } from '../../src/request/long-writes.ts';
 import type { ForwardedRequest } from '../../src/request/proposal.ts';
@@ -137,12 +139,12 @@ describe('at a server that stands alone', () => {
   const sessions = [0x0100_0000_0000_0001n, 0x0100_0000_0000_0002n, 0x0100_0000_0000_0003n] as const;
   const [one, two, three] = [1, 2, 3];
 
-  function stepper(): Stepper {
+  function stepper(changed: Partial<CoreOptions> = {}): Stepper {
     const scene = new Stepper(
       (replica: Replica) => {
         for (const session of sessions) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
       },
-      { turnUnits },
+      { turnUnits, ...changed },
     );
     for (const [at, session] of sessions.entries()) scene.attach(at + 1, session);
     scene.finish();
@@ -196,6 +198,26 @@ describe('at a server that stands alone', () => {
     scene.finish();
     expect(logged(scene)).toEqual(['1-1', '3-1']);
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('does not wait where too much is held already: it is refused', () => {
+    const scene = stepper({ inFlightBytesMax: 20_000 });
+    multi(scene, one, 1);
+    judge(scene);
+    const creates: MultiOp[] = Array.from({ length: parts }, (_, at) => ({
+      kind: 'create',
+      path: `/c${at}`,
+      data: null,
+      acl: openAcl,
+      flags: 0,
+    }));
+    scene.ask(two, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: creates }));
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1']);
+    expect(scene.received.map(({ cnxn, header }) => [cnxn, header.err])).toEqual([
+      [two, ErrorCode.ThrottledOp],
+      [one, 0],
+    ]);
   });
 });
 
