@@ -610,7 +610,8 @@ export class Server {
   }
 
   #hasRoomForLong(): boolean {
-    return this.#load.unitsProposed <= this.#budget.unitsProposedMax;
+    const { unitsProposedMax, multiBytesPassedOnMax } = this.#budget;
+    return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesPassedOn <= multiBytesPassedOnMax;
   }
 
   /** What nobody knows the session of is refused at once, however long it is. */

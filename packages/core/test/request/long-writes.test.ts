@@ -5,6 +5,8 @@ import {
   OpCode,
   openAcl,
   operations,
+  Reader,
+  writeConnectRequest,
   type MultiOp,
   type Zxid,
   sessionHigh,
@@ -15,20 +17,23 @@ import { Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Cnxn } from '../../src/cnxn/cnxn.ts';
 import { Identities } from '../../src/auth/identities.ts';
-import type { CoreOptions } from '../../src/options.ts';
+import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
+import type { OrderParts } from '../../src/request/authority.ts';
+import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
 import { AddressLoad } from '../../src/request/load.ts';
 import { LongWrites } from '../../src/request/long-writes.ts';
 import type { ForwardedRequest } from '../../src/request/proposal.ts';
 import type { Replica } from '../../src/request/replica.ts';
+import { testOptions } from '../support/script.ts';
 import { Stepper } from '../support/stepper.ts';
 import { LoneLeader } from '../zab/lone-leader.ts';
 
 /** Of a step. Before a long write is begun no more may be proposed and not applied than 133 parts of multis. */
 const turnUnits = 100;
-const parts = 200;
-const follower = 2;
+const partsOfLong = 200;
+const channel = 2;
 
-const checks: readonly MultiOp[] = Array.from({ length: parts }, () => ({ kind: 'check', path: '/', version: -1 }));
+const checks: readonly MultiOp[] = Array.from({ length: partsOfLong }, () => ({ kind: 'check', path: '/', version: -1 }));
 
 function bytesOf(write: (writer: Writer) => void): Buffer {
   const writer = new Writer();
@@ -56,18 +61,18 @@ describe('at a leader', () => {
     #open(session: number): void {
       const timeOut = Buffer.alloc(4);
       timeOut.writeInt32BE(40_000);
-      this.leader.request(follower, session, 0, OpCode.createSession, timeOut);
+      this.leader.request(channel, session, 0, OpCode.createSession, timeOut);
       this.leader.settle();
-      this.leader.ack(follower, makeZxid(4, ++this.#created));
+      this.leader.ack(channel, makeZxid(4, ++this.#created));
       this.leader.settle();
     }
 
     long(session: number, cxid: number): void {
-      this.leader.request(follower, session, cxid, OpCode.multi, long);
+      this.leader.request(channel, session, cxid, OpCode.multi, long);
     }
 
     short(session: number, cxid: number): void {
-      this.leader.request(follower, session, cxid, OpCode.setData, short);
+      this.leader.request(channel, session, cxid, OpCode.setData, short);
     }
 
     /** What has been proposed since the last call: session and cxid. */
@@ -77,14 +82,14 @@ describe('at a leader', () => {
 
     txns(): LoggedTxn[] {
       this.leader.settle();
-      const txns = LoneLeader.txns(this.leader.take(follower));
+      const txns = LoneLeader.txns(this.leader.take(channel));
       this.#last = txns.at(-1)?.header.zxid ?? this.#last;
       return txns;
     }
 
     /** Everything that is proposed is committed and applied. */
     commit(): void {
-      this.leader.ack(follower, this.#last);
+      this.leader.ack(channel, this.#last);
     }
   }
 
@@ -132,6 +137,83 @@ describe('at a leader', () => {
     scene.leader.peer.server!.validate(0, heavy, 40_000, 77, scene.leader.now);
     scene.commit();
     expect(scene.txns()[0]?.txn).toEqual({ kind: 'error', err: -118 });
+  });
+});
+
+describe('at a learner', () => {
+  const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+  const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+
+  class Follower implements Out {
+    readonly core: Server;
+    /** The cxids of what has been passed on. */
+    readonly passedOn: number[] = [];
+    #forwarding!: Forwarding;
+    #zxid = 0;
+
+    constructor(cnxns: number) {
+      const link: LeaderLink = {
+        request: (_high, _low, cxid) => void this.passedOn.push(cxid),
+        revalidate: () => undefined,
+        queuedBytes: 0,
+      };
+      const options = { ...testOptions, turnUnits };
+      const orderOf = (parts: OrderParts) => (this.#forwarding = new Forwarding('follower', link, parts));
+      this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+      for (let cnxn = 1; cnxn <= cnxns; cnxn++) {
+        this.core.connect(cnxn, context, now);
+        const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
+        this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
+        this.commit(cnxn, 0, OpCode.createSession);
+      }
+      this.passedOn.length = 0;
+    }
+
+    reply(): Writer {
+      return new Writer();
+    }
+    isFull(): boolean {
+      return false;
+    }
+    close(): void {}
+    append(): void {}
+
+    ask(cnxn: number, xid: number, opCode: number, record: Buffer): void {
+      this.#frame(cnxn, (writer) => {
+        writer.int32(xid);
+        writer.int32(opCode);
+        writer.raw(record);
+      });
+    }
+
+    commit(cnxn: number, cxid: number, type: number = OpCode.error): void {
+      const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === cnxn)!;
+      const zxid = ++this.#zxid;
+      const header = { clientHigh: sessionHigh(session), clientLow: sessionLow(session), cxid, zxid, time: 1, type };
+      const txn = type === OpCode.error ? ({ kind: 'error', err: -101 } as const) : ({ kind: 'createSession', timeOut: 10_000 } as const);
+      this.#forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40 });
+      this.core.appended(zxid, now);
+    }
+
+    #frame(cnxn: number, write: (writer: Writer) => void): void {
+      this.core.frame(cnxn, new Reader(bytesOf(write)), now);
+    }
+  }
+
+  it('so many bytes of multis are passed on at once, and short writes of others besides', () => {
+    const learner = new Follower(4);
+    for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
+    learner.ask(4, 4, OpCode.setData, short);
+    expect(learner.passedOn).toEqual([1, 2, 4]);
+    learner.commit(1, 1);
+    expect(learner.passedOn).toEqual([1, 2, 4, 3]);
+  });
+
+  it('those of a connection that has gone count no more', () => {
+    const learner = new Follower(3);
+    for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
+    learner.core.disconnected(2, now);
+    expect(learner.passedOn).toEqual([1, 2, 3]);
   });
 });
 
@@ -204,7 +286,7 @@ describe('at a server that stands alone', () => {
     const scene = stepper({ inFlightBytesMax: 20_000 });
     multi(scene, one, 1);
     judge(scene);
-    const creates: MultiOp[] = Array.from({ length: parts }, (_, at) => ({
+    const creates: MultiOp[] = Array.from({ length: partsOfLong }, (_, at) => ({
       kind: 'create',
       path: `/c${at}`,
       data: null,
