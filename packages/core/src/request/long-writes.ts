@@ -1,6 +1,7 @@
 /**
- * Writes that take long, and wait until less is proposed and not yet applied. What stands in the order of all writes has to be applied before
- * anything behind it, so a short write waits for no more than that, and for the one long write that is being judged.
+ * Writes that take long, and wait until less is proposed and not yet applied, or at a learner until less of them is on its way to the leader. What
+ * stands in the order of all writes has to be applied before anything behind it, so a short write waits for no more than that, and for the one
+ * long write that is being judged.
  *
  * Those of an address take turns with those of other addresses, and those that learners pass on take turns by session, since a leader does
  * not know the address: who has had least goes first. What a session asks for behind a long write waits with it: of a client of this server as

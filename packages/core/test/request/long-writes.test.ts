@@ -1,22 +1,23 @@
 /** Who waits for whom when long writes are asked for: in the order of all writes no more than so much may stand before a short one. */
 import {
   ErrorCode,
+  type LoggedTxn,
   makeZxid,
+  type MultiOp,
   OpCode,
   openAcl,
   operations,
   Reader,
-  writeConnectRequest,
-  type MultiOp,
-  type Zxid,
   sessionHigh,
   sessionLow,
+  writeConnectRequest,
   writeMultiRequest,
+  Writer,
+  type Zxid,
 } from '@tskeeper/protocol';
-import { Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { Cnxn } from '../../src/cnxn/cnxn.ts';
 import { Identities } from '../../src/auth/identities.ts';
+import { Cnxn } from '../../src/cnxn/cnxn.ts';
 import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
 import type { OrderParts } from '../../src/request/authority.ts';
 import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
