@@ -21,6 +21,7 @@ export { OracleQuorum } from './quorum/oracle-quorum.ts';
 export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
 export { verifierOf } from './quorum/verifier-of.ts';
 export { StepBudget, stepUnitsDefault } from './request/budget.ts';
+export { FairQueue, Turn } from './request/fair-queue.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';

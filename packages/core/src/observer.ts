@@ -90,6 +90,8 @@ export interface Observer {
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean): void;
   /** A step has ended with work of this kind left over, which goes on in the next one. */
   stepEnded(kind: StepKind): void;
+  /** A long write has to wait until less is proposed and not applied; `passedOn` by a learner. */
+  longWriteWaits(passedOn: boolean): void;
   notice(notice: Notice): void;
 }
 
@@ -126,5 +128,6 @@ export const silentObserver: Observer = {
   historyReplaced() {},
   learnerSynchronised() {},
   stepEnded() {},
+  longWriteWaits() {},
   notice() {},
 };

@@ -39,6 +39,7 @@ import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { bytesPerUnit, type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { AddressLoad, Load } from './request/load.ts';
+import { LongWrites, type WaitingRequest } from './request/long-writes.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
@@ -107,7 +108,8 @@ export class Server {
   #units = 0;
   #enough = 0;
   readonly #held: HeldFrames;
-  /** There is room for held frames, and only the step's budget is spent. */
+  readonly #longWrites = new LongWrites();
+  /** There is room for held frames or for a long write, and only the step's budget is spent. */
   #releasing = false;
   /** Over frames that had to wait. */
   readonly #parkedReader = new Reader();
@@ -271,6 +273,7 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
+    this.#longWrites.remove(cnxn);
     this.#cnxns.remove(cnxn);
     this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
     // What it had under way no longer counts: others may get their turn.
@@ -392,7 +395,9 @@ export class Server {
    * something that cannot be written down: a job under way, frames that are held back, watches.
    */
   fingerprint(to: Fingerprint, now: Now): void {
-    if (this.busy || !this.#held.isEmpty || this.#watches.count > 0) throw new Error('jobs, held frames and watches have no fingerprint');
+    if (this.busy || !this.#held.isEmpty || !this.#longWrites.isEmpty || this.#watches.count > 0) {
+      throw new Error('jobs, held frames, long writes that wait, and watches have no fingerprint');
+    }
     this.#order.fingerprint(to, now);
     this.#tracker.fingerprint(to, now.elapsedMs);
     this.#handshakes.fingerprint(to);
@@ -429,7 +434,7 @@ export class Server {
   wantsInput(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
-    if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
+    if (cnxn.isFull || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
     if (cnxn.waiting.length === 0 && cnxn.framesHeld === 0) return true;
     // What is behind a handshake that is held back would only be held back with it.
     if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
@@ -508,11 +513,10 @@ export class Server {
       this.#units += unitsPerRequest;
       const taken = this.#held.take(now.elapsedMs);
       if (taken.kind === 'forwarded') {
-        const { request, moves } = taken;
+        const { request, moves, behindLong } = taken;
         this.#load.released(request);
-        // The session may be back at the server through which it came, and has gone on elsewhere in between.
-        const isOld = this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
-        this.#forwarded(isOld ? { ...request, owner: ownerBefore } : request, now);
+        this.#forwarded(request, now, moves, behindLong !== 'no');
+        if (behindLong === 'last') this.#longWrites.resume(request.sessionHigh, request.sessionLow);
         continue;
       }
       const { cnxn, frame: held } = taken;
@@ -568,9 +572,15 @@ export class Server {
     );
   }
 
-  #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
+  /** `moves` is how often its session had moved when it came, of one that has waited; `isItsTurn` of a long write, and of what waited behind it. */
+  #forwarded(forwarded: ForwardedRequest, now: Now, moves?: number, isItsTurn = false): void {
+    if (!isItsTurn && this.#maybeQueueForwarded(forwarded, moves)) return;
     this.#units += unitsPerRequest;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, heldBytes: 0, frameBytes: 0 };
+    const { record, ...request } = forwarded;
+    // The session may be back at the server through which it came, and has gone on elsewhere in between.
+    const isOld = moves !== undefined && this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
+    const owner = isOld ? ownerBefore : request.owner;
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
     else this.#bringInOrder(origin, reader, now);
@@ -585,12 +595,87 @@ export class Server {
     return reader.bytes.readInt32BE(reader.offset) > 0;
   }
 
-  #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
-    const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
-    this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled);
+  // ---- long writes -------------------------------------------------------------------------------------------------------------------
+
+  /** What judging a write takes, if that is more than a step; otherwise 0. */
+  #unitsOfLong(opCode: number, bytes: number): number {
+    const stepUnits = this.#budget.units;
+    if (bytes * unitsPerByteOfParts <= stepUnits || !isWrite(opCode)) return 0;
+    const units = unitsOfWrite(opCode, bytes);
+    return units > stepUnits ? units : 0;
   }
 
-  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false): void {
+  #mustQueue(): boolean {
+    return !this.#longWrites.isEmpty || !this.#hasRoomForLong();
+  }
+
+  #hasRoomForLong(): boolean {
+    const { unitsProposedMax, multiBytesPassedOnMax } = this.#budget;
+    return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesPassedOn <= multiBytesPassedOnMax;
+  }
+
+  /** What nobody knows the session of is refused at once, however long it is. */
+  #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
+    const { sessionHigh: high, sessionLow: low, opCode, record } = request;
+    const long = this.#unitsOfLong(opCode, record.length);
+    const units = long > 0 && this.#tracker.find(high, low) !== -1 ? long : 0;
+    if (!(units > 0 && this.#mustQueue()) && !this.#longWrites.hasRequestsOf(high, low)) {
+      if (units > 0) this.#longWrites.begun(request, units);
+      return false;
+    }
+    this.#load.held(request);
+    if (units > 0) this.#observer.longWriteWaits(true);
+    this.#longWrites.pushForwarded({ request, moves: movesBefore ?? this.#tracker.movesOf(high, low), units });
+    return true;
+  }
+
+  #queue(cnxn: Cnxn, frame: ParkedFrame, units: number): void {
+    this.#observer.longWriteWaits(false);
+    cnxn.early.push(frame);
+    cnxn.state = 'queued';
+    this.#longWrites.push(cnxn, units);
+  }
+
+  /** Begins long writes while there is room for them. */
+  #beginLong(now: Now): void {
+    if (this.#longWrites.isEmpty) return;
+    // However many short ones were let in before: that was a step's work at most.
+    this.#leaveRoom();
+    while (!this.#longWrites.isEmpty && !this.busy && this.#hasRoomForLong()) {
+      if (this.#stepEnds('request')) {
+        this.#releasing = true;
+        return;
+      }
+      const next = this.#longWrites.take();
+      if (next.kind === 'cnxn') this.#beginQueued(next.cnxn, now);
+      else this.#beginForwarded(next.requests, now);
+    }
+  }
+
+  #beginQueued(cnxn: Cnxn, now: Now): void {
+    if (cnxn.isClosed) return;
+    cnxn.state = 'open';
+    const first = cnxn.early.shift()!;
+    this.#load.unparked(first, cnxn.address);
+    this.#admitParked(cnxn, first, now, true);
+    if (!cnxn.isClosed) this.#readmit(cnxn, now);
+  }
+
+  #beginForwarded([first, ...others]: readonly WaitingRequest[], now: Now): void {
+    this.#load.released(first!.request);
+    if (others.length > 0) {
+      this.#held.putBackForwarded(others, now.elapsedMs);
+      this.#releasing = true;
+    }
+    this.#forwarded(first!.request, now, first!.moves, true);
+  }
+
+  #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now, isItsTurn = false): void {
+    const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
+    this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled, isItsTurn);
+  }
+
+  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false, isItsTurn = false): void {
     const start = reader.offset;
     switch (cnxn.state) {
       case 'new':
@@ -598,6 +683,7 @@ export class Server {
         return;
       case 'opening':
       case 'parked':
+      case 'queued':
         cnxn.early.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
@@ -617,6 +703,13 @@ export class Server {
     if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
     // A frame that has waited spoke for its session when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
+    const units = isItsTurn ? 0 : this.#unitsOfLong(opCode, reader.remaining);
+    // One that waits is held; what is refused for that is refused below.
+    if (units > 0 && this.#mustQueue() && !this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
+      this.#queue(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), units);
+      return;
+    }
+    if (units > 0) this.#longWrites.begun(cnxn, units);
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
@@ -782,7 +875,7 @@ export class Server {
       // What waits and what comes take turns: after a job that has waited those are heard who have sent something meanwhile, or a few who ask
       // for much would have the server to themselves; after any other job it is the turn of what waits.
       if (waited) {
-        this.#releasing = !this.#held.isEmpty;
+        this.#releasing = !this.#held.isEmpty || (!this.#longWrites.isEmpty && this.#hasRoomForLong());
         return;
       }
     }
@@ -798,6 +891,7 @@ export class Server {
       if (this.busy || this.#draining.length > 0) return;
     }
     this.#releaseHeld(now);
+    this.#beginLong(now);
   }
 
   #work(): number {

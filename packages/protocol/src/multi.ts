@@ -31,7 +31,6 @@ import {
   type GetDataRequest,
   readCreateRequest,
   readCreateTTLRequest,
-  readDeleteRequest,
   readGetDataRequest,
   readSetDataRequest,
   type SetDataRequest,
@@ -107,10 +106,11 @@ function readMultiOp(reader: Reader, type: number, at: number): MultiOp {
       return { kind: 'createContainer', ...readCreateRequest(reader) };
     case OpCode.createTTL:
       return { kind: 'createTTL', ...readCreateTTLRequest(reader) };
+    // There may be tens of thousands of these in one request, so they are not copied from a record of their own.
     case OpCode.delete:
-      return { kind: 'delete', ...readDeleteRequest(reader) };
+      return { kind: 'delete', path: reader.ustring(), version: reader.int32() };
     case OpCode.check:
-      return { kind: 'check', ...readDeleteRequest(reader) };
+      return { kind: 'check', path: reader.ustring(), version: reader.int32() };
     case OpCode.setData:
       return { kind: 'setData', ...readSetDataRequest(reader) };
     case OpCode.getData:

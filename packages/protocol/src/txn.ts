@@ -9,7 +9,7 @@ import { OpCode } from './constants.ts';
 import { readNames, writeNames } from './names.ts';
 import type { Millis, Zxid } from './numbers.ts';
 import { ProtocolError } from './protocol-error.ts';
-import { Reader } from './reader.ts';
+import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
 export interface TxnHeader {
@@ -213,9 +213,14 @@ function readMember(reader: Reader): MultiMember {
   const at = reader.offset;
   const type = reader.int32();
   if (!reader.range("a txn's record")) throw new ProtocolError("a txn's record, not null", at + 4);
-  const inner = new Reader(reader.bytes, reader.rangeStart, reader.rangeEnd);
-  inner.lengthMax = reader.lengthMax;
-  return { type, txn: readMemberTxn(inner, type, at) };
+  // A reader for each would cost as much as what it reads.
+  const { limit, rangeStart, rangeEnd } = reader;
+  reader.offset = rangeStart;
+  reader.limit = rangeEnd;
+  const txn = readMemberTxn(reader, type, at);
+  reader.offset = rangeEnd;
+  reader.limit = limit;
+  return { type, txn };
 }
 
 /**

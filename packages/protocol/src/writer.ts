@@ -7,6 +7,7 @@
 import { highHalf } from './numbers.ts';
 
 const frameLengthBytes = 4;
+const shortTextMax = 48;
 
 export class Writer {
   bytes: Buffer;
@@ -108,9 +109,24 @@ export class Writer {
     }
     // UTF-8 takes at most three bytes for a UTF-16 code unit, so the text is written first and its length patched in behind.
     this.reserve(4 + value.length * 3);
+    if (value.length <= shortTextMax && this.#ascii(value)) return;
     const length = this.bytes.write(value, this.offset + 4, 'utf8');
     this.patchInt32(this.offset, length);
     this.offset += 4 + length;
+  }
+
+  /** As paths are, nearly all of them: a call into the runtime costs more than a short loop. Returns false for what is no ASCII. */
+  #ascii(value: string): boolean {
+    const b = this.bytes;
+    let at = this.offset + 4;
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code >= 0x80) return false;
+      b[at++] = code;
+    }
+    this.patchInt32(this.offset, value.length);
+    this.offset = at;
+    return true;
   }
 
   vector<T>(elements: readonly T[] | null, element: (writer: this, value: T) => void): void {

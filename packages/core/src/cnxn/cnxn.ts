@@ -19,9 +19,10 @@ import type { CnxnContext } from './cnxn-context.ts';
  * - `opening`: a new session's txn is on its way; frames wait behind it.
  * - `open`: requests are served.
  * - `parked`: an authentication is being decided elsewhere; frames wait behind it.
+ * - `queued`: a long write waits for its turn (long-writes.ts), the first of its early frames; frames wait behind it.
  * - `closed`: nothing is read any more; the runtime has been told, or has told us.
  */
-export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'closed';
+export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'queued' | 'closed';
 
 export class Cnxn {
   readonly id: CnxnId;
@@ -46,7 +47,7 @@ export class Cnxn {
 
   /** Requests that cannot be answered yet, in the order they came. Only the head may be answered. */
   readonly waiting = new Fifo<Waiting>();
-  /** Frames that came while the connection was `opening` or `parked`, behind all that waits. They are admitted when it is open. */
+  /** Frames that came while the connection was `opening`, `parked` or `queued`, behind all that waits. They are admitted when it is open. */
   readonly early = new Fifo<ParkedFrame>();
 
   /** Frames of it that are held back, over all connections in the order they came (held-frames.ts). */

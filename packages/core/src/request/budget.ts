@@ -29,6 +29,10 @@ const bytesMin = 128;
  */
 export class StepBudget {
   readonly units: number;
+  /** Proposed and not applied: with more than that no further long write is begun. */
+  readonly unitsProposedMax: number;
+  /** Of multis that a learner has passed on, and that are not answered: with more than that it passes on no further long one. */
+  readonly multiBytesPassedOnMax: number;
   /** Znodes looked at one after the other, for no more than a number of each. */
   readonly visits: number;
   /** Names of children written, some of them far from each other in memory. */
@@ -55,6 +59,8 @@ export class StepBudget {
   constructor(units: number) {
     const share = (divisor: number): number => Math.max(1, Math.floor(units / divisor));
     this.units = units;
+    this.unitsProposedMax = units * 32;
+    this.multiBytesPassedOnMax = units * 64;
     this.visits = share(1);
     this.names = share(2);
     this.paths = share(16);

@@ -12,7 +12,10 @@ import type { ParkedFrame } from './session-order.ts';
 
 export type Held =
   | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }
-  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest; readonly moves: number };
+  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest; readonly moves: number; readonly behindLong: BehindLong };
+
+/** Whether a request has waited behind a long write of its session, whose turn has come, and was the last before the next long one. */
+export type BehindLong = 'no' | 'yes' | 'last';
 
 export class HeldFrames {
   readonly #frames = new Fifo<Held>();
@@ -50,7 +53,7 @@ export class HeldFrames {
   /** A request that a learner has passed on, of a session that has moved so often. */
   pushForwarded(request: ForwardedRequest, moves: number, nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
-    this.#frames.push({ kind: 'forwarded', request, moves });
+    this.#frames.push({ kind: 'forwarded', request, moves, behindLong: 'no' });
   }
 
   /** Puts back frames of a connection, ahead of all that came later. */
@@ -59,6 +62,14 @@ export class HeldFrames {
     for (const frame of frames.toReversed()) {
       this.#count(cnxn, frame);
       this.#frames.unshift({ kind: 'frame', cnxn, frame });
+    }
+  }
+
+  /** Requests that a learner has passed on, and that have waited behind a long write whose turn has come: ahead of all that came later. */
+  putBackForwarded(waiting: readonly { readonly request: ForwardedRequest; readonly moves: number }[], nowMs: Millis): void {
+    if (this.isEmpty) this.lookAgainLater(nowMs);
+    for (const [at, { request, moves }] of waiting.toReversed().entries()) {
+      this.#frames.unshift({ kind: 'forwarded', request, moves, behindLong: at === 0 ? 'last' : 'yes' });
     }
   }
 

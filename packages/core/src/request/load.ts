@@ -1,4 +1,6 @@
 /** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
+import { OpCode } from '@tskeeper/protocol';
+import { unitsPerChange } from './budget.ts';
 import { aclEntriesOf, changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 
@@ -40,6 +42,10 @@ export class Load {
   heldBack = 0;
   /** What requests under way hold in memory: proposals that are not applied yet, frames that wait, and what is passed on to the leader. */
   bytes = 0;
+  /** Units of applying what is proposed and not applied: whoever writes now waits for it. */
+  unitsProposed = 0;
+  /** Of multis on their way to the leader, or back: whoever asks something of this learner now stands behind them in the stream. */
+  multiBytesPassedOn = 0;
 
   /** Addresses that have requests under way. */
   #addresses = 0;
@@ -83,6 +89,7 @@ export class Load {
   inLine(write: WriteOrigin, address: AddressLoad): void {
     this.requests++;
     this.bytes += write.heldBytes;
+    this.multiBytesPassedOn += multiBytesOf(write);
     address.identityBytes += identityBytesOf(write);
     this.#begun(address, write.frameBytes);
   }
@@ -90,6 +97,7 @@ export class Load {
   answered(write: WriteOrigin, address: AddressLoad): void {
     this.requests--;
     this.bytes -= write.heldBytes;
+    this.multiBytesPassedOn -= multiBytesOf(write);
     address.identityBytes -= identityBytesOf(write);
     this.#done(address, write.frameBytes);
   }
@@ -140,10 +148,12 @@ export class Load {
 
   proposed(proposal: Proposal): void {
     this.bytes += heldBy(proposal);
+    this.unitsProposed += unitsOf(proposal);
   }
 
   applied(proposal: Proposal): void {
     this.bytes -= heldBy(proposal);
+    this.unitsProposed -= unitsOf(proposal);
   }
 }
 
@@ -152,6 +162,15 @@ function identityBytesOf({ heldBytes, frameBytes }: WriteOrigin): number {
   return Math.max(0, heldBytes - frameBytes);
 }
 
+/** Of a write that is passed on. */
+function multiBytesOf({ opCode, heldBytes, frameBytes }: WriteOrigin): number {
+  return opCode === OpCode.multi && heldBytes > 0 ? frameBytes : 0;
+}
+
 function heldBy({ bytes, txn }: Proposal): number {
   return bytes + changesOf(txn) * bytesPerChange + aclEntriesOf(txn) * bytesPerAclEntry;
+}
+
+function unitsOf({ txn }: Proposal): number {
+  return changesOf(txn) * unitsPerChange;
 }

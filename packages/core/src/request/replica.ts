@@ -332,8 +332,8 @@ export class Replica {
   *#multi(header: TxnHeader, txns: readonly MultiMember[], results: Writer | undefined): Job {
     const failed = txns.findIndex((member) => member.type === OpCode.error);
     let spent = 0;
+    let work = this.work;
     for (let i = 0; i < txns.length; i++) {
-      const workBefore = this.work;
       const { type, txn } = txns[i]!;
       if (failed === -1) {
         const job = this.#changeOne(header, type, txn);
@@ -348,7 +348,9 @@ export class Replica {
         writeResultHeader(results, OpCode.error, error);
         results.int32(error);
       }
-      spent += unitsPerChange + this.work - workBefore;
+      const workBefore = work;
+      work = this.work;
+      spent += unitsPerChange + work - workBefore;
       if (spent > this.#budget.units) {
         spent = 0;
         yield;

@@ -243,6 +243,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   stepEnded(): void {}
 
+  longWriteWaits(): void {}
+
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap', _from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void {
     this.#count(by === 'snap' ? 'snap_count' : 'diff_count');
     if (by === 'snap') this.#sum('inflight_snap_count', snapshotsUnderWay);

@@ -1,4 +1,4 @@
-import { FairQueue, Turn } from './fair-queue.ts';
+import { FairQueue, Turn } from '@tskeeper/core/internal';
 
 /** One address from which clients are connected: what is shared among addresses is counted here. */
 export class ClientAddress<Cnxn extends { readonly turn: Turn }> {

@@ -8,7 +8,7 @@ import type { CnxnContext } from '@tskeeper/core';
 import { type FrameCutter, type Millis, Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
 import type { ClientAddress } from './client-address.ts';
-import { Turn } from './fair-queue.ts';
+import { Turn } from '@tskeeper/core/internal';
 
 /** Smaller outputs are not worth copying. */
 const shrunkFromBytes = 1024 * 1024;

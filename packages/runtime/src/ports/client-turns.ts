@@ -4,7 +4,7 @@
  */
 import type { ClientAddress } from './client-address.ts';
 import type { ClientCnxn } from './client-cnxn.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from '@tskeeper/core/internal';
 
 export class ClientTurns {
   readonly #addresses = new FairQueue<ClientAddress<ClientCnxn>>();

@@ -6,9 +6,13 @@ import type { Recording } from './recording.ts';
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
-/** Counts where steps have ended with work left over. */
-export function stepWitness({ stepsEnded }: Recording): Observer {
-  return { ...silentObserver, stepEnded: (kind) => void stepsEnded.set(kind, (stepsEnded.get(kind) ?? 0) + 1) };
+/** Counts where steps have ended with work left over, and long writes that have waited. */
+export function stepWitness({ stepsEnded, longWritesWaited }: Recording): Observer {
+  return {
+    ...silentObserver,
+    stepEnded: (kind) => void stepsEnded.set(kind, (stepsEnded.get(kind) ?? 0) + 1),
+    longWriteWaits: (passedOn) => void (passedOn ? longWritesWaited.passedOn++ : longWritesWaited.own++),
+  };
 }
 
 /** The observer of one life of a server. `replaced` is told when a part of what was on its disk counts no more. */

@@ -170,6 +170,8 @@ export interface Recording {
   readonly wallClocks: WallClock[];
   /** How often the budget of a step ran out, by what was left over. */
   readonly stepsEnded: Map<string, number>;
+  /** How many long writes had to wait until less was proposed and not applied: of clients of the server itself, and of a learner's. */
+  readonly longWritesWaited: { own: number; passedOn: number };
   /** When a whole frame from a client reached a server's machine, by the connection's key. */
   readonly arrivals: Map<string, Millis[]>;
   /** When a part of one did. */
@@ -231,6 +233,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     processes: [],
     wallClocks: [],
     stepsEnded: new Map(),
+    longWritesWaited: { own: 0, passedOn: 0 },
     arrivals: new Map(),
     fragments: new Map(),
     faults: [],

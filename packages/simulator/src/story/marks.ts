@@ -134,6 +134,8 @@ export const marks: Readonly<Record<string, Count>> = {
       ({ recording }) => recording.stepsEnded.get(kind) ?? 0,
     ]),
   ),
+  'a long write waited': ({ recording }) => recording.longWritesWaited.own,
+  'a long write that was passed on waited': ({ recording }) => recording.longWritesWaited.passedOn,
   'a flood': noted('flood'),
   'a flood of a hundred sessions': noted('flood: a hundred sessions'),
   'a flood with a thousand requests under way': noted('flood: a thousand requests under way'),

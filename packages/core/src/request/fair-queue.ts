@@ -3,7 +3,7 @@
  * used up its share. Time stands where the one taken last went, and who has had nothing to do for a while begins a little before it, ahead of
  * those who wait all the time: what it used while nobody else wanted anything is forgotten, and no more than that little is saved up.
  */
-import { stepUnitsDefault } from '@tskeeper/core/internal';
+import { stepUnitsDefault } from './budget.ts';
 
 /** So much of its share can be saved up: enough for a thousand small requests, and for no long one. */
 const savedUnitsMax = stepUnitsDefault;

@@ -1,0 +1,353 @@
+/** Who waits for whom when long writes are asked for: in the order of all writes no more than so much may stand before a short one. */
+import {
+  ErrorCode,
+  type LoggedTxn,
+  makeZxid,
+  type MultiOp,
+  OpCode,
+  openAcl,
+  operations,
+  Reader,
+  sessionHigh,
+  sessionLow,
+  writeConnectRequest,
+  writeMultiRequest,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { Identities } from '../../src/auth/identities.ts';
+import { Cnxn } from '../../src/cnxn/cnxn.ts';
+import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
+import type { OrderParts } from '../../src/request/authority.ts';
+import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
+import { AddressLoad } from '../../src/request/load.ts';
+import { LongWrites } from '../../src/request/long-writes.ts';
+import type { ForwardedRequest } from '../../src/request/proposal.ts';
+import type { Replica } from '../../src/request/replica.ts';
+import { testOptions } from '../support/script.ts';
+import { Stepper } from '../support/stepper.ts';
+import { LoneLeader } from '../zab/lone-leader.ts';
+
+/** Of a step. Before a long write is begun no more may be proposed and not applied than 133 parts of multis. */
+const turnUnits = 100;
+const partsOfLong = 200;
+const channel = 2;
+
+const checks: readonly MultiOp[] = Array.from({ length: partsOfLong }, () => ({ kind: 'check', path: '/', version: -1 }));
+
+function bytesOf(write: (writer: Writer) => void): Buffer {
+  const writer = new Writer();
+  write(writer);
+  return Buffer.from(writer.written());
+}
+
+const long = bytesOf((writer) => operations.multi.request.write(writer, { ops: checks }));
+const short = bytesOf((writer) => operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1), version: -1 }));
+
+describe('at a leader', () => {
+  const [heavy, other, third] = [7, 8, 9];
+
+  class Scene {
+    readonly leader = new LoneLeader({ core: { turnUnits } });
+    #created = 0;
+    #last: Zxid = 0;
+
+    constructor() {
+      this.leader.serveWithFollower();
+      for (const session of [heavy, other, third]) this.#open(session);
+      this.proposed();
+    }
+
+    #open(session: number): void {
+      const timeOut = Buffer.alloc(4);
+      timeOut.writeInt32BE(40_000);
+      this.leader.request(channel, session, 0, OpCode.createSession, timeOut);
+      this.leader.settle();
+      this.leader.ack(channel, makeZxid(4, ++this.#created));
+      this.leader.settle();
+    }
+
+    long(session: number, cxid: number): void {
+      this.leader.request(channel, session, cxid, OpCode.multi, long);
+    }
+
+    short(session: number, cxid: number): void {
+      this.leader.request(channel, session, cxid, OpCode.setData, short);
+    }
+
+    /** What has been proposed since the last call: session and cxid. */
+    proposed(): string[] {
+      return this.txns().map(({ header }) => `${header.clientLow}-${header.cxid}`);
+    }
+
+    txns(): LoggedTxn[] {
+      this.leader.settle();
+      const txns = LoneLeader.txns(this.leader.take(channel));
+      this.#last = txns.at(-1)?.header.zxid ?? this.#last;
+      return txns;
+    }
+
+    /** Everything that is proposed is committed and applied. */
+    commit(): void {
+      this.leader.ack(channel, this.#last);
+    }
+  }
+
+  it('long writes wait while much is proposed and not applied, and short ones of other sessions do not wait for them', () => {
+    const scene = new Scene();
+    for (const cxid of [1, 2, 3]) scene.long(heavy, cxid);
+    scene.long(third, 1);
+    scene.short(other, 1);
+    expect(scene.proposed()).toEqual(['7-1', '8-1']);
+    scene.short(other, 2);
+    expect(scene.proposed()).toEqual(['8-2']);
+    scene.commit();
+    // Who has had none goes first.
+    expect(scene.proposed()).toEqual(['9-1']);
+    scene.commit();
+    expect(scene.proposed()).toEqual(['7-2']);
+    scene.commit();
+    expect(scene.proposed()).toEqual(['7-3']);
+  });
+
+  it('what a session asks for behind a long write stays behind it, and ahead of its next one', () => {
+    const scene = new Scene();
+    scene.long(other, 1);
+    scene.long(heavy, 1);
+    scene.short(heavy, 2);
+    scene.short(heavy, 3);
+    scene.long(heavy, 4);
+    scene.short(heavy, 5);
+    expect(scene.proposed()).toEqual(['8-1']);
+    scene.short(heavy, 6);
+    scene.commit();
+    expect(scene.proposed()).toEqual(['7-1', '7-2', '7-3']);
+    scene.short(heavy, 7);
+    expect(scene.proposed()).toEqual([]);
+    scene.commit();
+    expect(scene.proposed()).toEqual(['7-4', '7-5', '7-6', '7-7']);
+  });
+
+  it('a long write that its session has left behind changes nothing when its turn comes', () => {
+    const scene = new Scene();
+    scene.long(other, 1);
+    scene.long(heavy, 1);
+    expect(scene.proposed()).toEqual(['8-1']);
+    // It goes on elsewhere.
+    scene.leader.peer.server!.validate(0, heavy, 40_000, 77, scene.leader.now);
+    scene.commit();
+    expect(scene.txns()[0]?.txn).toEqual({ kind: 'error', err: -118 });
+  });
+});
+
+describe('at a learner', () => {
+  const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+  const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+
+  class Follower implements Out {
+    readonly core: Server;
+    /** The cxids of what has been passed on. */
+    readonly passedOn: number[] = [];
+    #forwarding!: Forwarding;
+    #zxid = 0;
+
+    constructor(cnxns: number) {
+      const link: LeaderLink = {
+        request: (_high, _low, cxid) => void this.passedOn.push(cxid),
+        revalidate: () => undefined,
+        queuedBytes: 0,
+      };
+      const options = { ...testOptions, turnUnits };
+      const orderOf = (parts: OrderParts) => (this.#forwarding = new Forwarding('follower', link, parts));
+      this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+      for (let cnxn = 1; cnxn <= cnxns; cnxn++) {
+        this.core.connect(cnxn, context, now);
+        const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
+        this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
+        this.commit(cnxn, 0, OpCode.createSession);
+      }
+      this.passedOn.length = 0;
+    }
+
+    reply(): Writer {
+      return new Writer();
+    }
+    isFull(): boolean {
+      return false;
+    }
+    close(): void {}
+    append(): void {}
+
+    ask(cnxn: number, xid: number, opCode: number, record: Buffer): void {
+      this.#frame(cnxn, (writer) => {
+        writer.int32(xid);
+        writer.int32(opCode);
+        writer.raw(record);
+      });
+    }
+
+    commit(cnxn: number, cxid: number, type: number = OpCode.error): void {
+      const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === cnxn)!;
+      const zxid = ++this.#zxid;
+      const header = { clientHigh: sessionHigh(session), clientLow: sessionLow(session), cxid, zxid, time: 1, type };
+      const txn = type === OpCode.error ? ({ kind: 'error', err: -101 } as const) : ({ kind: 'createSession', timeOut: 10_000 } as const);
+      this.#forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40 });
+      this.core.appended(zxid, now);
+    }
+
+    #frame(cnxn: number, write: (writer: Writer) => void): void {
+      this.core.frame(cnxn, new Reader(bytesOf(write)), now);
+    }
+  }
+
+  it('so many bytes of multis are passed on at once, and short writes of others besides', () => {
+    const learner = new Follower(4);
+    for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
+    learner.ask(4, 4, OpCode.setData, short);
+    expect(learner.passedOn).toEqual([1, 2, 4]);
+    learner.commit(1, 1);
+    expect(learner.passedOn).toEqual([1, 2, 4, 3]);
+  });
+
+  it('those of a connection that has gone count no more', () => {
+    const learner = new Follower(3);
+    for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
+    learner.core.disconnected(2, now);
+    expect(learner.passedOn).toEqual([1, 2, 3]);
+  });
+});
+
+describe('at a server that stands alone', () => {
+  const sessions = [0x0100_0000_0000_0001n, 0x0100_0000_0000_0002n, 0x0100_0000_0000_0003n] as const;
+  const [one, two, three] = [1, 2, 3];
+
+  function stepper(changed: Partial<CoreOptions> = {}): Stepper {
+    const scene = new Stepper(
+      (replica: Replica) => {
+        for (const session of sessions) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
+      },
+      { turnUnits, ...changed },
+    );
+    for (const [at, session] of sessions.entries()) scene.attach(at + 1, session);
+    scene.finish();
+    scene.reset();
+    return scene;
+  }
+
+  const multi = (scene: Stepper, cnxn: number, xid: number): void => {
+    scene.ask(cnxn, xid, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: checks }));
+  };
+  const create = (scene: Stepper, cnxn: number, xid: number): void => {
+    scene.ask(cnxn, xid, OpCode.create, (writer) =>
+      operations.create.request.write(writer, { path: `/n${cnxn}-${xid}`, data: null, acl: openAcl, flags: 0 }),
+    );
+  };
+  /** As long as it takes to judge what can be judged: nothing is logged meanwhile. */
+  const judge = (scene: Stepper): void => {
+    while ((scene.core.deadline() ?? Infinity) <= scene.now.elapsedMs) scene.call(() => scene.core.wake(scene.now));
+  };
+  const logged = (scene: Stepper): string[] => scene.logged.map(({ header }) => `${header.clientLow}-${header.cxid}`);
+
+  it('a long write waits for its turn, and all of its connection behind it; others are served', () => {
+    const scene = stepper();
+    multi(scene, one, 1);
+    judge(scene);
+    multi(scene, two, 1);
+    create(scene, two, 2);
+    create(scene, three, 1);
+    judge(scene);
+    expect(logged(scene)).toEqual(['1-1', '3-1']);
+    expect([scene.core.wantsInput(two), scene.core.wantsInput(three)]).toEqual([false, true]);
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1', '3-1', '2-1', '2-2']);
+    expect(scene.received.map(({ cnxn, header }) => [cnxn, header.xid, header.err])).toEqual([
+      [one, 1, 0],
+      [three, 1, 0],
+      [two, 1, 0],
+      [two, 2, 0],
+    ]);
+    expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('a connection that goes takes along what waits of it', () => {
+    const scene = stepper();
+    multi(scene, one, 1);
+    judge(scene);
+    multi(scene, two, 1);
+    create(scene, two, 2);
+    scene.disconnect(two);
+    multi(scene, three, 1);
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1', '3-1']);
+    expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('does not wait where too much is held already: it is refused', () => {
+    const scene = stepper({ inFlightBytesMax: 20_000 });
+    multi(scene, one, 1);
+    judge(scene);
+    const creates: MultiOp[] = Array.from({ length: partsOfLong }, (_, at) => ({
+      kind: 'create',
+      path: `/c${at}`,
+      data: null,
+      acl: openAcl,
+      flags: 0,
+    }));
+    scene.ask(two, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: creates }));
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1']);
+    expect(scene.received.map(({ cnxn, header }) => [cnxn, header.err])).toEqual([
+      [two, ErrorCode.ThrottledOp],
+      [one, 0],
+    ]);
+  });
+});
+
+describe('long writes that wait', () => {
+  const addressOf = (name: string): AddressLoad => new AddressLoad(name);
+  const cnxn = (id: number, address: AddressLoad): Cnxn =>
+    new Cnxn(id, { remoteAddress: address.name, remotePort: id, localPort: 2181, secure: false, peerCertificate: undefined }, address, 0);
+  const request = (session: number, cxid: number): ForwardedRequest => ({
+    owner: 1,
+    sessionHigh: 0,
+    sessionLow: session,
+    cxid,
+    opCode: OpCode.multi,
+    identities: Identities.none,
+    record: Buffer.alloc(0),
+    arrivedMs: 0,
+  });
+  const next = (writes: LongWrites): string => {
+    const taken = writes.take();
+    return taken.kind === 'cnxn' ? `cnxn ${taken.cnxn.id}` : `session ${taken.requests[0]!.request.sessionLow}`;
+  };
+
+  it('addresses take turns, however many connections one has', () => {
+    const writes = new LongWrites();
+    const [crowd, single] = [addressOf('10.0.0.1'), addressOf('10.0.0.2')];
+    for (const id of [1, 2, 3]) writes.push(cnxn(id, crowd), 100_000);
+    for (const id of [4, 5]) writes.push(cnxn(id, single), 100_000);
+    expect(Array.from({ length: 5 }, () => next(writes))).toEqual(['cnxn 1', 'cnxn 4', 'cnxn 2', 'cnxn 5', 'cnxn 3']);
+    expect(writes.isEmpty).toBe(true);
+  });
+
+  it('who comes anew goes before those who have had much', () => {
+    const writes = new LongWrites();
+    for (let round = 1; round <= 3; round++) {
+      for (const session of [1, 2, 3]) writes.pushForwarded({ request: request(session, round), moves: 0, units: 100_000 });
+    }
+    for (let taken = 0; taken < 4; taken++) next(writes);
+    writes.pushForwarded({ request: request(9, 1), moves: 0, units: 100_000 });
+    expect(next(writes)).toBe('session 9');
+  });
+
+  it('what sessions have had is remembered for so many of them, and for no more', () => {
+    const writes = new LongWrites();
+    for (let session = 1; session <= 5000; session++) {
+      writes.pushForwarded({ request: request(session, 1), moves: 0, units: 100_000 });
+      next(writes);
+    }
+    expect(writes.known).toBeLessThanOrEqual(1025);
+  });
+});
