@@ -13,6 +13,7 @@ import {
   type DeleteRequest,
   ErrorCode,
   type GetDataReply,
+  type LoggedTxn,
   type Millis,
   type MultiOp,
   type MultiReply,
@@ -25,6 +26,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Recording, Request } from '../record/recording.ts';
+import { isRefusal, mayBeOf } from '../replay/whose-txn.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined: there is no such znode. */
@@ -64,7 +66,8 @@ export const registerHistory: Checker = {
     const { owners } = book;
     for (const [line, { requests }] of cnxns.entries()) {
       for (const [place, request] of requests.entries()) {
-        const hint = hints.get(hintKey(request.session, request.xid)) ?? Infinity;
+        const logged = hints.txns.get(hintKey(request.session, request.xid))?.filter((each) => mayBeOf(request, each)) ?? [];
+        const { zxid: hint } = (logged.find(({ header }) => header.zxid === request.reply?.zxid) ?? logged[0])?.header ?? { zxid: Infinity };
         // A server of an ensemble may be behind the others, so what is read may have been so at any time; only within a connection there is order.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const from = isStale ? { fromMs: 0 } : {};
@@ -84,7 +87,7 @@ export const registerHistory: Checker = {
     let line = cnxns.length;
     for (const [path, sessions] of owners) {
       for (const session of sessions) {
-        const hint = hints.get(`end ${session}`) ?? Infinity;
+        const hint = hints.ends.get(session) ?? Infinity;
         addOne(path, { ...endOf(session), line: line++, place: 0, hint });
       }
     }
@@ -114,18 +117,20 @@ function hintKey(session: SessionId, xid: number): string {
   return `${session} ${xid}`;
 }
 
-function hintsFrom(log: Recording['log']): Map<string, Zxid> {
-  const hints = new Map<string, Zxid>();
+/** Several txns have one key where processes share a session. */
+function hintsFrom(log: Recording['log']): { readonly txns: Map<string, LoggedTxn[]>; readonly ends: Map<string, Zxid> } {
+  const txns = new Map<string, LoggedTxn[]>();
+  const ends = new Map<string, Zxid>();
   for (const { logged } of log) {
     const { txn } = logged;
     // What was refused has changed nothing.
-    if (txn.kind === 'error' || (txn.kind === 'multi' && txn.txns.some((part) => part.txn.kind === 'error'))) continue;
+    if (isRefusal(logged)) continue;
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const session = sessionIdOf(clientHigh, clientLow);
-    if (txn.kind === 'closeSession') hints.set(`end ${session}`, zxid);
-    else hints.set(hintKey(session, cxid), zxid);
+    if (txn.kind === 'closeSession') ends.set(`${session}`, zxid);
+    else txns.set(hintKey(session, cxid), [...(txns.get(hintKey(session, cxid)) ?? []), logged]);
   }
-  return hints;
+  return { txns, ends };
 }
 
 /** By path, where the log has the sweeps of containers and TTL znodes. */

@@ -57,6 +57,14 @@ export interface RawClientOptions {
   readonly server?: ClientWorld['servers'][number] | undefined;
 }
 
+/** What a program writes down of its session, so that another process can go on with it. */
+export interface SessionDump {
+  readonly session: SessionId;
+  readonly password: Buffer | null;
+  readonly nextXid: number;
+  readonly lastZxidSeen: Zxid;
+}
+
 /** The watches that a client believes to have. */
 interface Watches {
   readonly data: Set<string>;
@@ -248,6 +256,23 @@ export class RawClient implements Actor {
     if (bytes.length >= 12) bytes.writeInt32BE(operations.getData.opCode, 8);
     this.#put(cnxn, bytes);
     this.#leave(cnxn);
+  }
+
+  get dump(): SessionDump {
+    const { session, password, lastZxidSeen } = this;
+    return { session, password, lastZxidSeen, nextXid: this.#nextXid };
+  }
+
+  /**
+   * Another process goes on with the session of a dump. It knows of no watches, and counts its requests from there, so it uses the xids again of
+   * whatever has been asked since. Its connection stays as it is; `goTo` or `reset` comes next.
+   */
+  goOnFrom({ session, password, nextXid, lastZxidSeen }: SessionDump): void {
+    this.session = session;
+    this.password = password;
+    this.lastZxidSeen = lastZxidSeen;
+    this.#nextXid = nextXid;
+    this.#watches = noWatches();
   }
 
   /** Comes back no more. Its connections stay as they are. */

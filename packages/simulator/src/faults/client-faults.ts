@@ -1,6 +1,8 @@
 /** What clients do to servers, by bad luck or bad manners. */
+import { CreateMode, openAcl } from '@tskeeper/protocol';
+import type { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
-import { RawClient } from '../clients/raw-client.ts';
+import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import type { Fault } from './fault.ts';
 
 export const move: Fault = {
@@ -132,6 +134,99 @@ export const backAgain: Fault = {
       }
     };
     stage.after(3.5, 'back again', undefined, goOn);
+  },
+};
+
+/** Writes that are told apart by what they ask for, also where their xids are equal. */
+function askApart(client: RawClient, random: SeededRandom, what: string): void {
+  const data = Buffer.from(what);
+  const counted = { path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
+  switch (random.below(6)) {
+    case 0:
+      client.ask({ name: 'create2', record: counted });
+      return;
+    case 1:
+      client.ask({ name: 'multi', record: { ops: [{ kind: 'setData', path: '/', data, version: -1 }, { kind: 'create', ...counted }] } });
+      return;
+    case 2:
+      client.ask({ name: 'delete', record: { path: '/e1', version: -1 } });
+      return;
+    case 3:
+      client.ask({ name: 'create', record: { path: '/e1', data, acl: openAcl, flags: CreateMode.ephemeral } });
+      return;
+    default:
+      client.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
+  }
+}
+
+/** A process may have seen nothing, or what was written down with its session. */
+function dumpOf(client: RawClient, random: SeededRandom): SessionDump {
+  return random.below(2) === 0 ? client.dump : { ...client.dump, lastZxidSeen: 0 };
+}
+
+export const restartedClient: Fault = {
+  id: 'F17',
+  what: 'a client ends with requests under way, and another process goes on with its session from a dump and uses its xids for other requests',
+  strike(stage, random) {
+    const client = stage.anyActor();
+    const { leader } = stage;
+    if (!(client instanceof RawClient) || !client.ready) return;
+    const { servers } = stage.world;
+    const first = servers.find(({ name }) => name === client.serverName);
+    const serving = servers.filter((server) => server.process?.serving === true);
+    const next = random.below(2) === 0 ? first : serving[random.below(serving.length)];
+    if (first === undefined || next === undefined) return;
+    // What the first has asked may be longer on its way to the leader than the second is on its way to its server.
+    if (leader !== undefined && leader !== first && random.below(2) === 0) stage.slowBetween(first, leader, 5 + random.below(60), 60);
+    const dump = dumpOf(client, random);
+    const count = 2 + random.below(8);
+    for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
+    stage.after(1 + stage.fraction(6), 'another process', undefined, () => {
+      if (stage.isHealed || client.session !== dump.session) return;
+      // The machine has closed the connection of a process that has ended, or is gone itself.
+      if (random.below(2) === 0) client.reset();
+      client.goOnFrom(dump);
+      client.goTo(next);
+      let looks = 120;
+      const goOn = () => {
+        if (stage.isHealed || client.session !== dump.session) return;
+        if (client.ready) {
+          stage.note('another process went on with a session');
+          for (let at = 0; at < count; at++) askApart(client, random, `second process ${stage.nowMs} ${at}`);
+        } else if (--looks > 0) {
+          stage.after(0.5, 'another process', undefined, goOn);
+        }
+      };
+      goOn();
+    });
+  },
+};
+
+export const twins: Fault = {
+  id: 'F17',
+  what: 'two processes have one session at once, take it from each other and use the same xids for different requests',
+  strike(stage, random) {
+    const client = stage.anyActor();
+    if (!(client instanceof RawClient) || !client.ready) return;
+    const dump = dumpOf(client, random);
+    const twin = stage.addTwin(client, dump);
+    const untilMs = stage.nowMs + 50 + random.below(500);
+    const ask = (process: RawClient) => {
+      if (!process.ready || process.session !== dump.session || process.outstandingCount > 12) return;
+      for (let count = 1 + random.below(3); count > 0; count--) askApart(process, random, `${process.name} ${stage.nowMs} ${count}`);
+    };
+    ask(client);
+    const goOn = () => {
+      if (stage.isHealed || stage.nowMs > untilMs || twin.session !== dump.session || client.session !== dump.session) {
+        twin.retire();
+        if (random.below(2) === 0) twin.reset();
+        return;
+      }
+      ask(client);
+      ask(twin);
+      stage.after(stage.fraction(10), 'twins', undefined, goOn);
+    };
+    stage.after(stage.fraction(10), 'twins', undefined, goOn);
   },
 };
 

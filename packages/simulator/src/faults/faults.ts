@@ -10,8 +10,10 @@ import {
   lateSync,
   leftBehind,
   move,
+  restartedClient,
   sleep,
   thereAndBack,
+  twins,
 } from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
@@ -76,6 +78,8 @@ export const faults = {
   leftBehind,
   backAgain,
   lateSync,
+  restartedClient,
+  twins,
   impatience,
   stranger,
   impersonator,

@@ -307,7 +307,7 @@ export class ReferenceModel {
   readonly #options: ModelOptions;
   /** Every znode by its path. The root is here twice, as '' (what parents of top-level znodes are called) and as '/'. */
   #znodes = new Map<string, Znode>();
-  readonly #sessions = new Map<bigint, Session>();
+  #sessions = new Map<bigint, Session>();
   #cnxns = new Map<number, Cnxn>();
   /** Paths that have a zookeeper_limits znode. */
   #quotaPaths = new Set<string>();
@@ -511,6 +511,22 @@ export class ReferenceModel {
       this.#tell(cnxn, { kind: 'reply', xid, zxid: this.#zxid, err, body });
       if (operation.kind === 'closeSession') this.#close(cnxn);
     });
+  }
+
+  /** What a write would be told if it were performed now. Nothing changes. */
+  wouldHear(request: Admitted): Heard[] {
+    const saved = this.#save();
+    const { judgeQuota } = this;
+    const sessions = new Map(this.#sessions);
+    const zxid = this.#zxid;
+    // A judge notes what it is asked.
+    this.judgeQuota = undefined;
+    const heard = this.perform(request);
+    this.judgeQuota = judgeQuota;
+    this.#restore(saved);
+    this.#sessions = sessions;
+    this.#zxid = zxid;
+    return heard;
   }
 
   /** What never gets as far as the tree. */

@@ -7,7 +7,10 @@ import type { EnsembleServer } from './quorum-rule.ts';
 import type { PeerEvent } from './peer-event.ts';
 
 export interface Request {
-  /** Of the session; together they name a write, since a client never uses an xid twice. Pings, auth and setWatches share one each. */
+  /**
+   * Of the session. A client never uses an xid twice, but for those that pings, auth and setWatches share; but a process that goes on with another's
+   * session may use those of the other again (replay/whose-txn.ts).
+   */
   readonly session: SessionId;
   readonly xid: number;
   readonly opCode: number;

@@ -25,6 +25,7 @@ import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
 import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
+import { whoseTxn } from './whose-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -167,6 +168,10 @@ interface FoundRequest {
   readonly request: Request;
   readonly admitted: Admitted;
   readonly line: Line;
+  readonly hasMoved: boolean;
+  readonly before: FoundRequest | undefined;
+  /** Txns that came from it. */
+  readonly zxids: Zxid[];
 }
 
 /** Counting a digest from scratch is slow, so not each time. */
@@ -176,7 +181,8 @@ class Replaying {
   readonly #recording: Recording;
   readonly #model: ReferenceModel;
   readonly #lines: Line[] = [];
-  readonly #requests = new Map<string, FoundRequest>();
+  /** By session and xid; more than one where processes share a session. */
+  readonly #requests = new Map<string, FoundRequest[]>();
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
   readonly #txns: ReplayedTxn[] = [];
@@ -256,13 +262,40 @@ class Replaying {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
     const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
     this.#lines.push(line);
+    const hasMoved = this.#hasMoved(cnxn);
+    let before: FoundRequest | undefined;
     for (const request of cnxn.requests) {
       const operation = operationFrom(request.name, request.opCode, request.record);
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
-      if (isWrite(request)) this.#requests.set(keyOf(request.session, request.xid), { request, admitted, line });
+      if (isWrite(request)) this.#addRequest((before = { request, admitted, line, hasMoved, before, zxids: [] }));
     }
+  }
+
+  #addRequest(found: FoundRequest): void {
+    const key = keyOf(found.request.session, found.request.xid);
+    const known = this.#requests.get(key);
+    if (known === undefined) this.#requests.set(key, [found]);
+    else known.push(found);
+  }
+
+  #find({ atMs, logged }: Recording['log'][number]): FoundRequest | undefined {
+    const { clientHigh, clientLow, cxid, zxid } = logged.header;
+    const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
+    const found = candidates.length > 1 ? whoseTxn(candidates, logged, atMs, (each) => this.#agrees(each, logged)) : candidates[0];
+    found?.zxids.push(zxid);
+    return found;
+  }
+
+  /** Whether a request would be refused as the log says. */
+  #agrees({ admitted }: FoundRequest, { header, txn }: LoggedTxn): boolean {
+    this.#model.beginAt(header.zxid - 1);
+    const { err, body } = answerIn(this.#model.wouldHear({ ...admitted, wallMs: header.time }));
+    if (txn.kind === 'error') return err === txn.err;
+    if (txn.kind !== 'multi') return true;
+    const { results } = (body ?? { results: [] }) as { readonly results: readonly { readonly err: number }[] };
+    return txn.txns.every(({ txn: part }, at) => part.kind !== 'error' || results[at]?.err === part.err);
   }
 
   // --- The log
@@ -291,12 +324,13 @@ class Replaying {
     }
   }
 
-  #apply({ atMs, logged }: Recording['log'][number]): void {
+  #apply(entry: Recording['log'][number]): void {
+    const { atMs, logged } = entry;
     const { header, txn } = logged;
     const { zxid, type } = header;
     const model = this.#model;
     const session = sessionIdOf(header.clientHigh, header.clientLow);
-    const found = this.#requests.get(keyOf(session, header.cxid));
+    const found = this.#find(entry);
     const request = found?.request;
     const loggedErr = txn.kind === 'error' ? txn.err : 0;
     let expectedErr: number = loggedErr;
@@ -343,7 +377,7 @@ class Replaying {
       model.skipZxid();
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
-    } else if (loggedErr === ErrorCode.SessionMoved && this.#hasMoved(found.line)) {
+    } else if (loggedErr === ErrorCode.SessionMoved && found.hasMoved) {
       // The fence: what was still on its way over the old connection must not happen behind the new one.
       model.skipZxid();
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
@@ -373,7 +407,7 @@ class Replaying {
   }
 
   /** Whether the session was asked for over a connection that is newer than this one. */
-  #hasMoved({ cnxn }: Line): boolean {
+  #hasMoved(cnxn: CnxnRecord): boolean {
     return this.#recording.cnxns.some(
       ({ handshake, openedMs }) => handshake !== undefined && handshake.sessionId === cnxn.session && openedMs > cnxn.openedMs,
     );

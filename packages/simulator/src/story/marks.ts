@@ -6,7 +6,7 @@ import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode,
 import { checkers } from '../checkers/checkers.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
-import { isWrite, type Replay } from '../replay/replay.ts';
+import { isWrite, keyOf, type Replay } from '../replay/replay.ts';
 import { harmlessKinds } from '../peers/harmless-kinds.ts';
 import { impersonatingKinds } from '../peers/impersonating-kinds.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
@@ -94,6 +94,19 @@ export const marks: Readonly<Record<string, Count>> = {
       (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length,
     );
   },
+  'another process went on with a session': noted('another process went on with a session'),
+  'processes of one session asked for different things with one xid': ({ recording }) => sharedXids(recording).length,
+  'what both asked for with one xid has happened': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sharedXids(recording).filter((requests) => requests.filter((each) => happened.has(each)).length > 1).length;
+  },
+  'a write was answered while one with its xid had happened unanswered': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sharedXids(recording).filter(
+      (requests) =>
+        requests.some(({ reply }) => reply !== undefined) && requests.some((each) => each.reply === undefined && happened.has(each)),
+    ).length;
+  },
   'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
   NoAuth: answered(ErrorCode.NoAuth),
@@ -160,6 +173,21 @@ function swept(type: number): Count {
     const made = new Set(recording.log.flatMap(({ logged: { header, txn } }) => (header.type === type && 'path' in txn ? [txn.path] : [])));
     return sweeps.filter(({ path }) => made.has(path)).length;
   };
+}
+
+/** Writes that bear one session and one xid, wherever there are several. */
+function sharedXids({ cnxns }: Recording): Request[][] {
+  const byKey = new Map<string, Request[]>();
+  for (const { requests } of cnxns) {
+    for (const request of requests) {
+      if (!isWrite(request)) continue;
+      const key = keyOf(request.session, request.xid);
+      const known = byKey.get(key);
+      if (known === undefined) byKey.set(key, [request]);
+      else known.push(request);
+    }
+  }
+  return [...byKey.values()].filter(({ length }) => length > 1);
 }
 
 function takenUpAfterRestart({ cnxns, processes }: Recording): number {

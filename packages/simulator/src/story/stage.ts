@@ -6,7 +6,7 @@ import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { Hoarder } from '../clients/hoarder.ts';
-import { RawClient } from '../clients/raw-client.ts';
+import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -53,6 +53,7 @@ export class Stage {
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
   #readers = 0;
+  #twins = 0;
   readonly #hostilePeers: HostilePeer[] = [];
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
@@ -354,6 +355,21 @@ export class Stage {
         reader.send('closeSession', undefined);
       },
     };
+  }
+
+  /** A second process with the session of a client, which it has from a dump. */
+  addTwin({ options }: RawClient, dump: SessionDump): RawClient {
+    const number = ++this.#twins;
+    const { timeoutMs, credentials } = options;
+    const twin = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
+      name: `twin ${number}`,
+      address: `10.4.${number >> 8}.${number & 255}`,
+      timeoutMs,
+      credentials,
+      redialMsMax: 15,
+    });
+    twin.goOnFrom(dump);
+    return twin;
   }
 
   /** Somebody has much held for him at a server, for a while. */

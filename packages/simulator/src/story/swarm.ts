@@ -85,6 +85,8 @@ const frequencies: Partial<Record<FaultName, number>> = {
   leftBehind: 2,
   backAgain: 2,
   lateSync: 2,
+  restartedClient: 2,
+  twins: 2,
   impatience: 2,
   stranger: 3,
   impersonator: 12,

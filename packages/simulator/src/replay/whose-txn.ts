@@ -1,0 +1,99 @@
+/**
+ * Which of several requests a txn came from, when they bear one session and one xid. A client never uses an xid twice; but a process that
+ * goes on with the session of another from a dump counts from there, whatever the other has asked since. A txn names its session and xid
+ * only, so the requests are told apart by what they ask for: values occur once. The reply that a server gave is asked last, since a server
+ * that confuses two such requests gives the reply to the wrong one.
+ */
+import { ErrorCode, type LoggedTxn, type Millis, type MultiMemberTxn, type MultiOp, type MultiRequest, type Zxid } from '@tskeeper/protocol';
+import type { Request } from '../record/recording.ts';
+
+export interface Candidate {
+  readonly request: Request;
+  /** The session was asked for over a connection that is newer than the one of this request. */
+  readonly hasMoved: boolean;
+  /** The write before it over the same connection. */
+  readonly before: Candidate | undefined;
+  /** Txns that were traced to it. */
+  readonly zxids: readonly Zxid[];
+}
+
+/**
+ * The candidate that asked for the txn; undefined when none of them did. Where several can have, the ones that obey what a session is promised are
+ * preferred: a txn that breaks a promise must not be a quiet exchange of two requests either, and is not, since the other one comes too.
+ * `agrees` says whether the reference model comes to the same for a request that was refused.
+ */
+export function whoseTxn<T extends Candidate>(
+  candidates: readonly T[],
+  logged: LoggedTxn,
+  atMs: Millis,
+  agrees: (candidate: T) => boolean,
+): T | undefined {
+  const { txn, header } = logged;
+  const isMoved = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
+  let left = candidates.filter(({ request }) => mayBeOf(request, logged));
+  const narrow = (isLikely: (candidate: T) => boolean) => {
+    if (left.length < 2) return;
+    const likely = left.filter(isLikely);
+    if (likely.length > 0) left = likely;
+  };
+  // A request happens once. If all that fit have happened the txn is a repetition, which is for a checker to say.
+  narrow(({ zxids }) => zxids.length === 0);
+  // Times in a log are whole milliseconds.
+  narrow(({ request }) => !(request.sentMs > atMs + 1));
+  narrow(({ before }) => before === undefined || before.zxids.length > 0);
+  if (isMoved) narrow(({ hasMoved }) => hasMoved);
+  else if (isRefusal(logged)) narrow(agrees);
+  narrow(({ request }) => request.reply?.zxid === header.zxid);
+  narrow(({ request }) => request.reply === undefined);
+  return left[0];
+}
+
+/** Whether a txn has changed nothing. */
+export function isRefusal({ txn }: Pick<LoggedTxn, 'txn'>): boolean {
+  return txn.kind === 'error' || (txn.kind === 'multi' && txn.txns.some((part) => part.txn.kind === 'error'));
+}
+
+/** Whether a txn can be what came of a request, by its content. */
+export function mayBeOf({ name, record }: Request, { txn }: Pick<LoggedTxn, 'txn'>): boolean {
+  switch (txn.kind) {
+    case 'error':
+      return true;
+    case 'createSession':
+      return false;
+    case 'closeSession':
+      return name === 'closeSession';
+    case 'multi': {
+      if (name !== 'multi') return false;
+      const { ops } = record as MultiRequest;
+      return ops.length === txn.txns.length && ops.every((op, at) => isPartOf(op, txn.txns[at]!.txn));
+    }
+    case 'setACL':
+      return name === 'setACL' && (record as { readonly path: string }).path === txn.path;
+    default:
+      return isPartOf({ kind: name, ...(record as object) } as MultiOp, txn);
+  }
+}
+
+function isPartOf(op: MultiOp, txn: MultiMemberTxn): boolean {
+  switch (txn.kind) {
+    case 'error':
+      return true;
+    case 'create':
+    case 'createContainer':
+    case 'createTTL':
+      // The server may have put a counter behind the name.
+      return op.kind.startsWith('create') && txn.path.startsWith(op.path ?? '') && isSameData((op as { data?: unknown }).data, txn.data);
+    case 'delete':
+      return (op.kind === 'delete' || (op.kind as string) === 'deleteContainer') && op.path === txn.path;
+    case 'check':
+      return op.kind === 'check' && op.path === txn.path;
+    case 'setData':
+      return (op.kind === 'setData' && op.path === txn.path && isSameData(op.data, txn.data)) || (op.kind as string) === 'reconfig';
+    default:
+      return txn satisfies never;
+  }
+}
+
+function isSameData(asked: unknown, logged: Uint8Array | null): boolean {
+  return Buffer.from((asked ?? []) as Uint8Array).equals(Buffer.from(logged ?? []));
+}
