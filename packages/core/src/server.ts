@@ -538,7 +538,10 @@ export class Server {
     const isUnwanted = !isGoodBye && (this.#options.requestThrottleDropStale || cnxn.hasLostCredentials);
     if (isUnwanted) cnxn.hasDropped = true;
     if (cnxn.hasDropped || !isGoodBye) this.#observer.stale(cnxn.hasDropped);
-    if (!cnxn.hasDropped && !frame.throttled) this.#writeStale(cnxn, frame, now);
+    if (cnxn.hasDropped) return;
+    // A write that is refused is dropped, and nobody can be told.
+    if (frame.throttled) cnxn.hasDropped = opCode !== undefined && isWrite(opCode);
+    else this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -551,7 +554,11 @@ export class Server {
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
-    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) return;
+    if (!isWrite(opCode)) return;
+    if (this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
+      cnxn.hasDropped = true;
+      return;
+    }
     const cxid = xid;
     this.#bringInOrder(
       {

@@ -126,6 +126,30 @@ describe('F34: watches', () => {
   });
 });
 
+describe('requests whose connection is gone when their turn comes', () => {
+  it('have no effect after one of them that there is no memory for', () => {
+    const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false });
+    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
+    for (const line of ['a create /under-way ""', 'b create /refused ""', 'b delete /kept', 'b goes away']) script.run(line);
+    script.core.memory('full', true);
+    script.run('log at once');
+    script.run('appended');
+    expect(script.run('a exists /refused').at(-1)).toContain('NoNode');
+    expect(script.run('a exists /kept').at(-1)).not.toContain('NoNode');
+  });
+
+  it('have no effect after one of them that has waited too long', () => {
+    const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false, throttledOpWaitMs: 100 });
+    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
+    for (const line of ['a create /under-way ""', 'b create /refused ""', 'after 90', 'b delete /kept', 'b goes away', 'after 20'])
+      script.run(line);
+    script.run('log at once');
+    script.run('appended');
+    expect(script.run('a exists /refused').at(-1)).toContain('NoNode');
+    expect(script.run('a exists /kept').at(-1)).not.toContain('NoNode');
+  });
+});
+
 describe('F34: while the disk stands still', () => {
   it('writes that are under way hold a bounded amount of memory: further ones are refused, deletes and reads are not', () => {
     const script = new Script({ inFlightBytesMax: 1000 });
