@@ -84,6 +84,14 @@ export class MemoryLimits {
     return this.#watches.count < this.#watchesMax && this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;
   }
 
+  /**
+   * Whether a connection may keep the watches that it has set again. A client that comes back sets them in another order than before, and the last one
+   * that it was given may have counted twice, once in each table: whatever a client was given fits, or else it would come back for ever.
+   */
+  mayKeepWatches(cnxn: Cnxn): boolean {
+    return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= this.#watchesPerCnxnMax + 1;
+  }
+
   /** As `mayWatch`, for a request that is answered ThrottledOp if not. */
   admitsWatch(cnxn: Cnxn, opCode: number): boolean {
     if (this.mayWatch(cnxn)) return true;

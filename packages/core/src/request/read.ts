@@ -391,14 +391,15 @@ export class Reads {
       for (const kind of kinds) {
         const count = reader.count(pathBytesMin);
         for (let i = 0; i < count; i++) {
-          // Clients do not look at the answer, and would believe in watches that are not there: they had better ask another server.
-          if (acts && !this.#limits.mayWatch(cnxn)) {
-            this.#cnxns.close(cnxn, 'too many watches');
-            return;
-          }
           this.work += acts ? unitsPerPath : 1;
-          if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
-          else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
+          if (acts) {
+            this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
+            // Clients do not look at the answer, and would believe in watches that are not there: they had better ask another server.
+            if (!this.#limits.mayKeepWatches(cnxn)) {
+              this.#cnxns.close(cnxn, 'too many watches');
+              return;
+            }
+          } else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
           if (++done % (acts ? this.#budget.paths : this.#budget.visits) !== 0) continue;
           request.now = yield;
           if (cnxn.isClosed) return;

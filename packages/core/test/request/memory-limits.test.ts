@@ -119,10 +119,25 @@ describe('F34: watches', () => {
     expect(script.core.inspect.watchCount()).toBe(1);
   });
 
+  it('that a client has been given are given to it again when it comes back, in whatever order it had them', () => {
+    // A path counts once in each of two tables, so a persistent watch counts twice, and one more on the same path counts nothing.
+    for (const [third, again] of [
+      ['addWatch / mode=0', 'child=/1 persistent=/ recursive=/'],
+      ['addWatch /2 mode=0', 'child=/1 persistent=/2 recursive=/'],
+    ] as const) {
+      const script = new Script({ watchesPerCnxnMax: 3 });
+      for (const line of ['log at once', 'a connects', 'a create /1 ""', 'a addWatch / mode=1', 'a getChildren /1 watch']) script.run(line);
+      expect(script.run(`a ${third}`)).not.toContainEqual(throttled);
+      expect(script.run('a addWatch /3 mode=0')).toEqual([throttled]);
+      script.run('b connects');
+      expect(script.run(`b setWatches2 seen=0x9 ${again}`).join()).not.toContain('closed');
+    }
+  });
+
   it('set again by a client that comes back cost it the connection when there is no room for all of them', () => {
     const script = new Script({ watchesPerCnxnMax: 2 });
     for (const line of ['log at once', 'a connects']) script.run(line);
-    expect(script.run('a setWatches 0x9 exist=/1,/2,/3')).toEqual(['a closed: too many watches']);
+    expect(script.run('a setWatches 0x9 exist=/1,/2,/3,/4')).toEqual(['a closed: too many watches']);
   });
 });
 
