@@ -3,7 +3,7 @@ export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn/cnxn-context.ts';
 export type { CnxnInfo, EnsembleInspect, Inspect, LeadingInspect } from './inspect.ts';
 export type { Now } from './now.ts';
-export { type Notice, type Observer, silentObserver } from './observer.ts';
+export { type Limit, type Notice, type Observer, silentObserver } from './observer.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';
 export type { CloseReason, CnxnId, Out } from './out.ts';
 export { Peer, type PeerOptions, type PeerOut, type Recovered } from './peer.ts';

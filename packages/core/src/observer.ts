@@ -16,6 +16,23 @@ export type Notice =
   | { readonly kind: 'digestMismatch'; readonly zxid: Zxid }
   | { readonly kind: 'containerSwept'; readonly path: string };
 
+/** A bound that is kept without a word to anybody, by the name of its option: whoever is at it waits until there is room. */
+export type Limit =
+  | 'globalOutstandingLimit'
+  | 'inFlightBytesMax'
+  | 'identityBytesPerAddressMax'
+  | 'snapSyncsMax'
+  | 'diffSyncsMax'
+  | 'heldBytesMax'
+  | 'halfOpenMax'
+  | 'readingStopsBytes'
+  | 'framesPerGo'
+  | 'framesPerTurn'
+  | 'sliceBytes'
+  | 'fullBytes'
+  | 'packetsPerGo'
+  | 'messagesPerGo';
+
 /**
  * Hears what happens, in order, and may neither answer nor throw. Metrics, the audit log, the slow log and traces hang on it, so that
  * no decision is mixed with its bookkeeping. Calls are made on the request path: an implementation counts and returns.
@@ -30,6 +47,8 @@ export interface Observer {
   admitted(cnxn: CnxnId, opCode: number, frameBytes: number, waitedMs: Millis): void;
   /** The request that is next must wait, since too many are under way. Told whenever that is found to be so. */
   heldBack(): void;
+  /** Something waits because a bound is reached. Told whenever that is found to be so. */
+  limitMet(limit: Limit): void;
   /** A request's turn has come and its connection is gone. Unless it is dropped for that, a write is carried out and nobody answered. */
   stale(dropped: boolean): void;
   /** A request was turned away before it was judged: throttled, oversized, stale, or on a session that is gone. */
@@ -102,6 +121,7 @@ export const silentObserver: Observer = {
   authenticated() {},
   admitted() {},
   heldBack() {},
+  limitMet() {},
   stale() {},
   refused() {},
   changeRecorded() {},

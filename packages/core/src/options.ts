@@ -55,6 +55,14 @@ export interface CoreOptions {
   readonly identitiesPerCnxnMax: number;
   /** How long these may be as `vector<Id>`, in bytes; never more than servers take from each other (jute.maxbuffer with its extra). */
   readonly identityBytesPerCnxnMax: number;
+  /**
+   * Identities on their way from a learner to its leader for the connections of one address, in bytes; with more, a connection is not read from that has
+   * more than `fewIdentityBytes` of its own. What others ask of this learner stands behind them in the stream, and a connection may send all it has with
+   * each request.
+   */
+  readonly identityBytesPerAddressMax: number;
+  /** Nobody who shows a few identities has more than this under way. */
+  readonly fewIdentityBytes: number;
   /** An ACL with more entries has an index, in which what matches is looked up. 0: each that has any. */
   readonly shortAclEntriesMax: number;
   /** zookeeper.request_throttle_max_requests: requests in flight before new ones wait; 0 = no limit. */
@@ -98,6 +106,8 @@ export const coreDefaults: CoreOptions = {
   watchesPerCnxnMax: 1_000_000,
   identitiesPerCnxnMax: 1000,
   identityBytesPerCnxnMax: 64 * 1024,
+  identityBytesPerAddressMax: 512 * 1024,
+  fewIdentityBytes: 32 * 1024,
   shortAclEntriesMax: 16,
   requestThrottleLimit: 0,
   requestThrottleStallMs: 100,

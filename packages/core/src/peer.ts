@@ -733,6 +733,7 @@ export class Peer {
       logBytesMax: () => this.#out.logBytesMax(),
       wholeFrom: this.#wholeFrom,
       stepEnded: () => this.#observer.stepEnded('sync'),
+      limitMet: (limit) => this.#observer.limitMet(limit),
       begun: (by, from, snapshots, isBehind) => this.#observer.learnerSynchronised(by, from, snapshots, isBehind),
     };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);

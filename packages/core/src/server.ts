@@ -439,12 +439,18 @@ export class Server {
     // What is behind a handshake that is held back would only be held back with it.
     if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
     const load = this.#load;
-    if (load.hasTooManyIdentities(cnxn.address, cnxn.identities.bytes * cnxn.waiting.length)) return false;
-    const { globalOutstandingLimit, inFlightBytesMax } = this.#options;
+    const { globalOutstandingLimit, inFlightBytesMax, identityBytesPerAddressMax, fewIdentityBytes } = this.#options;
+    const ownIdentityBytes = cnxn.identities.bytes * cnxn.waiting.length;
+    if (cnxn.address.identityBytes > identityBytesPerAddressMax && ownIdentityBytes > fewIdentityBytes) {
+      this.#observer.limitMet('identityBytesPerAddressMax');
+      return false;
+    }
     const bytes = Math.max(load.bytes, this.#order.queuedBytes);
     if (load.requests + load.heldBack <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
     // Those who have more than their share under way do not keep the others from theirs.
-    return load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax);
+    if (load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax)) return true;
+    this.#observer.limitMet(bytes > inFlightBytesMax ? 'inFlightBytesMax' : 'globalOutstandingLimit');
+    return false;
   }
 
   /** Memory that the tree holds and that znodes to come can use, in bytes. */
@@ -731,6 +737,8 @@ export class Server {
     }
     if (isWrite(opCode)) {
       const isRefused = throttled || this.#limits.refuses(opCode, reader, this.#order.queuedBytes);
+      // Told now: its connection may be gone before it is answered.
+      if (isRefused) this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
       if (isRefused) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
@@ -804,7 +812,7 @@ export class Server {
     const xid = reader.int32();
     const opCode = reader.int32();
     if (throttled && opCode !== OpCode.ping) {
-      this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
+      if (!isWrite(opCode)) this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
       this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }

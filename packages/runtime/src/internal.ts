@@ -6,7 +6,7 @@ export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
 export { AdvancedSummary, Summary } from './metrics/summary.ts';
 export { MemoryGuard, type OwnMemory } from './memory-guard.ts';
 export type { ClientCore } from './ports/client-core.ts';
-export { ClientPort, clientPortDefaults, type ClientPortOptions, type ClientPortParts } from './ports/client-port.ts';
+export { ClientPort, clientPortDefaults, type ClientPortOptions, type ClientPortParts, type ClientPortSizes } from './ports/client-port.ts';
 export { type DescriptorPlan, descriptorPlan, warnOfShortage } from './ports/descriptor-plan.ts';
 export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
 export { ElectionPort, electionPortDefaults, type ElectionPortOptions, type ElectionPortParts } from './ports/election-port.ts';

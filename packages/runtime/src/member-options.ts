@@ -1,5 +1,6 @@
 import type { ZabOptions } from '@tskeeper/core';
 import type { HostPort, Millis, QuorumConfig } from '@tskeeper/protocol';
+import type { ElectionPortOptions } from './ports/election-port.ts';
 import type { LearnerPortOptions } from './ports/learner-port.ts';
 
 /** What makes a server one of an ensemble. Parsed once, before the runtime is built. */
@@ -30,7 +31,11 @@ export interface MemberOptions {
   /** zookeeper.leaderServes: whether a leader takes clients. */
   readonly leaderServes: boolean;
   /** Sizes at which the learner port begins to do otherwise, where they are not its defaults: a simulation goes there with little. */
-  readonly learnerPort?: Partial<Pick<LearnerPortOptions, 'fullBytes' | 'behindBytesMax' | 'sharedBytesMin'>>;
+  readonly learnerPort?: Partial<
+    Pick<LearnerPortOptions, 'halfOpenMax' | 'fullBytes' | 'behindBytesMax' | 'waitingBytesMax' | 'sharedBytesMin' | 'packetsPerGo'>
+  >;
+  /** The same of the election port. */
+  readonly electionPort?: Partial<Pick<ElectionPortOptions, 'halfOpenMax' | 'strangersMax' | 'messagesPerGo'>>;
   /** zookeeper.commitLogCount: txns in memory for learners that come back. */
   readonly commitLogCount: number;
   /** zookeeper.snapshotSizeFactor: see `logBytesMax`. */

@@ -117,15 +117,17 @@ export class Member {
   begin(replica: Replica, recovered: RecoveredMember, strangersMax: number, now: Now): Peer {
     const { world, core, options, logger, turn, observer } = this.#parts;
     const servers = serversOf(options);
+    const electionPort = { ...electionPortDefaults, ...options.electionPort };
+    const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
-    const shared = { network: world.network, clock: world.clock, core: this.#core(), logger, turn };
+    const shared = { network: world.network, clock: world.clock, core: this.#core(), logger, turn, limits: observer };
     this.#election = new ElectionPort(
       {
         ...shared,
         options: {
-          ...electionPortDefaults,
-          halfOpenMax: Math.min(electionPortDefaults.halfOpenMax, strangersMax),
-          strangersMax: Math.min(electionPortDefaults.strangersMax, strangersMax),
+          ...electionPort,
+          halfOpenMax: Math.min(electionPort.halfOpenMax, strangersMax),
+          strangersMax: Math.min(electionPort.strangersMax, strangersMax),
           sid: options.zab.sid,
           cnxTimeoutMs: options.cnxTimeoutMs,
           initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
@@ -140,9 +142,8 @@ export class Member {
         ...shared,
         view: this.#view,
         options: {
-          ...learnerPortDefaults,
-          ...options.learnerPort,
-          halfOpenMax: Math.min(learnerPortDefaults.halfOpenMax, strangersMax),
+          ...learnerPort,
+          halfOpenMax: Math.min(learnerPort.halfOpenMax, strangersMax),
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
           cnxTimeoutMs: options.cnxTimeoutMs,

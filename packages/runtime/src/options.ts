@@ -1,5 +1,6 @@
 import { connectionThrottleDefaults, type ConnectionThrottleOptions } from '@tskeeper/core/internal';
 import type { Millis } from '@tskeeper/protocol';
+import type { ClientPortSizes } from './ports/client-port.ts';
 
 /**
  * Everything an operator can set that changes how the runtime stores, listens and limits; what changes decisions is in the core's
@@ -74,6 +75,8 @@ export interface PortOptions {
   /** Input and output held for clients, in all, where there is memory for it; no key of a configuration sets it. A simulator makes it small. */
   readonly heldBytesMax: number;
   readonly connectionThrottle: ConnectionThrottleOptions;
+  /** Sizes at which the client port begins to do otherwise, where they are not its defaults. */
+  readonly clientPortSizes?: Partial<ClientPortSizes>;
 }
 
 /** All but the two things that have no default: where the data lives and which port to listen on. */

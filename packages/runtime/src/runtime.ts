@@ -154,6 +154,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       options: {
         ...clientPortDefaults,
         ...this.#options,
+        ...this.#options.clientPortSizes,
         maxCnxns: descriptors.cnxns,
         ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
@@ -169,6 +170,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       }),
       throttle: this.#throttle,
       observer: this.#books,
+      limits: this.#observer,
       logger,
     });
     if (this.#others === undefined) await this.#firstSnapshot(recovered);

@@ -11,13 +11,6 @@ import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 const bytesPerChange = 1024;
 /** What an entry of an ACL holds besides its bytes in the log until its txn is applied, as objects and texts. */
 const bytesPerAclEntry = 160;
-/**
- * Of identities, on their way to the leader for the connections of one address. What others ask of this learner stands behind them in the stream,
- * and a connection may have 64 KiB of them with each request.
- */
-const identityBytesMax = 512 * 1024;
-/** Of one connection. Nobody who shows a few identities has so many requests under way. */
-const fewIdentityBytes = 32 * 1024;
 
 /** What is under way for the connections of one address: by this it is judged whether the address has more than its share. */
 export class AddressLoad {
@@ -53,11 +46,6 @@ export class Load {
   /** Whether an address has less under way than an equal share of what all may have. */
   isBelowShare({ requests, bytes }: AddressLoad, requestsMax: number, bytesMax: number): boolean {
     return this.#addresses > 1 && requests * this.#addresses < requestsMax && bytes * this.#addresses < bytesMax;
-  }
-
-  /** Whether a connection with so many bytes of identities under way has to wait: its address has more than it may. */
-  hasTooManyIdentities({ identityBytes }: AddressLoad, ofCnxn: number): boolean {
-    return identityBytes > identityBytesMax && ofCnxn > fewIdentityBytes;
   }
 
   parked(frame: ParkedFrame, address: AddressLoad): void {

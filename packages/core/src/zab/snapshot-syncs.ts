@@ -21,6 +21,8 @@ export interface SnapshotSyncsOptions {
   readonly sliceBytes: number;
   /** A step has ended in the midst of a snapshot. */
   readonly stepEnded: () => void;
+  /** A learner has to wait for the snapshots of others of its kind. */
+  readonly limitMet: () => void;
   /** Told that one begins, as of which txn, and how many there are with it. */
   readonly begun: (zxid: Zxid, underWay: number) => void;
   /** A learner has been sent all of a snapshot as of `zxid`. */
@@ -134,7 +136,9 @@ export class SnapshotSyncs {
     const most = rank === observer ? this.#options.observersMax : strangersMax;
     let count = 0;
     for (const sync of this.#syncs) if (sync.rank === rank) count++;
-    return count < most;
+    if (count < most) return true;
+    this.#options.limitMet();
+    return false;
   }
 
   #begin(learner: LearnerSync, nowMs: Millis): void {

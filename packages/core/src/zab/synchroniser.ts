@@ -33,6 +33,7 @@ export interface SynchroniserOptions {
   readonly wholeFrom: Zxid;
   /** A step has ended in the midst of a snapshot. */
   readonly stepEnded: () => void;
+  readonly limitMet: (limit: 'snapSyncsMax' | 'diffSyncsMax') => void;
   /** Told how each learner is brought up to date. */
   readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean) => void;
 }
@@ -73,6 +74,7 @@ export class Synchroniser {
       observersMax: options.snapSyncsMax,
       sliceBytes: options.snapshotSliceBytes,
       stepEnded: options.stepEnded,
+      limitMet: () => options.limitMet('snapSyncsMax'),
       begun: (zxid: Zxid, underWay: number) => options.begun('snap', 'tree', underWay, (committed.newest ?? 0) > zxid),
       sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid, zxid),
     };
@@ -195,6 +197,7 @@ export class Synchroniser {
     for (let at = 0; at < this.#waiting.length;) {
       const { learner } = this.#waiting[at]!;
       if (!learner.isVoter && others >= this.#options.diffSyncsMax) {
+        this.#options.limitMet('diffSyncsMax');
         at++;
         continue;
       }

@@ -31,6 +31,7 @@ class Scene {
       snapshotSliceBytes: 64 * 1024,
       wholeFrom: 0,
       stepEnded: () => undefined,
+      limitMet: () => undefined,
       begun: () => undefined,
     };
     const committed = new CommittedLog(committedLogDefaults);

@@ -110,6 +110,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     else this.#letInAtOnce++;
   }
 
+  limitMet(): void {}
+
   heldBack(): void {
     this.#count('request_throttle_wait_count');
   }

@@ -6,14 +6,14 @@
  * a connection's replies of one turn travel in one write, which is what a small request costs most.
  *
  * What is held for clients is counted, and bounded in four ways:
- * - a connection is not read while more than 1 MiB of output waits for it, or while the core wants no more of its requests;
- * - it is closed when more than 4 MiB waits behind the reply in progress and nothing has moved for 10 seconds;
+ * - a connection is not read while more than `readingStopsBytes` of output wait for it, or while the core wants no more of its requests;
+ * - it is closed when more than `behindReplyBytesMax` wait behind the reply in progress and nothing has moved for `drainTimeoutMs`;
  * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits for it;
  * - above the limit the connections are closed that hold most of the addresses that hold most, one after the other, until it is enough
  *   (held-shares.ts). A connection that holds nothing keeps its service throughout: its pings and small requests pass, and newcomers
  *   get in.
  */
-import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
+import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind, stepUnitsDefault } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
@@ -56,7 +56,39 @@ export interface ClientPortOptions {
   readonly turnUnits: number;
   /** How often a connection that is not read, and has not been heard of, is read a little. */
   readonly probeIntervalMs: Millis;
+  /** Waiting output above which a connection is not read. */
+  readonly readingStopsBytes: number;
+  /** Output behind the reply in progress above which a client that takes nothing is closed. */
+  readonly behindReplyBytesMax: number;
+  readonly drainTimeoutMs: Millis;
+  /** Given to the network in one piece, so that a client who reads slowly is told from one who does not read. */
+  readonly sliceBytes: number;
+  /** Frames of one connection before another gets its turn. */
+  readonly framesPerGo: number;
+  /** Frames of one turn, about two milliseconds of small reads. */
+  readonly framesPerTurn: number;
+  /** Of `maxCnxns` one place in so many is kept for addresses that have fewer than an equal share, but not more than `placesKeptMax`. */
+  readonly placesKeptOneIn: number;
+  readonly placesKeptMax: number;
+  /** What a client may still send when its connection has been closed here. */
+  readonly discardedBytesMax: number;
 }
+
+/** What no key of a configuration sets: a simulator goes there with little. */
+export type ClientPortSizes = Pick<
+  ClientPortOptions,
+  | 'halfOpenMax'
+  | 'halfOpenGraceMs'
+  | 'readingStopsBytes'
+  | 'behindReplyBytesMax'
+  | 'drainTimeoutMs'
+  | 'sliceBytes'
+  | 'framesPerGo'
+  | 'framesPerTurn'
+  | 'placesKeptOneIn'
+  | 'placesKeptMax'
+  | 'discardedBytesMax'
+>;
 
 export const clientPortDefaults: ClientPortOptions = {
   juteMaxBuffer: 0xfffff,
@@ -71,6 +103,15 @@ export const clientPortDefaults: ClientPortOptions = {
   inFlightBytesMax: 100 * 1024 * 1024,
   turnUnits: stepUnitsDefault,
   probeIntervalMs: 1000,
+  readingStopsBytes: 1024 * 1024,
+  behindReplyBytesMax: 4 * 1024 * 1024,
+  drainTimeoutMs: 10_000,
+  sliceBytes: 1024 * 1024,
+  framesPerGo: 256,
+  framesPerTurn: 2048,
+  placesKeptOneIn: 16,
+  placesKeptMax: 64,
+  discardedBytesMax: 1024 * 1024,
 };
 
 /** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
@@ -95,35 +136,22 @@ export interface ClientPortParts {
   readonly words: Words;
   readonly throttle: Throttle | undefined;
   readonly observer: PortObserver;
+  readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
 }
 
-/** Waiting output above which a connection is not read. */
-const readingStopsBytes = 1024 * 1024;
-/** Output behind the reply in progress above which a client that takes nothing is closed. */
-const behindReplyBytesMax = 4 * 1024 * 1024;
-const drainTimeoutMs = 10_000;
-/** Given to the network in one piece, so that a client who reads slowly is told from one who does not read. */
-const sliceBytes = 1024 * 1024;
 /** A long answer to a four letter word waits until less than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
-/** Frames of one connection before another gets its turn, and steps of the core's work. */
-const framesPerGo = 256;
+/** Steps of the core's work for one connection before another gets its turn. */
 const stepsPerGo = 1;
-/** Frames of one turn, about two milliseconds of small reads; and steps of the core's work, where each costs more. */
-const framesPerTurn = 2048;
+/** Steps of the core's work in one turn, where each frame costs more. */
 const stepsPerTurn = 8;
 /** What a frame costs besides what the core counts. */
 const unitsPerFrame = 16;
-/** Of `maxCnxns` one place in so many is kept for addresses that have fewer than an equal share, but not more than... */
-const placesKeptOneIn = 16;
-const placesKeptMax = 64;
 /** Connections closed for their age in one turn. */
 const closingsPerTurn = 1000;
 /** How long a client may take to notice that we have closed. */
 const lingerMs = 2000;
-/** What it may still send meanwhile. */
-const discardedBytesMax = 1024 * 1024;
 /** A wake-up later than this means that the process stood still, and that input may be waiting unread... */
 const latenessMs = 500;
 /** ...so clients get this long before anyone is called silent. */
@@ -159,6 +187,7 @@ export class ClientPort implements CnxnList {
   readonly #words: Words;
   readonly #throttle: Throttle | undefined;
   readonly #observer: PortObserver;
+  readonly #limits: Pick<Observer, 'limitMet'>;
   readonly #log: LimitedLog;
 
   readonly #listeners = new Set<Listener>();
@@ -206,7 +235,7 @@ export class ClientPort implements CnxnList {
   #allowance = 0;
   /** Where the core's work has had enough of the connection that is fed. */
   #goEnds = 0;
-  #turnAllowance = framesPerTurn;
+  #turnAllowance: number;
   /** The same in units of the core's work, so far spent on feeding in this turn. */
   #turnWork = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
@@ -226,6 +255,8 @@ export class ClientPort implements CnxnList {
     this.#words = parts.words;
     this.#throttle = parts.throttle;
     this.#observer = parts.observer;
+    this.#limits = parts.limits;
+    this.#turnAllowance = parts.options.framesPerTurn;
     this.#log = new LimitedLog(parts.logger);
     this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
     this.#shares = new HeldShares(parts.options.inFlightBytesMax);
@@ -360,7 +391,8 @@ export class ClientPort implements CnxnList {
   /** As `Out.isFull`. */
   isFull(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || cnxn.waitingBytes <= readingStopsBytes) return false;
+    if (cnxn === undefined || cnxn.waitingBytes <= this.#options.readingStopsBytes) return false;
+    this.#limits.limitMet('readingStopsBytes');
     cnxn.saidFull = true;
     return true;
   }
@@ -440,7 +472,7 @@ export class ClientPort implements CnxnList {
       break;
     }
     for (const first of this.#slow) {
-      due = Math.min(due, first.progressMs + drainTimeoutMs);
+      due = Math.min(due, first.progressMs + this.#options.drainTimeoutMs);
       break;
     }
     for (const first of this.#ended) {
@@ -492,6 +524,7 @@ export class ClientPort implements CnxnList {
 
   #closeSlow(): void {
     const { elapsedMs } = this.#now;
+    const { drainTimeoutMs, behindReplyBytesMax } = this.#options;
     let left = closingsPerTurn;
     for (const cnxn of this.#slow) {
       if (elapsedMs < cnxn.progressMs + drainTimeoutMs || left-- === 0) return;
@@ -536,7 +569,7 @@ export class ClientPort implements CnxnList {
     this.#shed();
     // Whoever was shed has left the core as well.
     this.#tellLeaving();
-    this.#turnAllowance = framesPerTurn;
+    this.#turnAllowance = this.#options.framesPerTurn;
     this.#turnWork = 0;
     this.#noteJob();
   }
@@ -626,7 +659,8 @@ export class ClientPort implements CnxnList {
       cnxn.sendAt = 0;
       cnxn.givenUp = false;
     }
-    cnxn.sliceEnd = Math.min(cnxn.sending.offset, cnxn.sendAt + sliceBytes);
+    cnxn.sliceEnd = Math.min(cnxn.sending.offset, cnxn.sendAt + this.#options.sliceBytes);
+    if (cnxn.sliceEnd < cnxn.sending.offset) this.#limits.limitMet('sliceBytes');
     this.#batch.add(cnxn, cnxn.sending.bytes, cnxn.sendAt, cnxn.sliceEnd);
   }
 
@@ -669,6 +703,7 @@ export class ClientPort implements CnxnList {
       cnxn.writer = undefined;
     }
     this.#countWaiting(cnxn, cnxn.waitingBytes);
+    const { readingStopsBytes } = this.#options;
     // It may have been its own output that held its requests back; nobody else will call for a turn now that it is gone.
     if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
     if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
@@ -751,6 +786,7 @@ export class ClientPort implements CnxnList {
   #closeOldestHalfOpen(): boolean {
     const oldest = this.#halfOpen.oldestOfHeaviest(this.#now.elapsedMs - this.#options.halfOpenGraceMs);
     if (oldest === undefined) return false;
+    this.#limits.limitMet('halfOpenMax');
     this.#observer.cnxnExpired();
     this.#drop(oldest);
     return true;
@@ -758,7 +794,7 @@ export class ClientPort implements CnxnList {
 
   /** Whether the few places left are not for this address, since it has no fewer connections than an equal share. */
   #hasItsShare(name: string): boolean {
-    const { maxCnxns } = this.#options;
+    const { maxCnxns, placesKeptMax, placesKeptOneIn } = this.#options;
     const left = maxCnxns - this.#cnxns.size;
     // Where none is left somebody makes way or the newcomer is refused, whoever it is.
     if (left <= 0 || left > Math.min(placesKeptMax, Math.floor(maxCnxns / placesKeptOneIn))) return false;
@@ -788,7 +824,7 @@ export class ClientPort implements CnxnList {
         // We go on reading, since closing a socket with unread input would make the kernel reset it, and the client might lose the
         // end of our answer. But not without end.
         cnxn.discardedBytes += end - start;
-        if (cnxn.discardedBytes > discardedBytesMax) this.#drop(cnxn);
+        if (cnxn.discardedBytes > this.#options.discardedBytesMax) this.#drop(cnxn);
         return;
       default:
         cnxn.stage satisfies never;
@@ -831,12 +867,13 @@ export class ClientPort implements CnxnList {
   }
 
   #isWanted(cnxn: ClientCnxn): boolean {
-    return cnxn.waitingBytes <= readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
+    return cnxn.waitingBytes <= this.#options.readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
   }
 
   /** Feeds new bytes, or what was kept when there are none. */
   #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
     this.#feeding = cnxn;
+    const { framesPerGo } = this.#options;
     this.#allowance = framesPerGo;
     const workBefore = this.#core.work;
     this.#goEnds = workBefore + stepsPerGo * this.#options.turnUnits;
@@ -896,7 +933,8 @@ export class ClientPort implements CnxnList {
       if (!this.#admitLargeRequest(cnxn, reader.remaining)) return false;
     }
     this.#core.frame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
-    this.#turnAllowance--;
+    if (--this.#turnAllowance === 0) this.#limits.limitMet('framesPerTurn');
+    if (this.#allowance === 1) this.#limits.limitMet('framesPerGo');
     return --this.#allowance > 0 && cnxn.stage === 'open' && this.#core.work < this.#goEnds && this.#mayFeed(cnxn);
   }
 
@@ -1080,7 +1118,7 @@ export class ClientPort implements CnxnList {
     const pause =
       cnxn.stage !== 'closing' &&
       (cnxn.stalled ||
-        cnxn.waitingCounted > readingStopsBytes ||
+        cnxn.waitingCounted > this.#options.readingStopsBytes ||
         (cnxn.address.isHeavy && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
     if (pause === cnxn.paused) return;
     cnxn.paused = pause;
@@ -1096,7 +1134,10 @@ export class ClientPort implements CnxnList {
 
   /** Keeps what is held for clients below its limit. */
   #shed(): void {
-    if (this.#shares.weigh()) for (const cnxn of this.#slow) this.#updateReading(cnxn);
+    if (this.#shares.weigh()) {
+      this.#limits.limitMet('heldBytesMax');
+      for (const cnxn of this.#slow) this.#updateReading(cnxn);
+    }
     for (const cnxn of this.#newlyStalled) this.#updateReading(cnxn);
     this.#newlyStalled.length = 0;
     const isShared = this.#addresses.size > 1;

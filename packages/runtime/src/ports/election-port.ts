@@ -16,7 +16,7 @@
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. Nothing is dialled or sent before
  * that, and the core is never called from inside a call of its own.
  */
-import type { Now } from '@tskeeper/core';
+import type { Now, Observer } from '@tskeeper/core';
 import {
   type HostPort,
   type InitialMessage,
@@ -56,6 +56,8 @@ export interface ElectionPortOptions {
   readonly halfOpenMax: number;
   /** Servers that are connected and not in the configuration: observers without a number, servers that are about to be added. */
   readonly strangersMax: number;
+  /** Messages of one connection before another gets its turn. */
+  readonly messagesPerGo: number;
 }
 
 /** Those of ZooKeeper with a tick of 2 s, where it has any. */
@@ -66,6 +68,7 @@ export const electionPortDefaults = {
   bindTriesMax: 3,
   halfOpenMax: 256,
   strangersMax: 256,
+  messagesPerGo: 64,
 } as const satisfies Omit<ElectionPortOptions, 'sid'>;
 
 export interface ElectionPortParts {
@@ -73,6 +76,7 @@ export interface ElectionPortParts {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly core: ElectionCore;
   readonly options: ElectionPortOptions;
+  readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
   /** Runs something as a turn of its own, `endTurn` included. */
   readonly turn: (work: (now: Now) => void) => void;
@@ -87,13 +91,12 @@ const dialBackMs: Millis = 500;
 const redialPauseMs: Millis = 1000;
 /** A connection over which nothing has come for so long is made anew when there is something to say: whatever has accepted it may have lost its way. */
 const unheardMs: Millis = 1000;
-/** Messages of one connection before another gets its turn. */
-const messagesPerGo = 64;
 
 export class ElectionPort {
   readonly #network: Network;
   readonly #core: ElectionCore;
   readonly #options: ElectionPortOptions;
+  readonly #limits: Pick<Observer, 'limitMet'>;
   readonly #log: LimitedLog;
   readonly #dialler: Dialler;
 
@@ -128,6 +131,7 @@ export class ElectionPort {
     this.#network = parts.network;
     this.#core = parts.core;
     this.#options = parts.options;
+    this.#limits = parts.limits;
     this.#log = new LimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
     const { bindTriesMax, halfOpenMax, initialMessageTimeoutMs } = parts.options;
@@ -636,7 +640,7 @@ export class ElectionPort {
   /** `bytes` undefined: those that were kept. */
   #feed(cnxn: ElectionCnxn, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = cnxn;
-    this.#allowance = messagesPerGo;
+    this.#allowance = this.#options.messagesPerGo;
     let wantsMore = true;
     try {
       wantsMore = bytes === undefined ? cnxn.cutter.resume(this.#onFrame) : cnxn.cutter.feed(bytes, start, end, this.#onFrame);
@@ -667,10 +671,16 @@ export class ElectionPort {
         peer: sid,
         reason: error.message,
       });
-      return --this.#allowance > 0;
+      return this.#mayGoOn();
     }
     this.#core.notified(sid, notification, this.#now);
-    return --this.#allowance > 0 && cnxn.stage === 'open';
+    return this.#mayGoOn() && cnxn.stage === 'open';
+  }
+
+  #mayGoOn(): boolean {
+    if (--this.#allowance > 0) return true;
+    this.#limits.limitMet('messagesPerGo');
+    return false;
   }
 }
 

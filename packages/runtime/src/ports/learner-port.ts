@@ -11,7 +11,7 @@
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. All packets that a turn has for a
  * learner leave in one write.
  */
-import type { ChannelId, Now } from '@tskeeper/core';
+import type { ChannelId, Now, Observer } from '@tskeeper/core';
 import {
   type HostPort,
   type Millis,
@@ -56,6 +56,8 @@ export interface LearnerPortOptions {
   readonly waitingBytesMax: number;
   /** What several channels are sent is held once from so many bytes on. Less is copied, which costs less than a piece of its own. */
   readonly sharedBytesMin: number;
+  /** Packets of one channel before another gets its turn. */
+  readonly packetsPerGo: number;
 }
 
 export const learnerPortDefaults: LearnerPortOptions = {
@@ -69,6 +71,7 @@ export const learnerPortDefaults: LearnerPortOptions = {
   behindBytesMax: 64 * 1024 * 1024,
   waitingBytesMax: 128 * 1024 * 1024,
   sharedBytesMin: 4096,
+  packetsPerGo: 1024,
 };
 
 export interface LearnerPortParts {
@@ -78,6 +81,7 @@ export interface LearnerPortParts {
   readonly options: LearnerPortOptions;
   /** Placed over each packet, one after the other. */
   readonly view: PacketView;
+  readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
   /** Runs something as a turn of its own, `endTurn` included. */
   readonly turn: (work: (now: Now) => void) => void;
@@ -85,14 +89,13 @@ export interface LearnerPortParts {
 
 /** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
 const firstPacketBytesMax = 1024;
-/** Packets of one channel before another gets its turn. */
-const packetsPerGo = 1024;
 
 export class LearnerPort {
   readonly #network: Network;
   readonly #core: LearnerCore;
   readonly #options: LearnerPortOptions;
   readonly #logger: Logger;
+  readonly #limits: Pick<Observer, 'limitMet'>;
   readonly #log: LimitedLog;
   readonly #dialler: Dialler;
   #addresses = new Map<Sid, readonly HostPort[]>();
@@ -126,6 +129,7 @@ export class LearnerPort {
     this.#core = parts.core;
     this.#options = parts.options;
     this.#logger = parts.logger;
+    this.#limits = parts.limits;
     this.#log = new LimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
     const { packetBytesMax, bindTriesMax, halfOpenMax, firstPacketTimeoutMs } = parts.options;
@@ -258,6 +262,7 @@ export class LearnerPort {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.fullBytes) return false;
     channel.saidFull = true;
+    this.#limits.limitMet('fullBytes');
     return true;
   }
 
@@ -441,7 +446,7 @@ export class LearnerPort {
   /** `bytes` undefined: those that were kept. */
   #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = channel;
-    this.#allowance = packetsPerGo;
+    this.#allowance = this.#options.packetsPerGo;
     let wantsMore = true;
     try {
       if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
@@ -477,7 +482,9 @@ export class LearnerPort {
     this.#core.packet(stream, packet, this.#now);
     if (!isOpen(channel)) return false;
     if (this.#core.isLoading(stream)) channel.cutter.beginRaw();
-    return --this.#allowance > 0;
+    if (--this.#allowance > 0) return true;
+    this.#limits.limitMet('packetsPerGo');
+    return false;
   }
 
   #raw(bytes: Buffer, start: number, end: number): number {

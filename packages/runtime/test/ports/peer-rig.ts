@@ -1,5 +1,5 @@
 /** Servers of an ensemble as their ports see them, on a network in memory: recording cores, and hosts that speak raw bytes. */
-import { type ChannelId, ChannelRank, type Now } from '@tskeeper/core';
+import { type ChannelId, ChannelRank, type Now, silentObserver } from '@tskeeper/core';
 import {
   type HostPort,
   type Notification,
@@ -131,7 +131,7 @@ export class RigNode implements ElectionCore, LearnerCore {
       error: (line) => this.lines.push(line),
     };
     const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, core: this, logger, turn };
+    const common = { network: this.network, clock: rig.clock, core: this, limits: silentObserver, logger, turn };
     this.election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid, ...setup.election } }, servers);
     this.learner = new LearnerPort({ ...common, view: this.view, options: { ...learnerPortDefaults, ...setup.learner } }, servers);
     this.network.start({

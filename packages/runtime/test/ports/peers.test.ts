@@ -42,7 +42,7 @@ class Server implements PeerOut {
     this.sid = sid;
     this.network = rig.wire.stack(addressOf(sid));
     const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, logger: silentLogger, turn };
+    const common = { network: this.network, clock: rig.clock, limits: silentObserver, logger: silentLogger, turn };
     const electionCore = {
       notified: (...args: Parameters<Peer['notified']>) => this.peer.notified(...args),
       reachable: (other: Sid) => this.peer.reachable(other),

@@ -73,6 +73,7 @@ export class PortRig {
       }),
       throttle: setup.throttle,
       observer: this.metrics,
+      limits: this.metrics,
       logger,
     });
     this.core.reply = (cnxn) => this.port.reply(cnxn);

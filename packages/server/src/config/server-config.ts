@@ -128,6 +128,8 @@ class Resolver {
       watchesPerCnxnMax: coreDefaults.watchesPerCnxnMax,
       identitiesPerCnxnMax: coreDefaults.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreDefaults.identityBytesPerCnxnMax,
+      identityBytesPerAddressMax: coreDefaults.identityBytesPerAddressMax,
+      fewIdentityBytes: coreDefaults.fewIdentityBytes,
       shortAclEntriesMax: coreDefaults.shortAclEntriesMax,
       turnUnits: coreDefaults.turnUnits,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
