@@ -27,6 +27,7 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
+import type { ReplayedTxn } from '../src/replay/replay.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Stage } from '../src/story/stage.ts';
 
@@ -102,6 +103,30 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     (recording) => change(acknowledged(recording)[0], { sentMs: recording.endedMs }),
   ],
   ['writeReplies', 'another error', (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.NoNode })],
+  [
+    'turnedAway',
+    'a write that is turned away by a server that had room for it',
+    (recording) => change(acknowledged(recording).at(-1)!.reply, { err: ErrorCode.ThrottledOp }),
+  ],
+  [
+    'oneOrder',
+    'a write that was turned away and has happened',
+    (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.ThrottledOp }),
+  ],
+  [
+    'durability',
+    'the answer to a write of one process, given to a write of another with its session and xid',
+    (recording) => {
+      const { txns } = replay(recording);
+      const written = txns.filter(({ request, type, loggedErr }) => request !== undefined && type === OpCode.setData && loggedErr === 0);
+      const isLater = (txn: ReplayedTxn, other: ReplayedTxn) => other.session === txn.session && other.zxid > txn.zxid;
+      const first = found(written.find((txn) => written.some((other) => isLater(txn, other) && other.request!.reply !== undefined)));
+      const second = written.find((other) => isLater(first, other) && other.request!.reply !== undefined)!;
+      change(second.request! as Mutable<Request>, { xid: first.request!.xid });
+      change(recording.log.find(({ logged }) => logged.header.zxid === second.zxid)!.logged.header, { cxid: first.request!.xid });
+      change(second.request!.reply, { zxid: first.zxid });
+    },
+  ],
   ['writeReplies', 'another path', (recording) => change(answered(recording, 'create2').reply, { body: { path: '/another' } })],
   [
     'writeReplies',

@@ -38,6 +38,7 @@ import { statLaws } from './stat-laws.ts';
 import { sweeps } from './sweeps.ts';
 import { syncThenRead } from './sync-then-read.ts';
 import { timeliness } from './timeliness.ts';
+import { turnedAway } from './turned-away.ts';
 import { unknownOutcomes } from './unknown-outcomes.ts';
 import { watchAcl } from './watch-acl.ts';
 import { persistentWatches, watchBeforeData, watchesOverReconnect, watchOnce, watchOrder } from './watch-events.ts';
@@ -49,6 +50,7 @@ export const checkers = {
   oneOrder,
   linearizableWrites,
   writeReplies,
+  turnedAway,
   registerHistory,
   fifoOrder,
   reads,

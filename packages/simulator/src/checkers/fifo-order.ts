@@ -17,7 +17,8 @@ export const fifoOrder: Checker = {
     const { txns } = replay;
     const faults = lateWrites(recording, replay);
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
-    for (const { requests, items } of cnxns) {
+    for (const cnxn of cnxns) {
+      const { requests, items } = cnxn;
       const expected = requests.filter(keepsItsPlace);
       let next = 0;
       for (const item of items) {
@@ -32,11 +33,14 @@ export const fifoOrder: Checker = {
       }
       let last = 0;
       let missing: Request | undefined;
+      const unheard = turnedAwayUnheard(recording, cnxn);
       for (const request of requests) {
         if (!isWrite(request)) continue;
         const zxid = zxids.get(request);
         if (zxid === undefined) {
-          missing ??= request;
+          const at = request.reply === undefined ? unheard.indexOf(request.opCode) : -1;
+          if (at === -1) missing ??= request;
+          else unheard.splice(at, 1);
           continue;
         }
         if (missing !== undefined) faults.push(`${nameRequest(request)} has happened, though ${nameRequest(missing)} before it has not`);
@@ -47,6 +51,16 @@ export const fifoOrder: Checker = {
     return faults;
   },
 };
+
+/** Opcodes of writes that a server has turned away without their client's hearing of it: what comes after them may happen. */
+function turnedAwayUnheard({ turnedAway }: Recording, { key, requests }: CnxnRecord): number[] {
+  const unheard = [...(turnedAway.get(key) ?? [])];
+  for (const request of requests) {
+    const at = request.reply?.err === ErrorCode.ThrottledOp ? unheard.indexOf(request.opCode) : -1;
+    if (at !== -1) unheard.splice(at, 1);
+  }
+  return unheard;
+}
 
 /**
  * A session's writes over one connection follow each other: once it has written over another, the leader refuses what is still on its way over

@@ -5,7 +5,7 @@
 import { CreateMode, ErrorCode } from '@tskeeper/protocol';
 import type { PeerEvent } from '../record/peer-event.ts';
 import type { Recording, Request } from '../record/recording.ts';
-import { isWrite, type Replay } from '../replay/replay.ts';
+import { isTurnedAway, isWrite, type Replay } from '../replay/replay.ts';
 import type { CheckerName } from './checkers.ts';
 
 type Judged = (recording: Recording, replay: Replay) => boolean;
@@ -36,6 +36,7 @@ export const judged: Readonly<Record<CheckerName, Judged>> = {
   oneOrder: (_recording, { txns }) => txns.length > 1,
   linearizableWrites: aWrite,
   writeReplies: aWrite,
+  turnedAway: anyRequest(isTurnedAway),
   registerHistory: aWrite,
   fifoOrder: ({ cnxns }) => cnxns.some(({ requests }) => requests.filter(({ reply }) => reply !== undefined).length > 1),
   reads: answered('getData', 'exists', 'getChildren', 'getChildren2'),

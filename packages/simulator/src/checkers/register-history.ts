@@ -67,7 +67,9 @@ export const registerHistory: Checker = {
     for (const [line, { requests }] of cnxns.entries()) {
       for (const [place, request] of requests.entries()) {
         const logged = hints.txns.get(hintKey(request.session, request.xid))?.filter((each) => mayBeOf(request, each)) ?? [];
-        const { zxid: hint } = (logged.find(({ header }) => header.zxid === request.reply?.zxid) ?? logged[0])?.header ?? { zxid: Infinity };
+        const { zxid: hint } = (logged.find(({ header }) => header.zxid === request.reply?.zxid) ?? logged[0])?.header ?? {
+          zxid: Infinity,
+        };
         // A server of an ensemble may be behind the others, so what is read may have been so at any time; only within a connection there is order.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const from = isStale ? { fromMs: 0 } : {};
@@ -168,6 +170,8 @@ type Noted = Omit<Operation, 'line' | 'place' | 'hint'>;
 
 function note(request: Request, add: (path: string, operation: Noted) => void, book: Book, turn: Turn): void {
   const { reply, name, record } = request;
+  // It was not looked at.
+  if (reply?.err === ErrorCode.ThrottledOp) return;
   const times = { fromMs: request.sentMs, toMs: reply?.atMs ?? Infinity };
   const tell = (path: string | null, effect: Effect | undefined) => {
     if (path !== null && effect !== undefined) add(path, { ...times, apply: effect });

@@ -14,6 +14,10 @@ export interface HoarderOptions {
   readonly server: ClientWorld['servers'][number];
   /** Of each connection: what it sends of a request that never ends. */
   readonly bytesOfEach: readonly number[];
+  /** What each connection asks for before that; one request where nothing is said. */
+  readonly asks?: number | undefined;
+  /** What may be on its way to it. */
+  readonly windowBytes?: number | undefined;
 }
 
 export class Hoarder {
@@ -65,10 +69,15 @@ export class Hoarder {
     if (bytes === undefined) return;
     this.#fresh.delete(stream);
     this.#network.pause(stream);
-    this.#frame(stream, (writer) => {
-      writeRequestHeader(writer, { xid: 1, type: operations.getChildren2.opCode });
-      operations.getChildren2.request.write(writer, { path: '/', watch: true });
-    });
+    const { asks = 1, windowBytes } = this.#options;
+    const wire = this.#network.wireOf(stream);
+    if (wire !== undefined && windowBytes !== undefined) wire.backward.manners.windowBytes = windowBytes;
+    for (let xid = 1; xid <= asks; xid++) {
+      this.#frame(stream, (writer) => {
+        writeRequestHeader(writer, { xid, type: operations.getChildren2.opCode });
+        operations.getChildren2.request.write(writer, { path: '/', watch: true });
+      });
+    }
     const begun = Buffer.alloc(bytes);
     begun.writeInt32BE(bytes + 1000, 0);
     this.#send(stream, begun);

@@ -380,7 +380,8 @@ export class RawClient implements Actor {
   #answered(cnxn: ClientCnxn, { name, record, reply }: Request): void {
     // Its end was asked for and has come.
     if (name === 'closeSession' && cnxn === this.cnxn) this.#forgetSession();
-    this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
+    // What was not taken on has set no watch.
+    if (reply?.err !== ErrorCode.ThrottledOp) this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
   }
 
   #shaken(cnxn: ClientCnxn, reader: Reader): void {

@@ -146,7 +146,15 @@ function askApart(client: RawClient, random: SeededRandom, what: string): void {
       client.ask({ name: 'create2', record: counted });
       return;
     case 1:
-      client.ask({ name: 'multi', record: { ops: [{ kind: 'setData', path: '/', data, version: -1 }, { kind: 'create', ...counted }] } });
+      client.ask({
+        name: 'multi',
+        record: {
+          ops: [
+            { kind: 'setData', path: '/', data, version: -1 },
+            { kind: 'create', ...counted },
+          ],
+        },
+      });
       return;
     case 2:
       client.ask({ name: 'delete', record: { path: '/e1', version: -1 } });
@@ -178,6 +186,8 @@ export const restartedClient: Fault = {
     if (first === undefined || next === undefined) return;
     // What the first has asked may be longer on its way to the leader than the second is on its way to its server.
     if (leader !== undefined && leader !== first && random.below(2) === 0) stage.slowBetween(first, leader, 5 + random.below(60), 60);
+    // Or it is proposed at once, and committed when the second has asked already.
+    if (random.below(2) === 0) for (const server of servers) stage.slowDiskUntil(server, stage.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
     for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
@@ -296,7 +306,18 @@ export const hoard: Fault = {
   what: 'somebody begins long requests over several connections of one address, and reads nothing',
   strike(stage, random) {
     const bytesOfEach = Array.from({ length: 2 + random.below(6) }, () => 2000 + random.below(28_000));
-    stage.addHoarder(bytesOfEach, 200 + random.below(1500));
+    // Through a narrow window answers wait at the server.
+    const asks = random.below(2) === 0 ? 1 : 10 + random.below(30);
+    stage.addHoarder(bytesOfEach, 200 + random.below(1500), { asks, windowBytes: asks === 1 ? undefined : 200 });
+  },
+};
+
+export const loiter: Fault = {
+  id: 'F32',
+  what: 'somebody opens connections from one address and says nothing, or only the beginning of a handshake',
+  strike(stage, random) {
+    const bytesOfEach = Array.from({ length: 1 + random.below(8) }, () => (random.below(2) === 0 ? 0 : random.below(40)));
+    stage.addLoiterer(bytesOfEach, 200 + random.below(1500));
   },
 };
 

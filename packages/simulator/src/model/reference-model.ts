@@ -37,6 +37,8 @@ export interface ModelOptions {
   readonly maxSessionTimeoutMs: number;
   /** znode.container.maxNeverUsedIntervalMs */
   readonly containerMaxNeverUsedIntervalMs: number;
+  /** Watches of one connection: paths in its two tables, whatever the modes. Whoever asks for more is told to try later. */
+  readonly watchesPerCnxnMax: number;
   /**
    * Whether to answer as Apache ZooKeeper 3.9.5 where this project answers differently on purpose. Every such place asks this flag:
    * deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
@@ -54,6 +56,7 @@ export const modelDefaults: ModelOptions = {
   reconfigEnabled: false,
   minSessionTimeoutMs: 6000,
   maxSessionTimeoutMs: 60_000,
+  watchesPerCnxnMax: Infinity,
   containerMaxNeverUsedIntervalMs: 0,
   java: false,
 };
@@ -832,6 +835,7 @@ export class ReferenceModel {
     const path = this.#mustHave(step.path);
     const znode = this.#existing(path);
     this.#mayRead(znode, request);
+    if (watch) this.#mustHaveRoom(request.cnxn);
     const cnxn = this.#cnxns.get(request.cnxn)!;
     if (step.kind === 'getData') {
       if (watch) watchOn(cnxn.dataWatches, path, 'standard');
@@ -846,7 +850,10 @@ export class ReferenceModel {
     if (path.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
     const znode = this.#znodes.get(path);
     if (znode !== undefined) this.#mayRead(znode, request);
-    if (watch) watchOn(this.#cnxns.get(request.cnxn)!.dataWatches, path, 'standard');
+    if (watch) {
+      this.#mustHaveRoom(request.cnxn);
+      watchOn(this.#cnxns.get(request.cnxn)!.dataWatches, path, 'standard');
+    }
     if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
     return this.#statOf(znode);
   }
@@ -962,7 +969,13 @@ export class ReferenceModel {
 
   // --- watches
 
+  #mustHaveRoom(cnxn: number): void {
+    const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
+    if (dataWatches.size + childWatches.size >= this.#options.watchesPerCnxnMax) throw new Refusal(ErrorCode.ThrottledOp);
+  }
+
   #addWatch(path: string, mode: number, cnxn: number): void {
+    if (mode === AddWatchMode.persistent || mode === AddWatchMode.persistentRecursive) this.#mustHaveRoom(cnxn);
     const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
     if (mode === AddWatchMode.persistent) {
       watchOn(dataWatches, path, 'persistent');

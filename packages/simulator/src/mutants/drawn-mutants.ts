@@ -32,6 +32,8 @@ const learner = 'packages/core/src/zab/learner.ts';
 const loader = 'packages/core/src/snapshot/snapshot-loader.ts';
 const recovery = 'packages/runtime/src/storage/recovery.ts';
 const syncedMark = 'packages/runtime/src/storage/synced-mark.ts';
+const clientPort = 'packages/runtime/src/ports/client-port.ts';
+const memoryLimits = 'packages/core/src/request/memory-limits.ts';
 const purge = 'packages/runtime/src/storage/purge.ts';
 
 type Drawn = Omit<Mutant, 'from' | 'hunter'>;
@@ -387,6 +389,50 @@ const counted: Readonly<Record<string, Drawn>> = {
   },
 };
 
+/** Room that is not given back, or is measured by the wrong rule; only where there is little of it does anybody notice. */
+const littleRoom: Readonly<Record<string, Drawn>> = {
+  'input-kept-in-total': {
+    what: 'input that was held for a client counts for ever, its connection may be closed or not',
+    file: clientPort,
+    replace: 'const more = cnxn.cutter.retainedBytes - cnxn.retainedCounted;',
+    by: 'const more = Math.max(0, cnxn.cutter.retainedBytes - cnxn.retainedCounted);',
+  },
+  'place-of-closed-kept': {
+    what: 'a connection that is gone still counts for its address',
+    file: clientPort,
+    replace: 'if (--cnxn.address.cnxnCount === 0)',
+    by: 'if (cnxn.address.cnxnCount === 0)',
+  },
+  'txn-kept-in-load': {
+    what: 'what a txn held while it was under way counts for ever',
+    file: load,
+    replace: '  applied(proposal: Proposal): void {\n    this.bytes -= heldBy(proposal);',
+    by: '  applied(proposal: Proposal): void {\n    void heldBy(proposal);',
+  },
+  'brought-watches-by-new': {
+    what: 'watches that a client brings along are counted as strictly as new ones',
+    file: memoryLimits,
+    replace: 'this.#watches.countOf(cnxn.id) <= this.#watchesPerCnxnMax + 1;',
+    by: 'this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;',
+  },
+  'stale-refused-alone': {
+    what: 'of a connection that has gone, what comes after a write that was refused is carried out',
+    file: server,
+    replace: '      cnxn.hasDropped = true;\n      return;\n    }\n    const cxid = xid;',
+    by: '      return;\n    }\n    const cxid = xid;',
+  },
+};
+
+/** What two processes with one session ask for with one xid is confused. */
+const equalXids: Readonly<Record<string, Drawn>> = {
+  'txn-of-earlier-process': {
+    what: 'a txn that a session asked for over an earlier connection answers a write over the next one that has its xid',
+    file: server,
+    replace: 'if (cnxn === undefined || zxid <= cnxn.tookUpBehind) return undefined;',
+    by: 'if (cnxn === undefined) return undefined;',
+  },
+};
+
 export const drawnMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
   Object.entries({
     'wrong field': wrongField,
@@ -395,5 +441,7 @@ export const drawnMutants: Readonly<Record<string, Mutant>> = Object.fromEntries
     'old owner kept': kept,
     'wrong half of a pair': wrongHalf,
     'counted twice': counted,
+    'little room': littleRoom,
+    'equal xids': equalXids,
   }).flatMap(([kind, mutants]) => Object.entries(mutants).map(([name, mutant]) => [name, { from: `drawn: ${kind}`, ...mutant }])),
 );

@@ -110,13 +110,16 @@ export const harmlessKinds = {
       random.below(2) === 0
         ? ([initialMessage({ sid: 77, protocolVersion: -65536, addresses: [] }), dialElection] as const)
         : ([infoOf(attack), dialQuorum] as const);
-    dial(attack, {
-      opened: (cnxn) => {
-        cnxn.send(begun.subarray(0, random.below(begun.length)));
-        leave(attack, cnxn);
-        done();
-      },
-    });
+    // So many at once that others have to make way.
+    for (let left = 1 + random.below(5); left > 0; left--) {
+      dial(attack, {
+        opened: (cnxn) => {
+          cnxn.send(begun.subarray(0, random.below(begun.length)));
+          leave(attack, cnxn);
+          done();
+        },
+      });
+    }
   },
   'garbage on a port of servers': (attack) => {
     const { random, done } = attack;

@@ -1,17 +1,26 @@
 /** Writes down what the servers of an ensemble tell their observers. */
-import { type Observer, silentObserver } from '@tskeeper/core';
-import type { Millis, Zxid } from '@tskeeper/protocol';
+import { type CnxnId, type Observer, silentObserver } from '@tskeeper/core';
+import { ErrorCode, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { PeerEvent } from './peer-event.ts';
 import type { Recording } from './recording.ts';
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
-/** Counts where steps have ended with work left over, and long writes that have waited. */
-export function stepWitness({ stepsEnded, longWritesWaited }: Recording): Observer {
+/** Counts where steps have ended with work left over, long writes that have waited, and bounds that were reached; and notes what was refused for it. */
+export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAway }: Recording): Observer {
+  const keys = new Map<CnxnId, string>();
+  const count = (counts: Map<string, number>, what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
   return {
     ...silentObserver,
-    stepEnded: (kind) => void stepsEnded.set(kind, (stepsEnded.get(kind) ?? 0) + 1),
+    stepEnded: (kind) => count(stepsEnded, kind),
     longWriteWaits: (passedOn) => void (passedOn ? longWritesWaited.passedOn++ : longWritesWaited.own++),
+    limitMet: (limit) => count(limitsMet, limit),
+    cnxnOpened: (cnxn, { remoteAddress, remotePort }) => void keys.set(cnxn, `${remoteAddress}:${remotePort}`),
+    refused: (cnxn, opCode, errorCode) => {
+      const key = keys.get(cnxn);
+      if (key === undefined || errorCode !== ErrorCode.ThrottledOp) return;
+      turnedAway.set(key, [...(turnedAway.get(key) ?? []), opCode]);
+    },
   };
 }
 

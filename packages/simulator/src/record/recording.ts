@@ -157,6 +157,7 @@ export interface LimitsOfRun {
   readonly extendedTypesEnabled: boolean;
   readonly containerMaxNeverUsedIntervalMs: Millis;
   readonly enforceQuota?: boolean | undefined;
+  readonly watchesPerCnxnMax?: number | undefined;
   /** The longest txn that servers of these limits read back from a disk, or from each other. */
   readonly txnBytesMax: number;
   /** Of an ensemble: for how long a server may be silent before it is given up. */
@@ -175,6 +176,10 @@ export interface Recording {
   readonly stepsEnded: Map<string, number>;
   /** How many long writes had to wait until less was proposed and not applied: of clients of the server itself, and of a learner's. */
   readonly longWritesWaited: { own: number; passedOn: number };
+  /** Bounds that made somebody wait, and how often, by the names of their options. */
+  readonly limitsMet: Map<string, number>;
+  /** The opcodes of writes that a server has refused to take on (ThrottledOp), by the connection's key. Its client may never have heard of it. */
+  readonly turnedAway: Map<string, number[]>;
   /** When a whole frame from a client reached a server's machine, by the connection's key. */
   readonly arrivals: Map<string, Millis[]>;
   /** When a part of one did. */
@@ -237,6 +242,8 @@ export function newRecording(limits: LimitsOfRun): Recording {
     wallClocks: [],
     stepsEnded: new Map(),
     longWritesWaited: { own: 0, passedOn: 0 },
+    limitsMet: new Map(),
+    turnedAway: new Map(),
     arrivals: new Map(),
     fragments: new Map(),
     faults: [],

@@ -127,8 +127,14 @@ export const writeNames: ReadonlySet<string> = new Set([
   'closeSession',
 ]);
 
-export function isWrite({ name }: Request): boolean {
-  return name !== undefined && writeNames.has(name);
+/** A write that was taken on, as far as its client knows. */
+export function isWrite(request: Request): boolean {
+  return request.name !== undefined && writeNames.has(request.name) && !isTurnedAway(request);
+}
+
+/** Refused before it was judged: it has no txn, and is answered in its turn like a read. */
+export function isTurnedAway({ name, reply }: Request): boolean {
+  return reply?.err === ErrorCode.ThrottledOp && name !== undefined && writeNames.has(name);
 }
 
 /** Answered at the connection, ahead of what waits there: its place among the replies says nothing. */
@@ -204,8 +210,14 @@ class Replaying {
 
   constructor(recording: Recording) {
     this.#recording = recording;
-    const { minSessionTimeoutMs, maxSessionTimeoutMs, extendedTypesEnabled, containerMaxNeverUsedIntervalMs, enforceQuota } =
-      recording.limits;
+    const {
+      minSessionTimeoutMs,
+      maxSessionTimeoutMs,
+      extendedTypesEnabled,
+      containerMaxNeverUsedIntervalMs,
+      enforceQuota,
+      watchesPerCnxnMax,
+    } = recording.limits;
     this.#quotaJudge = enforceQuota === true ? new QuotaJudge(recording) : undefined;
     this.#model = new ReferenceModel({
       minSessionTimeoutMs,
@@ -213,6 +225,7 @@ class Replaying {
       extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs,
       enforceQuota: enforceQuota === true,
+      watchesPerCnxnMax: watchesPerCnxnMax ?? Infinity,
     });
   }
 
@@ -511,6 +524,11 @@ class Replaying {
     this.#join(line);
     if (!this.#model.hasCnxn(line.number)) {
       this.#complain(line, 'order', `was answered ${nameRequest(request)}, though its session had ended`);
+      return;
+    }
+    if (isTurnedAway(request)) {
+      // Nothing has changed, and whether it had to be refused only its server knows.
+      this.#owe(line, { kind: 'reply', request });
       return;
     }
     const heard = this.#model.perform(this.#admitted.get(request)!);

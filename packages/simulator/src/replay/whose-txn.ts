@@ -4,7 +4,15 @@
  * only, so the requests are told apart by what they ask for: values occur once. The reply that a server gave is asked last, since a server
  * that confuses two such requests gives the reply to the wrong one.
  */
-import { ErrorCode, type LoggedTxn, type Millis, type MultiMemberTxn, type MultiOp, type MultiRequest, type Zxid } from '@tskeeper/protocol';
+import {
+  ErrorCode,
+  type LoggedTxn,
+  type Millis,
+  type MultiMemberTxn,
+  type MultiOp,
+  type MultiRequest,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
 
 export interface Candidate {

@@ -3,10 +3,11 @@
  * one that is never hit over many seeds means that the story no longer leads there.
  */
 import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
+import type { Limit } from '@tskeeper/core';
 import { checkers } from '../checkers/checkers.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
-import { isWrite, keyOf, type Replay } from '../replay/replay.ts';
+import { isTurnedAway, isWrite, keyOf, type Replay } from '../replay/replay.ts';
 import { harmlessKinds } from '../peers/harmless-kinds.ts';
 import { impersonatingKinds } from '../peers/impersonating-kinds.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
@@ -51,6 +52,45 @@ function judgedIn(name: 'timeliness' | 'earlyExpiry' | 'lateExpiry'): Count {
 function partsOf({ name, reply }: Request): readonly { readonly kind: string }[] | undefined {
   return name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : undefined;
 }
+
+/** A bound was reached, and somebody had to wait, or was turned away, or closed. */
+const waitedFor: readonly Limit[] = [
+  'globalOutstandingLimit',
+  'inFlightBytesMax',
+  'identityBytesPerAddressMax',
+  'snapSyncsMax',
+  'diffSyncsMax',
+  'heldBytesMax',
+  'halfOpenMax',
+  'readingStopsBytes',
+  'framesPerGo',
+  'framesPerTurn',
+  'sliceBytes',
+  'fullBytes',
+  'packetsPerGo',
+  'messagesPerGo',
+];
+
+const limitMarks: Readonly<Record<string, Count>> = {
+  ...Object.fromEntries(
+    waitedFor.map((limit): [string, Count] => [`a limit was reached: ${limit}`, ({ recording }) => recording.limitsMet.get(limit) ?? 0]),
+  ),
+  'a limit was reached: eight times inFlightBytesMax, and a write was turned away': requests(isTurnedAway),
+  'a limit was reached: watchesPerCnxnMax': requests((request) => request.reply?.err === ErrorCode.ThrottledOp && !isTurnedAway(request)),
+  'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
+  'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
+  'a limit was reached: the places of maxCnxns that are kept for others': lines(/the last places are for addresses that have fewer/),
+  'a limit was reached: sessionlessTimeoutMs': lines(/sent no complete handshake in/),
+  'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
+  'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
+  'a limit was reached: behindReplyBytesMax': lines(/has taken none of \d+ waiting bytes/),
+  'a limit was reached: behindBytesMax': lines(/bytes wait for it, and it does not take them/),
+  'a limit was reached: waitingBytesMax': lines(/bytes wait for all learners, which may be/),
+  'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
+  'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
+  'a limit was reached: strangersMax': lines(/servers outside the configuration are connected already/),
+  'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
+};
 
 export const marks: Readonly<Record<string, Count>> = {
   ...Object.fromEntries(Object.keys(faults).map((name) => [`fault ${name}`, noted(`fault ${name}`)])),
@@ -98,13 +138,12 @@ export const marks: Readonly<Record<string, Count>> = {
   'processes of one session asked for different things with one xid': ({ recording }) => sharedXids(recording).length,
   'what both asked for with one xid has happened': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
-    return sharedXids(recording).filter((requests) => requests.filter((each) => happened.has(each)).length > 1).length;
+    return sharedXids(recording).filter((writes) => writes.filter((each) => happened.has(each)).length > 1).length;
   },
   'a write was answered while one with its xid had happened unanswered': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
     return sharedXids(recording).filter(
-      (requests) =>
-        requests.some(({ reply }) => reply !== undefined) && requests.some((each) => each.reply === undefined && happened.has(each)),
+      (writes) => writes.some(({ reply }) => reply !== undefined) && writes.some((each) => each.reply === undefined && happened.has(each)),
     ).length;
   },
   'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
@@ -149,6 +188,7 @@ export const marks: Readonly<Record<string, Count>> = {
   ),
   'a long write waited': ({ recording }) => recording.longWritesWaited.own,
   'a long write that was passed on waited': ({ recording }) => recording.longWritesWaited.passedOn,
+  ...limitMarks,
   'a flood': noted('flood'),
   'a flood of a hundred sessions': noted('flood: a hundred sessions'),
   'a flood with a thousand requests under way': noted('flood: a thousand requests under way'),
@@ -178,8 +218,8 @@ function swept(type: number): Count {
 /** Writes that bear one session and one xid, wherever there are several. */
 function sharedXids({ cnxns }: Recording): Request[][] {
   const byKey = new Map<string, Request[]>();
-  for (const { requests } of cnxns) {
-    for (const request of requests) {
+  for (const cnxn of cnxns) {
+    for (const request of cnxn.requests) {
       if (!isWrite(request)) continue;
       const key = keyOf(request.session, request.xid);
       const known = byKey.get(key);

@@ -5,7 +5,8 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
-import { Hoarder } from '../clients/hoarder.ts';
+import { Hoarder, type HoarderOptions } from '../clients/hoarder.ts';
+import { Loiterer } from '../clients/loiterer.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
@@ -54,6 +55,7 @@ export class Stage {
   readonly #impostors: RawClient[] = [];
   #readers = 0;
   #twins = 0;
+  #loiterers = 0;
   readonly #hostilePeers: HostilePeer[] = [];
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
@@ -63,6 +65,8 @@ export class Stage {
   readonly #isLeftDown = new Set<ServerHost>();
   /** What links and disks pass on while things may go wrong. */
   rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
+  /** What may be on its way between two servers, where that is less than everything. */
+  windowBytes = Infinity;
   /** Addresses from which somebody has come to have much held for him. */
   hoarders = 0;
   /** Nothing is to go wrong any more. */
@@ -82,6 +86,8 @@ export class Stage {
     world.wire.mannersOf = (from, to) => {
       const delayMs = this.fraction(3) + world.extraDelay(from, to);
       const { linkBytesPerMs } = this.rates;
+      const isBetweenServers = world.serverAt(from) !== undefined && world.serverAt(to) !== undefined;
+      if (this.windowBytes !== Infinity && isBetweenServers) return { delayMs, windowBytes: this.windowBytes };
       if (linkBytesPerMs === Infinity || this.isHealed) return { delayMs };
       return { delayMs, pieceBytes, pieceIntervalMs: pieceBytes / linkBytesPerMs };
     };
@@ -373,12 +379,21 @@ export class Stage {
   }
 
   /** Somebody has much held for him at a server, for a while. */
-  addHoarder(bytesOfEach: readonly number[], ms: Millis): void {
+  addHoarder(bytesOfEach: readonly number[], ms: Millis, how: Pick<HoarderOptions, 'asks' | 'windowBytes'>): void {
     const number = ++this.hoarders;
     const name = `hoarder ${number}`;
     const address = `10.6.${number >> 8}.${number & 255}`;
-    const hoarder = new Hoarder(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesOfEach });
+    const hoarder = new Hoarder(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesOfEach, ...how });
     this.after(ms, 'hoarder hangs up', undefined, () => hoarder.hangUp());
+  }
+
+  /** Somebody opens connections to a server and has nothing to say. */
+  addLoiterer(bytesOfEach: readonly number[], ms: Millis): void {
+    const number = ++this.#loiterers;
+    const name = `loiterer ${number}`;
+    const address = `10.3.${number >> 8}.${number & 255}`;
+    const loiterer = new Loiterer(this.world, { name, address, server: this.anyServer(), bytesOfEach });
+    this.after(ms, 'loiterer hangs up', undefined, () => loiterer.hangUp());
   }
 
   /** Somebody with a machine of its own who will speak to servers as if it were one. */

@@ -2,7 +2,7 @@
  * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
  * go on; what is left is then put to the proof.
  */
-import { AddWatchMode, type Millis } from '@tskeeper/protocol';
+import { AddWatchMode, ErrorCode, type Millis } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
@@ -45,6 +45,8 @@ const newLeaderMs = 2000;
 /** A client has to come back and write. */
 const firstCommitMs = 2000;
 const askAgainMs = 20;
+/** What sessions and sweeps ask for takes room too, for a moment. */
+const soloTriesMax = 10;
 /** One for so many bursts of one client. */
 const successionEvery = 6;
 /** Between its parts; a write takes as long. */
@@ -83,6 +85,7 @@ class Story {
       snappy: plan.usesSnappy ? snappy : undefined,
     });
     this.stage = new Stage(this.world, this.#random);
+    this.stage.windowBytes = plan.ensemble?.windowBytes ?? Infinity;
     if (plan.ensemble?.links !== undefined) this.#layLinks(plan.ensemble.links);
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
     if (plan.loadedReturn !== undefined) {
@@ -167,7 +170,10 @@ class Story {
       stage.complain(`no rest ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
       return false;
     }
-    if (await this.#progress(rests, progressMs)) return await this.#failOver(rests);
+    if (await this.#progress(rests, progressMs)) {
+      await this.#everyoneWrites(rests);
+      return await this.#failOver(rests);
+    }
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
     return false;
   }
@@ -276,6 +282,22 @@ class Story {
       actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
     }
     return await world.runUntil(rests, atMostMs);
+  }
+
+  /** Whoever was turned away because others wrote at the same moment finds room when he is alone. */
+  async #everyoneWrites(rests: () => boolean): Promise<void> {
+    const { world, stage } = this;
+    for (const actor of stage.actors) {
+      const isTurnedAway = () => {
+        const requests = world.recording.cnxns.filter(({ client }) => client === actor.name).flatMap((cnxn) => cnxn.requests);
+        return requests.findLast(({ name }) => name === 'setData')?.reply?.err === ErrorCode.ThrottledOp;
+      };
+      for (let tries = 0; tries < soloTriesMax && isTurnedAway(); tries++) {
+        actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+        await world.runUntil(rests, progressMs);
+      }
+      if (isTurnedAway()) stage.complain(`${actor.name} may write nothing for want of room, though nothing is under way any more`);
+    }
   }
 
   #whoWaits(): string {

@@ -6,7 +6,13 @@
 import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import { type MemberOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
-import type { EarlyAccept } from '@tskeeper/runtime/internal';
+import {
+  clientPortDefaults,
+  type ClientPortSizes,
+  type EarlyAccept,
+  electionPortDefaults,
+  learnerPortDefaults,
+} from '@tskeeper/runtime/internal';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
@@ -28,6 +34,8 @@ export interface EnsemblePlan {
   readonly options: Partial<MemberOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
+  /** What may be on its way between two servers. Where there is little room, what a slow one has not taken waits at the other. */
+  readonly windowBytes: number;
   readonly oracleFavours: Sid | undefined;
   /** Undefined where all servers are close to each other, with nothing in between. */
   readonly links: LinksPlan | undefined;
@@ -85,6 +93,8 @@ const frequencies: Partial<Record<FaultName, number>> = {
   leftBehind: 2,
   backAgain: 2,
   lateSync: 2,
+  hoard: 2,
+  loiter: 2,
   restartedClient: 2,
   twins: 2,
   impatience: 2,
@@ -106,13 +116,19 @@ export function drawPlan(random: SeededRandom): Plan {
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // An epoch that is used up every other second leaves no time to come back.
-  const mayReturnLoaded = random.below(6) === 0 && (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver;
+  const mayReturnLoaded =
+    random.below(6) === 0 &&
+    (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver &&
+    (ensemble?.windowBytes ?? Infinity) === Infinity;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
   const safetyMs = 1500 + random.below(4000);
   // The longest frame is small, so that values as long as may be are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
+  const clientCount = 2 + random.below(4);
   const flood =
-    random.below(ensemble === undefined ? 14 : 8) === 0 ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax)) : undefined;
+    (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
+      ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
+      : undefined;
   return {
     servers,
     ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? sendingSnapshots(ensemble) : ensemble,
@@ -121,6 +137,11 @@ export function drawPlan(random: SeededRandom): Plan {
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
       globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
+      // At eight times as much nothing may grow; a txn under way holds a kilobyte and more.
+      inFlightBytesMax: pick(...usually(coreDefaults.inFlightBytesMax, 5), 20_000, 1500, 200),
+      watchesPerCnxnMax: pick(...usually(coreDefaults.watchesPerCnxnMax, 4), 5, 2),
+      identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),
+      fewIdentityBytes: pick(coreDefaults.fewIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
       enforceQuota: random.below(2) === 0,
@@ -144,7 +165,8 @@ export function drawPlan(random: SeededRandom): Plan {
       snapshotCompression,
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
-      heldBytesMax: pick(runtimeDefaults.heldBytesMax, runtimeDefaults.heldBytesMax, 60_000),
+      heldBytesMax: pick(...usually(runtimeDefaults.heldBytesMax, 3), 60_000, 20_000, 4000),
+      ...drawClientPort(random, clientCount, flood !== undefined),
       // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
       ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0, snapCount: 1000 + random.below(1000) }),
       // Who may lose his disk must not take an empty one for a new one.
@@ -165,7 +187,7 @@ export function drawPlan(random: SeededRandom): Plan {
       usesQuotas: random.below(8) > 0,
       succeeds: random.below(3) === 0,
     },
-    clients: Array.from({ length: 2 + random.below(4) }, (_, index) => ({
+    clients: Array.from({ length: clientCount }, (_, index) => ({
       timeoutMs: 300 + random.below(1400),
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
       restoresWatches: random.below(3) > 0,
@@ -175,6 +197,46 @@ export function drawPlan(random: SeededRandom): Plan {
     beginning: chosen.includes('impersonator') ? undefined : drawBeginning(random, ensemble !== undefined),
     flood,
     loadedReturn,
+  };
+}
+
+function usually<T>(value: T, times: number): T[] {
+  return Array.from({ length: times }, () => value);
+}
+
+/**
+ * Room at the client port, down to a place or two, a frame, some bytes. Every client must get in sooner or later: it has an address of its own, and there
+ * are more places than clients, but for those that old connections take up until they are noticed to be dead.
+ */
+function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolean): Partial<RuntimeOptions> {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const sizes: ClientPortSizes = {
+    halfOpenMax: pick(clientPortDefaults.halfOpenMax, 1, 3),
+    halfOpenGraceMs: pick(clientPortDefaults.halfOpenGraceMs, 100),
+    readingStopsBytes: pick(...usually(clientPortDefaults.readingStopsBytes, 2), 2000, 100, 1),
+    behindReplyBytesMax: pick(clientPortDefaults.behindReplyBytesMax, 5000, 100),
+    drainTimeoutMs: pick(clientPortDefaults.drainTimeoutMs, 300),
+    sliceBytes: pick(...usually(clientPortDefaults.sliceBytes, 2), 3000, 100),
+    framesPerGo: pick(...usually(clientPortDefaults.framesPerGo, 2), 3, 1),
+    framesPerTurn: pick(...usually(clientPortDefaults.framesPerTurn, 2), 20, 2),
+    placesKeptOneIn: pick(clientPortDefaults.placesKeptOneIn, 2),
+    placesKeptMax: clientPortDefaults.placesKeptMax,
+    discardedBytesMax: pick(clientPortDefaults.discardedBytesMax, 100),
+  };
+  return {
+    maxClientCnxns: pick(...usually(runtimeDefaults.maxClientCnxns, 3), 3, 2, 1),
+    // Of a crowd everybody comes once, and whoever finds no place has nothing to say.
+    maxCnxns: isFlooded ? 0 : pick(...usually(0, 3), clients + 3, clients + 1),
+    sessionlessTimeoutMs: pick(runtimeDefaults.sessionlessTimeoutMs, 700),
+    largeRequestThreshold: pick(...usually(runtimeDefaults.largeRequestThreshold, 3), 600),
+    largeRequestMaxBytes: pick(40_000, 3000),
+    connectionThrottle: pick(...usually(runtimeDefaults.connectionThrottle, isFlooded ? 60 : 3), {
+      ...runtimeDefaults.connectionThrottle,
+      tokens: 3,
+      fillTimeMs: 20,
+      fillCount: 1,
+    }),
+    clientPortSizes: sizes,
   };
 }
 
@@ -202,19 +264,39 @@ export function kindsOf({ ensemble, flood, loadedReturn, core }: Plan): string[]
 function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleFavours = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
+  const observers = pick(0, 0, 0, 1, 1, 2);
+  const servers = voters + observers;
+  const links = random.below(3) === 0 ? drawLinks(random) : undefined;
+  // Over a distance little would get through.
+  const windowBytes = links === undefined ? pick(Infinity, Infinity, 4000) : Infinity;
   return {
-    observers: pick(0, 0, 0, 1, 1, 2),
+    observers,
     options: {
       commitLogCount: pick(1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
-      learnerPort: pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
+      learnerPort: {
+        ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
+        ...(windowBytes === Infinity ? {} : pick({}, { behindBytesMax: 6000 }, { waitingBytesMax: 12_000 })),
+        packetsPerGo: pick(learnerPortDefaults.packetsPerGo, 3, 1),
+        // Honest servers are at it in a moment, and all at once after an election.
+        halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
+      },
+      electionPort: {
+        halfOpenMax: pick(electionPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
+        strangersMax: pick(electionPortDefaults.strangersMax, 1),
+        messagesPerGo: pick(electionPortDefaults.messagesPerGo, 1),
+      },
     },
     zab: {
       forceSnapshotSync: random.below(4) === 0,
+      snapSyncsMax: pick(10, 1),
+      diffSyncsMax: pick(100, 1),
+      unknownObserversMax: pick(undefined, 1),
       counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
-    links: random.below(3) === 0 ? drawLinks(random) : undefined,
+    links,
+    windowBytes,
     grouped: oracleFavours === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleFavours,
   };

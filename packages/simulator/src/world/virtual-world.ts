@@ -135,6 +135,7 @@ export class VirtualWorld {
       extendedTypesEnabled: coreOptions.extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
       enforceQuota: coreOptions.enforceQuota,
+      watchesPerCnxnMax: coreOptions.watchesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });

@@ -1,0 +1,90 @@
+/** Two processes with one session may use one xid: their writes are told apart by what they ask for, and not by the answers they got. */
+import { ErrorCode, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import type { Request } from '../../src/record/recording.ts';
+import { type Candidate, whoseTxn } from '../../src/replay/whose-txn.ts';
+
+const at = 0x100000007;
+
+function write(name: 'setData' | 'delete' | 'create2' | 'multi', record: object, more: Partial<Request> = {}): Request {
+  return { session: 5n, xid: 3, opCode: OpCode[name], name, record, sentMs: 10, reply: undefined, ...more };
+}
+
+function setData(text: string, more: Partial<Request> = {}): Request {
+  return write('setData', { path: '/', data: Buffer.from(text), version: -1 }, more);
+}
+
+function candidate(request: Request, more: Partial<Candidate> = {}): Candidate {
+  return { request, hasMoved: false, before: undefined, zxids: [], ...more };
+}
+
+function logged(txn: Txn): LoggedTxn {
+  return { header: { clientHigh: 0, clientLow: 5, cxid: 3, zxid: at, time: 20, type: 0 }, txn, digest: undefined };
+}
+
+const setTo = (text: string) => logged({ kind: 'setData', path: '/', data: Buffer.from(text), version: 4 });
+const refused = (err: number) => logged({ kind: 'error', err });
+const answer = (err: number, zxid = at) => ({ reply: { atMs: 30, zxid, err, body: undefined } });
+const always = () => true;
+const never = () => false;
+
+describe('a txn whose session and xid two requests bear', () => {
+  it('belongs to the one that asked for its content, though the other was given the answer', () => {
+    const first = candidate(setData('first'));
+    const second = candidate(setData('second', answer(ErrorCode.Ok)));
+    expect(whoseTxn([first, second], setTo('first'), 20, always)).toBe(first);
+    expect(whoseTxn([second, first], setTo('first'), 20, always)).toBe(first);
+    expect(whoseTxn([first, second], setTo('second'), 20, always)).toBe(second);
+  });
+
+  it('belongs to none of them when none asked for its content', () => {
+    expect(whoseTxn([candidate(setData('first')), candidate(setData('second'))], setTo('third'), 20, always)).toBeUndefined();
+  });
+
+  it('is a repetition when the one that asked for it has happened already', () => {
+    const first = candidate(setData('first'), { zxids: [at - 1] });
+    expect(whoseTxn([first, candidate(setData('second'))], setTo('first'), 20, always)).toBe(first);
+  });
+
+  it.each([
+    [
+      'create2',
+      { path: '/q-', data: Buffer.from('x'), acl: [], flags: 2 },
+      { kind: 'create', path: '/q-0000000001', data: Buffer.from('x') },
+    ],
+    ['delete', { path: '/a', version: -1 }, { kind: 'delete', path: '/a' }],
+    [
+      'multi',
+      { ops: [{ kind: 'delete', path: '/a', version: -1 }] },
+      { kind: 'multi', txns: [{ type: 2, txn: { kind: 'delete', path: '/a' } }] },
+    ],
+  ] as const)('is that of a %s', (name, record, txn) => {
+    const mine = candidate(write(name, record));
+    expect(whoseTxn([candidate(setData('other')), mine], logged(txn as unknown as Txn), 20, always)).toBe(mine);
+  });
+
+  it('is, for an error, that of the request to which the model gives it', () => {
+    const bad = candidate(setData('a'));
+    const good = candidate(setData('b', answer(ErrorCode.BadVersion)));
+    expect(whoseTxn([bad, good], refused(ErrorCode.BadVersion), 20, (each) => each === bad)).toBe(bad);
+  });
+
+  it('is, for an error that both could have got, that of the one that was answered with it', () => {
+    const silent = candidate(setData('a'));
+    const answered = candidate(setData('b', answer(ErrorCode.NoAuth)));
+    expect(whoseTxn([silent, answered], refused(ErrorCode.NoAuth), 20, never)).toBe(answered);
+  });
+
+  it('is, for a session that has moved, that of the connection that was left', () => {
+    const left = candidate(setData('a'), { hasMoved: true });
+    const present = candidate(setData('b'));
+    expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always)).toBe(left);
+  });
+
+  it('is not that of a request that was sent later, nor of one behind a write that has not happened', () => {
+    const late = candidate(setData('a', { sentMs: 50 }));
+    const blocked = candidate(setData('b'), { before: candidate(setData('c')) });
+    const next = candidate(setData('d'));
+    expect(whoseTxn([late, blocked, next], refused(ErrorCode.NoAuth), 20, always)).toBe(next);
+  });
+});
