@@ -53,7 +53,13 @@ export function whoseTxn<T extends Candidate>(
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
-  return left[0];
+  // What one connection has asked comes in a row.
+  const latest = Math.max(...left.map(lastBefore));
+  return left.find((each) => lastBefore(each) === latest);
+}
+
+function lastBefore({ before }: Candidate): Zxid {
+  return before?.zxids.at(-1) ?? 0;
 }
 
 /** Whether a txn has changed nothing. */

@@ -59,7 +59,6 @@ const waitedFor: readonly Limit[] = [
   'inFlightBytesMax',
   'identityBytesPerAddressMax',
   'snapSyncsMax',
-  'diffSyncsMax',
   'heldBytesMax',
   'halfOpenMax',
   'readingStopsBytes',

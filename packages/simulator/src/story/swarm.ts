@@ -268,7 +268,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // Over a distance little would get through.
-  const windowBytes = links === undefined ? pick(Infinity, Infinity, 4000) : Infinity;
+  const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
   return {
     observers,
     options: {
@@ -277,14 +277,14 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: {
         ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
-        ...(windowBytes === Infinity ? {} : pick({}, { behindBytesMax: 6000 }, { waitingBytesMax: 12_000 })),
+        ...(windowBytes === Infinity ? {} : pick({}, { behindBytesMax: 2000 }, { waitingBytesMax: 3000 })),
         packetsPerGo: pick(learnerPortDefaults.packetsPerGo, 3, 1),
         // Honest servers are at it in a moment, and all at once after an election.
         halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
       },
       electionPort: {
         halfOpenMax: pick(electionPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
-        strangersMax: pick(electionPortDefaults.strangersMax, 1),
+        strangersMax: pick(electionPortDefaults.strangersMax, 1, 0),
         messagesPerGo: pick(electionPortDefaults.messagesPerGo, 1),
       },
     },
@@ -292,7 +292,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
       forceSnapshotSync: random.below(4) === 0,
       snapSyncsMax: pick(10, 1),
       diffSyncsMax: pick(100, 1),
-      unknownObserversMax: pick(undefined, 1),
+      unknownObserversMax: pick(undefined, 1, 0),
       counterMax: pick(counterMaxAsEver, counterMaxAsEver, 40, 150),
     },
     links,

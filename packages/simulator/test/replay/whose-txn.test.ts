@@ -81,6 +81,13 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always)).toBe(left);
   });
 
+  it('is, for an error that both could have got and nobody was told, that of the connection whose write came last', () => {
+    const earlier = candidate(setData('a'), { before: candidate(setData('c'), { zxids: [at - 5] }) });
+    const later = candidate(setData('b'), { before: candidate(setData('d'), { zxids: [at - 1] }) });
+    expect(whoseTxn([earlier, later], refused(ErrorCode.NoAuth), 20, always)).toBe(later);
+    expect(whoseTxn([later, earlier], refused(ErrorCode.NoAuth), 20, always)).toBe(later);
+  });
+
   it('is not that of a request that was sent later, nor of one behind a write that has not happened', () => {
     const late = candidate(setData('a', { sentMs: 50 }));
     const blocked = candidate(setData('b'), { before: candidate(setData('c')) });
