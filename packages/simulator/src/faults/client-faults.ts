@@ -3,6 +3,7 @@ import { CreateMode, openAcl } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
+import type { Stage } from '../story/stage.ts';
 import type { Fault } from './fault.ts';
 
 export const move: Fault = {
@@ -172,13 +173,18 @@ function dumpOf(client: RawClient, random: SeededRandom): SessionDump {
   return random.below(2) === 0 ? client.dump : { ...client.dump, lastZxidSeen: 0 };
 }
 
+function readyClient({ actors }: Stage, random: SeededRandom): RawClient | undefined {
+  const ready = actors.filter((actor) => actor instanceof RawClient && actor.ready) as RawClient[];
+  return ready[random.below(Math.max(1, ready.length))];
+}
+
 export const restartedClient: Fault = {
   id: 'F17',
   what: 'a client ends with requests under way, and another process goes on with its session from a dump and uses its xids for other requests',
   strike(stage, random) {
-    const client = stage.anyActor();
+    const client = readyClient(stage, random);
     const { leader } = stage;
-    if (!(client instanceof RawClient) || !client.ready) return;
+    if (client === undefined) return;
     const { servers } = stage.world;
     const first = servers.find(({ name }) => name === client.serverName);
     const serving = servers.filter((server) => server.process?.serving === true);
@@ -197,7 +203,7 @@ export const restartedClient: Fault = {
       if (random.below(2) === 0) client.reset();
       client.goOnFrom(dump);
       client.goTo(next);
-      let looks = 120;
+      let looks = 600;
       const goOn = () => {
         if (stage.isHealed || client.session !== dump.session) return;
         if (client.ready) {
@@ -216,8 +222,8 @@ export const twins: Fault = {
   id: 'F17',
   what: 'two processes have one session at once, take it from each other and use the same xids for different requests',
   strike(stage, random) {
-    const client = stage.anyActor();
-    if (!(client instanceof RawClient) || !client.ready) return;
+    const client = readyClient(stage, random);
+    if (client === undefined) return;
     const dump = dumpOf(client, random);
     const twin = stage.addTwin(client, dump);
     const untilMs = stage.nowMs + 50 + random.below(500);
