@@ -423,16 +423,6 @@ const littleRoom: Readonly<Record<string, Drawn>> = {
   },
 };
 
-/** What two processes with one session ask for with one xid is confused. */
-const equalXids: Readonly<Record<string, Drawn>> = {
-  'txn-of-earlier-process': {
-    what: 'a txn that a session asked for over an earlier connection answers a write over the next one that has its xid',
-    file: server,
-    replace: 'if (cnxn === undefined || zxid <= cnxn.tookUpBehind) return undefined;',
-    by: 'if (cnxn === undefined) return undefined;',
-  },
-};
-
 export const drawnMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
   Object.entries({
     'wrong field': wrongField,
@@ -442,6 +432,5 @@ export const drawnMutants: Readonly<Record<string, Mutant>> = Object.fromEntries
     'wrong half of a pair': wrongHalf,
     'counted twice': counted,
     'little room': littleRoom,
-    'equal xids': equalXids,
   }).flatMap(([kind, mutants]) => Object.entries(mutants).map(([name, mutant]) => [name, { from: `drawn: ${kind}`, ...mutant }])),
 );

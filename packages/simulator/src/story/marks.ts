@@ -83,8 +83,6 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
   'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
   'a limit was reached: behindReplyBytesMax': lines(/has taken none of \d+ waiting bytes/),
-  'a limit was reached: behindBytesMax': lines(/bytes wait for it, and it does not take them/),
-  'a limit was reached: waitingBytesMax': lines(/bytes wait for all learners, which may be/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
   'a limit was reached: strangersMax': lines(/servers outside the configuration are connected already/),

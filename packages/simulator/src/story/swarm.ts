@@ -277,7 +277,10 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: {
         ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
-        ...(windowBytes === Infinity ? {} : pick({}, { behindBytesMax: 2000 }, { waitingBytesMax: 3000 })),
+        // More than a learner is given at once, with what is proposed meanwhile: with less it would be cut off each time that it comes.
+        ...(windowBytes === Infinity
+          ? {}
+          : pick({}, { fullBytes: 200, behindBytesMax: 100_000 }, { fullBytes: 200, waitingBytesMax: 200_000 })),
         packetsPerGo: pick(learnerPortDefaults.packetsPerGo, 3, 1),
         // Honest servers are at it in a moment, and all at once after an election.
         halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
