@@ -655,7 +655,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'legality',
     'a txn that was left out',
     ({ peers, endedMs }) =>
-      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'behind 0x100000001 the leader has sent 0x100000003' }),
+      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'after 0x100000001 the leader sent 0x100000003' }),
   ],
   [
     'oneOrder',
@@ -808,6 +808,72 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         if (event.kind === 'epochFiles') change(event, { reached: undefined });
         else if (['logged', 'replaced', 'serves'].includes(event.kind)) peers.splice(at, 1);
       }
+    },
+  ],
+  [
+    'peerWords',
+    'a vote for what is not durable',
+    ({ peers }) => {
+      const vote = found(peers.findLast((event) => event.kind === 'says' && event.word === 'vote' && event.zxid > 0));
+      const { zxid } = vote as Extract<PeerEvent, { word: 'vote' }>;
+      change(vote as Mutable<Extract<PeerEvent, { word: 'vote' }>>, { zxid: zxid + 1000 });
+    },
+  ],
+  [
+    'peerWords',
+    'an introduction by an epoch that is not on disk',
+    ({ peers }) => {
+      const info = found(peers.find((event) => event.kind === 'says' && event.word === 'info'));
+      change(info as Mutable<Extract<PeerEvent, { word: 'info' }>>, { accepted: 999_999 });
+    },
+  ],
+  [
+    'peerWords',
+    'an ACKEPOCH for what is not durable',
+    ({ peers }) => {
+      const ack = found(peers.find((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0));
+      const { zxid } = ack as Extract<PeerEvent, { word: 'ackEpoch' }>;
+      change(ack as Mutable<Extract<PeerEvent, { word: 'ackEpoch' }>>, { zxid: zxid + 1000 });
+    },
+  ],
+  [
+    'peerWords',
+    'an epoch in which a server does not stand',
+    ({ peers }) => {
+      const vote = found(peers.find((event) => event.kind === 'says' && event.word === 'vote'));
+      change(vote as Mutable<Extract<PeerEvent, { word: 'vote' }>>, { current: 999_999 });
+    },
+  ],
+  [
+    'peerWords',
+    'an epoch that is accepted twice',
+    ({ peers }) => {
+      const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.current !== -1);
+      peers.splice(at, 0, found(peers[at]));
+    },
+  ],
+  [
+    'peerWords',
+    'a log that cannot be cut, and is spoken of once more',
+    ({ peers }) => {
+      const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0);
+      const ack = found(peers[at]) as Extract<PeerEvent, { word: 'ackEpoch' }>;
+      const { server, atMs } = ack;
+      const reason = 'the log cannot be cut that far back: a snapshot is asked for';
+      peers.splice(at + 1, 0, { atMs, server, kind: 'ended', reason }, { ...ack, current: -1 });
+    },
+  ],
+  [
+    'timeliness',
+    'a leader that begins to lead behind a long standstill',
+    ({ peers, pauses, limits: { syncLimitTicks = 0, tickMs } }) => {
+      const serving = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader' && event.epoch > 1));
+      const elected = found(
+        peers.slice(0, peers.indexOf(serving)).findLast(({ kind, server }) => kind === 'elected' && server === serving.server),
+      );
+      const fromMs = serving.atMs - syncLimitTicks * tickMs - 2;
+      change(elected as Mutable<PeerEvent>, { atMs: fromMs - 1 });
+      pauses.push({ server: serving.server, fromMs, toMs: serving.atMs - 1 });
     },
   ],
   [

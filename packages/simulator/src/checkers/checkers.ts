@@ -25,6 +25,7 @@ import { negotiation } from './negotiation.ts';
 import { noLeak } from './no-leak.ts';
 import { nothingRolledBack } from './nothing-rolled-back.ts';
 import { oneOrder } from './one-order.ts';
+import { peerWords } from './peer-words.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { quotas } from './quotas.ts';
 import { reads } from './reads.ts';
@@ -92,6 +93,7 @@ export const checkers = {
   quorumCommits,
   acknowledgedWhere,
   epochFiles,
+  peerWords,
   timeliness,
   convergence,
 } as const satisfies Record<string, Checker>;

@@ -89,6 +89,7 @@ export const judged: Readonly<Record<CheckerName, Judged>> = {
   quorumCommits: peer('applied'),
   acknowledgedWhere: peer('applied'),
   epochFiles: peer('epochFiles'),
+  peerWords: peer('says'),
   timeliness: peer('applied'),
   convergence: ({ quietStates }) => quietStates.some((states) => states.length > 1),
 };

@@ -1,7 +1,7 @@
 import type { Checker } from './checker.ts';
 
 /** Reasons for which no role ever ends between servers that go by the protocol. */
-const illegal = /means nothing|does not understand|was next|the leader has sent 0x|which no leader understands|nobody asked for/;
+const illegal = /means nothing|does not understand|was next|the leader sent 0x|which no leader understands|nobody asked for/;
 
 export const legality: Checker = {
   property: 'P30',

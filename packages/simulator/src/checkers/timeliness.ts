@@ -1,4 +1,5 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
 import { nameRequest, overtakes } from '../replay/replay.ts';
 import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
@@ -8,17 +9,35 @@ const onTheWayMs = 30;
 
 export const timeliness: Checker = {
   property: 'P10',
-  promise: 'Who is served sees what was committed at most syncLimit and a tick ago, on whatever server.',
+  promise:
+    'Who is served sees what was committed at most syncLimit and a tick ago, on whatever server; and nobody begins to lead who stood still for longer than syncLimit since it was elected.',
   judged: (recording) => readsToJudge(recording).length,
   check(recording) {
     const lagMaxMs = lagMaxMsOf(recording);
-    return readsToJudge(recording).flatMap(({ request, frontier }) => {
+    const stale = readsToJudge(recording).flatMap(({ request, frontier }) => {
       const { zxid } = request.reply!;
       if (zxid >= frontier) return [];
       return [`${nameRequest(request)} shows ${zxid}, and ${frontier} was committed ${lagMaxMs} ms before it was asked`];
     });
+    return [...stale, ...lateReigns(recording)];
   },
 };
+
+/** Others may have another leader by then, and have written. */
+function lateReigns({ peers, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs } }: Recording): string[] {
+  const electedMs = new Map<string, Millis>();
+  return peers.flatMap((event) => {
+    const { server, atMs } = event;
+    if (event.kind === 'elected') electedMs.set(server, atMs);
+    if (event.kind !== 'serves' || event.role !== 'leader' || isQuorum(ensemble, [server])) return [];
+    const sinceMs = electedMs.get(server) ?? atMs;
+    const pause = pauses.find(
+      ({ server: who, fromMs, toMs }) => who === server && fromMs > sinceMs && toMs <= atMs && toMs - fromMs > syncLimitTicks * tickMs,
+    );
+    if (pause === undefined) return [];
+    return [`${server} begins to lead epoch ${event.epoch} at ${atMs}, and stood still from ${pause.fromMs} to ${pause.toMs}`];
+  });
+}
 
 function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording): Millis {
   return (syncLimitTicks + 1) * tickMs + onTheWayMs;

@@ -8,9 +8,11 @@ import { crashChoices, type DiskImage, keepAll, MemoryDisk, SeededRandom } from 
 import { RawClient } from '../clients/raw-client.ts';
 import type { Request } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { quorumPort, VirtualWorld } from '../world/virtual-world.ts';
+import { packetFeed } from '../record/peer-words.ts';
+import { quorumPort } from '../world/peer-ports.ts';
+import { VirtualWorld } from '../world/virtual-world.ts';
 import { type FolderHistory, readFolder } from './folder-history.ts';
-import { LearnerWords, noPromises, packetFeed, type Promises } from './learner-words.ts';
+import { LearnerWords, noPromises, type Promises } from './learner-words.ts';
 
 export const folderKinds = ['empty', 'behind', 'snapshot', 'tail', 'interrupted'] as const;
 export const syncKinds = ['memory', 'log', 'snapshot'] as const;

@@ -2,19 +2,9 @@
  * What a server has said to others while it joined, read off the bytes that have left it: promises that its disk has to keep. Where it dials the
  * election port it is also heard what it votes for at first.
  */
-import {
-  counterOf,
-  epochOf,
-  FrameCutter,
-  type Notification,
-  PacketCutter,
-  PacketType,
-  type PacketView,
-  type Reader,
-  readNotification,
-  type Zxid,
-} from '@tskeeper/protocol';
-import { electionPort, quorumPort } from '../world/virtual-world.ts';
+import { counterOf, epochOf, type Notification, PacketType, type PacketView, type Zxid } from '@tskeeper/protocol';
+import { type Feed, packetFeed, voteFeed } from '../record/peer-words.ts';
+import { electionPort, quorumPort } from '../world/peer-ports.ts';
 
 /** What it is held to from some moment on. Each of them is 0 before, and only grows. */
 export interface Promises {
@@ -27,26 +17,6 @@ export interface Promises {
 }
 
 export const noPromises: Promises = { accepted: 0, epoch: 0, acked: 0 };
-
-const bytesMax = 16 * 1024 * 1024;
-/** Of what a server says first to an election port: version, sid, and the length of the addresses that follow. */
-const greetingHeadBytes = 20;
-
-type Feed = (bytes: Buffer) => void;
-
-/** The packets of a stream, one after the other, until one of them is followed by a snapshot. */
-export function packetFeed(taken: (packet: PacketView) => void): Feed {
-  const cutter = new PacketCutter(bytesMax);
-  const consumer = {
-    packet: (packet: PacketView) => {
-      taken(packet);
-      if (packet.type === PacketType.SNAP) cutter.beginRaw();
-      return true;
-    },
-    raw: (_bytes: Buffer, _start: number, end: number) => end,
-  };
-  return (bytes) => void cutter.feed(bytes, 0, bytes.length, consumer);
-}
 
 export class LearnerWords {
   promises: Promises;
@@ -73,7 +43,7 @@ export class LearnerWords {
     if (port !== quorumPort && port !== electionPort) return;
     let feed = this.#cnxns.get(cnxn);
     if (feed === undefined) {
-      feed = port === quorumPort ? packetFeed((packet) => this.#packet(packet)) : this.#voteFeed();
+      feed = port === quorumPort ? packetFeed((packet) => this.#packet(packet)) : voteFeed((vote) => void (this.firstVote ??= vote));
       this.#cnxns.set(cnxn, feed);
     }
     feed(Buffer.from(bytes));
@@ -88,25 +58,5 @@ export class LearnerWords {
       this.promises = { accepted, epoch: Math.max(epoch, epochOf(zxid)), acked: Math.max(acked, this.#historyEnd) };
     else this.promises = { accepted, epoch, acked: Math.max(acked, zxid) };
     this.promised?.();
-  }
-
-  #voteFeed(): Feed {
-    const cutter = new FrameCutter(bytesMax);
-    let greeting: Buffer | undefined = Buffer.alloc(0);
-    const take = (reader: Reader) => {
-      this.firstVote ??= readNotification(reader);
-      return true;
-    };
-    return (bytes) => {
-      let rest = bytes;
-      if (greeting !== undefined) {
-        greeting = Buffer.concat([greeting, bytes]);
-        const end = greeting.length < greetingHeadBytes ? Infinity : greetingHeadBytes + greeting.readInt32BE(greetingHeadBytes - 4);
-        if (greeting.length < end) return;
-        rest = greeting.subarray(end);
-        greeting = undefined;
-      }
-      if (rest.length > 0) cutter.feed(rest, 0, rest.length, take);
-    };
   }
 }

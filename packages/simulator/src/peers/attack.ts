@@ -3,7 +3,7 @@ import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Stage } from '../story/stage.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { electionPort, quorumPort } from '../world/virtual-world.ts';
+import { electionPort, quorumPort } from '../world/peer-ports.ts';
 import { type Conversation, HostilePeer } from './hostile-peer.ts';
 import { type Long, longOf, longOfSession, pick } from './hostile-packets.ts';
 

@@ -3,7 +3,7 @@
  * session; so every promise holds while it tries. Its bytes may be valid and out of place, extreme, cut short, or none at all.
  */
 import { PacketType, type Sid } from '@tskeeper/protocol';
-import { electionPort, quorumPort } from '../world/virtual-world.ts';
+import { electionPort, quorumPort } from '../world/peer-ports.ts';
 import { aboveAll, type Attack, dialElection, dialQuorum, type Kind, nobody, noSession } from './attack.ts';
 import { FalseLearner } from './false-learner.ts';
 import type { HostileCnxn } from './hostile-peer.ts';

@@ -4,7 +4,7 @@
  * ends a process or keeps one busy for good, and once it is gone the honest servers come to serve again, and start from what is on their disks.
  */
 import { epochOf, PacketType, type Sid } from '@tskeeper/protocol';
-import { electionPort } from '../world/virtual-world.ts';
+import { electionPort } from '../world/peer-ports.ts';
 import { absentServer, anotherServer, anySession, type Attack, dialElection, dialQuorum, type Kind, nobody } from './attack.ts';
 import { FalseLearner, type FalseLearnerPlan } from './false-learner.ts';
 import type { Conversation, HostileCnxn } from './hostile-peer.ts';

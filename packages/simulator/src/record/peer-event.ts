@@ -3,6 +3,7 @@
  * in the order in which it happened, and judged afterwards.
  */
 import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
+import type { PeerWord } from './peer-words.ts';
 
 export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
   /** It looks for a leader. */
@@ -44,6 +45,11 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'started'; readonly zxid: Zxid }
     /** It renames its new currentEpoch into place; `reached` as in `epochFiles`. */
     | { readonly kind: 'savesEpoch'; readonly current: number; readonly reached: Zxid | undefined }
+    /** It says of itself to others how far it is; and what its files said then that hold its epochs, if the power had gone. */
+    | (PeerWord & {
+        readonly kind: 'says';
+        readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
+      })
     /** Everything on its disk is lost. */
     | { readonly kind: 'wiped' }
   );

@@ -3,7 +3,7 @@ import { CreateMode, openAcl, type Zxid } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { quorumPort } from '../world/virtual-world.ts';
+import { quorumPort } from '../world/peer-ports.ts';
 import { type Scenario, Scene } from './scenario.ts';
 import { SnapshotTaker } from './snapshot-taker.ts';
 

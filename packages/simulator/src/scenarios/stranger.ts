@@ -1,7 +1,8 @@
 /** Somebody who has reached the quorum port of a leader, and says what the scenario says. Nothing of it has to be true. */
 import { makeZxid, PacketType, type Sid, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket } from '@tskeeper/protocol';
 import type { Network, StreamId } from '@tskeeper/runtime';
-import { quorumPort, type VirtualWorld } from '../world/virtual-world.ts';
+import { quorumPort } from '../world/peer-ports.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
 
 interface Said {
   readonly type: number;

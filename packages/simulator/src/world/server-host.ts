@@ -19,7 +19,9 @@ import {
 } from '@tskeeper/runtime';
 import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime/internal';
 import { peerWitness, stepWitness } from '../record/peer-witness.ts';
+import { type PeerWord, PeerWords } from '../record/peer-words.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
+import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
@@ -183,6 +185,7 @@ export class ServerHost implements MachineTime {
     this.#dark = undefined;
     const witness =
       member === undefined ? stepWitness(recording) : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+    const words = new PeerWords(this.sid, (word) => this.#noteWord(word));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -212,7 +215,10 @@ export class ServerHost implements MachineTime {
         if (known === undefined) recording.fragments.set(cnxn, [atMs]);
         else known.push(atMs);
       },
-      sent: (cnxn, port, bytes) => this.onSent?.(cnxn, port, bytes),
+      sent: (cnxn, port, bytes) => {
+        if (port === quorumPort || port === electionPort) words.sent(cnxn, port === quorumPort ? 'quorum' : 'election', bytes);
+        this.onSent?.(cnxn, port, bytes);
+      },
       isBlocked: (network, stream) => {
         for (const { backward } of wire.cnxns) {
           if (backward.from.stack === network && backward.from.stream === stream) return backward.isBlocked;
@@ -361,6 +367,12 @@ export class ServerHost implements MachineTime {
     const { recording, clock } = this.#parts;
     const current = Number(this.disk.contents(path).toString('latin1'));
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'savesEpoch', current, reached: this.#vouchedFor() });
+  }
+
+  #noteWord(word: PeerWord): void {
+    const { recording, clock } = this.#parts;
+    const durable = this.#epochsOn(this.durableDisk());
+    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'says', ...word, durable });
   }
 
   #epochsOn(disk: MemoryDisk): { accepted: number | undefined; current: number | undefined } {

@@ -23,6 +23,7 @@ import { serverPort } from '../clients/client-world.ts';
 import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
+import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -59,8 +60,6 @@ export interface WorldOptions {
 }
 
 const syncLimitTicksDefault = 5;
-export const quorumPort = 2888;
-export const electionPort = 3888;
 
 /** Servers know each other by name, since each life of one has another address. */
 function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): MemberOptions {

@@ -1,0 +1,90 @@
+import {
+  beginQuorumPacket,
+  endQuorumPacket,
+  InitialMessageVersion,
+  makeZxid,
+  type Notification,
+  PacketType,
+  writeAckEpoch,
+  writeEmptyPacket,
+  writeInitialMessage,
+  writeLearnerInfo,
+  writeNotification,
+  Writer,
+} from '@tskeeper/protocol';
+import { describe, expect, test } from 'vitest';
+import { PeerWords, type PeerWord } from '../src/record/peer-words.ts';
+
+function vote(changes: Partial<Notification> = {}): Buffer {
+  const writer = new Writer(64);
+  writer.int32(0);
+  const notification = {
+    state: 'looking',
+    leader: 2,
+    zxid: makeZxid(3, 4),
+    electionEpoch: 5,
+    peerEpoch: 3,
+    version: 2,
+    config: '',
+  } as const;
+  writeNotification(writer, { ...notification, ...changes });
+  writer.bytes.writeInt32BE(writer.offset - 4, 0);
+  return Buffer.from(writer.written());
+}
+
+function greeting(): Buffer {
+  const writer = new Writer(64);
+  writeInitialMessage(writer, { sid: 2, protocolVersion: InitialMessageVersion.oneAddress, addresses: [{ host: 'server-2', port: 3888 }] });
+  return Buffer.from(writer.written());
+}
+
+function joining(): Buffer {
+  const writer = new Writer(64);
+  const info = beginQuorumPacket(writer, PacketType.FOLLOWERINFO, makeZxid(7, 0));
+  writeLearnerInfo(writer, { serverId: 2, configVersion: 0 });
+  endQuorumPacket(writer, info);
+  const ack = beginQuorumPacket(writer, PacketType.ACKEPOCH, makeZxid(3, 4));
+  writeAckEpoch(writer, 6);
+  endQuorumPacket(writer, ack);
+  writeEmptyPacket(writer, PacketType.ACK, makeZxid(8, 0));
+  return Buffer.from(writer.written());
+}
+
+function heard(port: 'election' | 'quorum', ...bytes: Buffer[]): PeerWord[] {
+  const words: PeerWord[] = [];
+  const listener = new PeerWords(2, (word) => words.push(word));
+  for (const byte of Buffer.concat(bytes)) listener.sent(1, port, Buffer.of(byte));
+  return words;
+}
+
+const ownVote = { word: 'vote', zxid: makeZxid(3, 4), current: 3 };
+
+describe('of what a server says is heard', () => {
+  test.each([
+    ['that it has dialled', [greeting(), vote()]],
+    ['that it was dialled over', [vote()]],
+  ])('a vote for itself over a connection %s', (_what, bytes) => {
+    expect(heard('election', ...bytes)).toEqual([ownVote]);
+  });
+
+  test('a vote that is repeated, once, and another one', () => {
+    const words = heard('election', greeting(), vote(), vote({ electionEpoch: 6 }), vote({ zxid: makeZxid(3, 5) }));
+    expect(words).toEqual([ownVote, { ...ownVote, zxid: makeZxid(3, 5) }]);
+  });
+
+  test('no vote for another, and none of a server that has settled', () => {
+    expect(heard('election', vote({ leader: 1 }), vote({ state: 'leading' }))).toEqual([]);
+  });
+
+  test('nothing of what it says to the wrong port', () => {
+    expect(heard('quorum', greeting(), vote())).toEqual([]);
+    expect(heard('election', greeting(), joining())).toEqual([]);
+  });
+
+  test('how it introduces itself to a leader, and what it acknowledges', () => {
+    expect(heard('quorum', joining())).toEqual([
+      { word: 'info', accepted: 7 },
+      { word: 'ackEpoch', zxid: makeZxid(3, 4), current: 6 },
+    ]);
+  });
+});
