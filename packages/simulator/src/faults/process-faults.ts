@@ -123,6 +123,53 @@ export const killLeader: Fault = {
   },
 };
 
+export const newLeader: Fault = {
+  id: 'F1, F14, F21',
+  what: 'the leader ends, and the next one does so as well, or stands still for up to three times syncLimit, when it has been elected and does not serve yet',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader } = stage;
+    leader?.kill();
+    if (leader !== undefined) stage.superviseAfter(leader, random.below(600));
+    asItBeginsToLead(stage, stage.world.servers, random.below(15), (server) => {
+      stage.note('a new leader was struck');
+      if (random.below(2) === 0) {
+        const { syncLimitTicks = 0, tickMs } = stage.world.recording.limits;
+        stand(stage, server, syncLimitTicks * tickMs * (1 + random.below(128) / 64));
+        return;
+      }
+      server.kill();
+      stage.superviseAfter(server, random.below(1500));
+    });
+  },
+};
+
+const lookMs: Millis = 3;
+const looksMax = 500;
+
+/** So long after one of these servers has been elected, if it leads then, in whatever stage. */
+function asItBeginsToLead(
+  stage: Stage,
+  servers: readonly ServerHost[],
+  afterMs: Millis,
+  strike: (server: ServerHost) => void,
+  looks = looksMax,
+): void {
+  if (stage.isHealed || looks === 0) return;
+  const server = servers.find(({ process }) => {
+    const place = process?.runtime?.inspect.ensemble();
+    return place?.state === 'leading' && place.phase !== 'broadcast';
+  });
+  if (server === undefined) {
+    stage.after(lookMs, 'a look for a new leader', undefined, () => asItBeginsToLead(stage, servers, afterMs, strike, looks - 1));
+    return;
+  }
+  const { process } = server;
+  stage.after(afterMs, 'new leader', undefined, () => {
+    if (!stage.isHealed && server.process === process) strike(server);
+  });
+}
+
 export const lonelyLeader: Fault = {
   id: 'F1, F21',
   what: 'the leader is alone with its clients, and a moment later its process ends: some of its log is nowhere else, and must be cut',
@@ -140,6 +187,15 @@ export const lonelyLeader: Fault = {
     stage.after(ms, 'lonely end', undefined, () => {
       if (stage.isHealed || leader.process !== process) return;
       leader.kill();
+      if (random.below(4) === 0) {
+        // It is back before the others have another leader, is elected with all that it has, and brings others to that. Then it is gone for long.
+        stage.superviseAfter(leader, random.below(10));
+        asItBeginsToLead(stage, [leader], random.below(40), () => {
+          leader.kill();
+          stage.superviseAfter(leader, 600 + random.below(1500));
+        });
+        return;
+      }
       // It is back when the others have begun another epoch. If anything has been written in that, it is sent a snapshot, and nothing is cut.
       if (isQuiet) stage.cutBetween(stage.actors, others, 200 + random.below(600));
       stage.superviseAfter(leader, 20 + random.below(200));

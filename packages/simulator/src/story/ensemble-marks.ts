@@ -29,6 +29,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
   'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
   'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
+  'a log could not be cut that far': ended(/cannot be cut that far/),
   'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended(/lost its quorum/),
   'an epoch was used up': ended(/counter of this epoch is used up/),
@@ -56,6 +57,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
   'a leader was elected over links that accept early': ({ recording, world }) =>
     [...world.links].some(({ early }) => early !== undefined) ? reignsOf(recording).length : 0,
+  'a new leader was struck': ({ marks }) => marks.get('a new leader was struck') ?? 0,
   'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
 };
 

@@ -88,6 +88,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   lonelyLeader: 6,
   pause: 3,
   longPause: 2,
+  newLeader: 2,
   power: 2,
   thereAndBack: 2,
   leftBehind: 2,
@@ -272,7 +273,8 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   return {
     observers,
     options: {
-      commitLogCount: pick(1, 2, 3, 10, 30, 500),
+      // With 0 there is none in memory behind a start.
+      commitLogCount: pick(0, 1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: {
