@@ -193,7 +193,8 @@ export class Stage {
     if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty|move)/.test(message)) {
       this.complain(`${server.name} does not say what is wrong where, and what helps: ${message}`);
     }
-    if (!server.options.dbAutocreate && this.mayWipe(server) && this.#random.below(2) === 0) {
+    // Once a quorum is healed the others may stay down, and nobody could give this server its data back.
+    if (!this.isHealed && !server.options.dbAutocreate && this.mayWipe(server) && this.#random.below(2) === 0) {
       this.note('a damaged folder was emptied');
       this.wipe(server);
       this.superviseAfter(server, 10);
