@@ -29,6 +29,10 @@ const aclTable = 'packages/core/src/tree/acl-table.ts';
 const pathIndex = 'packages/core/src/tree/path-index.ts';
 const committedLog = 'packages/core/src/zab/committed-log.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const leader = 'packages/core/src/zab/leader.ts';
+const diskState = 'packages/core/src/zab/disk-state.ts';
+const synchroniser = 'packages/core/src/zab/synchroniser.ts';
+const dialling = 'packages/core/src/zab/dialling.ts';
 const loader = 'packages/core/src/snapshot/snapshot-loader.ts';
 const recovery = 'packages/runtime/src/storage/recovery.ts';
 const syncedMark = 'packages/runtime/src/storage/synced-mark.ts';
@@ -134,6 +138,12 @@ const early: Readonly<Record<string, Drawn>> = {
     replace: 'this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);\n    this.#welcome',
     by: 'this.#tracker.touch(slot, now.elapsedMs, 0);\n    this.#welcome',
   },
+  'settled-before-last': {
+    what: 'a server says in an election how far it is when the last txn of that is not durable',
+    file: diskState,
+    replace: 'return this.#durable >= this.#logged &&',
+    by: 'return this.#durable + 1 >= this.#logged &&',
+  },
 };
 
 /** A count or an edge is off by one. */
@@ -228,6 +238,12 @@ const offByOne: Readonly<Record<string, Drawn>> = {
     replace: 'mode === CreateMode.persistentWithTtl || mode === CreateMode.persistentSequentialWithTtl',
     by: 'mode === CreateMode.persistentWithTtl',
   },
+  'epoch-promised-twice': {
+    what: 'a learner accepts an epoch once more that it has accepted before',
+    file: learner,
+    replace: '} else if (this.#epoch <= acceptedEpoch) {',
+    by: '} else if (this.#epoch < acceptedEpoch) {',
+  },
 };
 
 /** An owner, or what stood in a place before, is kept. */
@@ -286,6 +302,12 @@ const kept: Readonly<Record<string, Drawn>> = {
     replace: '    this.#txns = txns;\n    this.#start = 0;',
     by: '    this.#txns = txns;',
   },
+  'accepted-counts-as-synchronised': {
+    what: 'who has accepted the epoch counts among those who have the history with which it begins',
+    file: leader,
+    replace: "this.#stage = 'synchronisation';\n      this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);",
+    by: "this.#stage = 'synchronisation';",
+  },
 };
 
 /** Only one half of a pair is looked at. */
@@ -339,6 +361,42 @@ const wrongHalf: Readonly<Record<string, Drawn>> = {
     file: truncation,
     replace: 'mark.firstChecksum !== end.firstChecksum) {',
     by: 'mark.firstChecksum === end.firstChecksum) {',
+  },
+  'empty-memory-holds-all': {
+    what: 'a leader without a txn in memory takes that for all that a learner may lack',
+    file: synchroniser,
+    replace: 'newest === undefined ? sent < last : !this.#committed.holdsAllAbove(sent)',
+    by: 'newest !== undefined && !this.#committed.holdsAllAbove(sent)',
+  },
+  'standstill-before-serving': {
+    what: 'a leader that stood still before it served goes on as if nothing had been',
+    file: leader,
+    replace: "if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+    by: "if (this.#stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+  },
+  'deleted-under-the-walk': {
+    what: 'a znode that is deleted is not written first to the snapshots that lack it',
+    file: dataTree,
+    replace: 'this.#beforeChange(node);\n    this.changedNamespace = this.namespaceOf(node);',
+    by: 'this.changedNamespace = this.namespaceOf(node);',
+  },
+  'ahead-without-parents': {
+    what: 'a znode that is about to change is written to a snapshot before its parents',
+    file: dataTree,
+    replace: 'for (let at = node; at !== 0 && !walk.has(at); at = this.#rows.get(at, parentField)) chain.push(at);',
+    by: 'chain.push(node);',
+  },
+  'refused-once': {
+    what: 'a leader that has refused a dial, or whose stream was accepted early and closed, is not dialled again',
+    file: dialling,
+    replace: 'else this.#retryMs = now.elapsedMs + Math.min',
+    by: "else if (outcome !== 'refused') this.#retryMs = now.elapsedMs + Math.min",
+  },
+  'standstill-by-init-limit': {
+    what: 'a leader that stood still goes by initLimit rather than syncLimit',
+    file: leader,
+    replace: 'silentMs > syncLimitTicks * tickTimeMs) {',
+    by: 'silentMs > this.#options.initLimitTicks * tickTimeMs) {',
   },
 };
 
