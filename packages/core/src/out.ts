@@ -5,6 +5,9 @@ import type { Writer, Zxid } from '@tskeeper/protocol';
  */
 export type CnxnId = number;
 
+/** The server through which a client speaks: a number that its leader has for itself and for each learner. */
+export type SessionOwner = number;
+
 /** Why the core asks for a connection to be closed. What was written to it before is still sent. */
 export type CloseReason =
   | 'closed by the client'
@@ -45,7 +48,8 @@ export interface Out {
 
   /**
    * One entry for the transaction log: header, record and digest, without checksum and frame. The bytes are copied before the call
-   * returns. It completes as the input `appended(zxid)`; completions come in order and one may stand for many.
+   * returns. It completes as the input `appended(zxid)`; completions come in order and one may stand for many. `owner` is the server whose
+   * client has asked for the txn.
    */
-  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void;
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void;
 }

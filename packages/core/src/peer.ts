@@ -54,7 +54,7 @@ import { diffSyncsMaxDefault, snapSyncsMaxDefault, type ZabOptions } from './zab
 import { type ChannelId, ChannelRank, type EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
-export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
+export interface PeerOut extends Omit<Out, 'append'>, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
   /** How many bytes of the log on disk are cheaper to send to a learner than a snapshot; undefined when it is not to be read. See `logBytesMax`. */
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
@@ -781,7 +781,7 @@ export class Peer {
       reply: (cnxn) => this.#out.reply(cnxn),
       isFull: (cnxn) => this.#out.isFull(cnxn),
       close: (cnxn, reason) => this.#out.close(cnxn, reason),
-      append: (zxid, bytes, start, end) => leader.propose(zxid, bytes, start, end),
+      append: (zxid, bytes, start, end, owner) => leader.propose(zxid, bytes, start, end, owner),
     };
     return this.#newServer(out, now, (parts, then) => new Authority(parts, then, leader), false);
   }

@@ -32,7 +32,7 @@ import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
-import type { CnxnId, Out } from './out.ts';
+import type { CnxnId, Out, SessionOwner } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
@@ -49,7 +49,7 @@ import { nobody, Replica, replicaOptions } from './request/replica.ts';
 import { parkFrame, type ParkedFrame, type WaitingSync } from './request/session-order.ts';
 import { writeResult } from './request/write-result.ts';
 import { asksForItsSession, Handshakes } from './session/handshake.ts';
-import { ownerBefore, ownerHere, type SessionOwner, SessionTracker } from './session/session-tracker.ts';
+import { ownerBefore, ownerHere, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
 

@@ -52,6 +52,8 @@ export interface SentTxn {
   readonly digest: TxnDigest | undefined;
   /** Size of the log entry. */
   readonly bytes: number;
+  /** Whether a client of this server may have asked for it. */
+  readonly mayBeOurs: boolean;
 }
 
 const requestHeaderBytes = 8;
@@ -168,9 +170,9 @@ export class Forwarding implements Order {
     return { ...sent, origin: this.#originOf(sent), node: 0 };
   }
 
-  #originOf({ zxid, header }: SentTxn): WriteOrigin {
+  #originOf({ zxid, header, mayBeOurs }: SentTxn): WriteOrigin {
     const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
-    const head = this.#headOfLine(sessionHigh, sessionLow, zxid);
+    const head = mayBeOurs ? this.#headOfLine(sessionHigh, sessionLow, zxid) : undefined;
     if (head !== undefined && head.cxid === cxid) return head;
     return {
       kind: 'write',
@@ -220,7 +222,10 @@ export class Forwarding implements Order {
   fingerprint(to: Fingerprint): void {
     to.text(this.role);
     to.number(this.#committed.length);
-    for (const { zxid } of this.#committed.values()) to.number(zxid);
+    for (const { zxid, mayBeOurs } of this.#committed.values()) {
+      to.number(zxid);
+      to.number(mayBeOurs ? 1 : 0);
+    }
     to.number(this.#syncs.length);
     for (const waiting of this.#syncs.values()) {
       if (waiting.kind === 'sync') to.number(waiting.cnxn);

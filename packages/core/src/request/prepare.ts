@@ -344,7 +344,7 @@ export class Prepare {
       this.outstanding.rollback(zxid);
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
-    this.#out.append(zxid, this.#entry.bytes, 0, this.#entry.offset);
+    this.#out.append(zxid, this.#entry.bytes, 0, this.#entry.offset, origin.owner);
     this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, judgedMs);
     return proposal;
   }

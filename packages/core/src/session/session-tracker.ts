@@ -6,12 +6,10 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { CnxnId } from '../out.ts';
+import type { CnxnId, SessionOwner } from '../out.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 
-/** Through which server a client speaks: the leader's own number for itself, or the number of a learner's channel. */
-export type SessionOwner = number;
 /** The server that keeps the tracker. */
 export const ownerHere: SessionOwner = 0;
 /** Whoever was its owner before it moved. */

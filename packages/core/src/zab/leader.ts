@@ -15,6 +15,7 @@ import {
   epochMax,
   epochOf,
   formatZxid,
+  type Id,
   makeZxid,
   type Millis,
   PacketType,
@@ -41,9 +42,11 @@ import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
-import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
+import type { SessionOwner } from '../out.ts';
+import { ownerHere } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './learner-sync.ts';
+import { originOf, originUnknown } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
 import { type ChannelId, ChannelRank, type EpochName, type ZabOut } from './zab-out.ts';
 
@@ -205,8 +208,7 @@ const claimWaitMsMax: Millis = 1000;
 export const unknownObserversMaxDefault = 16;
 
 const packetTypeBytes = 4;
-/** Of a packet without identities. */
-const authinfoBytes = 4;
+const dataLengthBytes = 4;
 
 /** It has acknowledged NEWLEADER. */
 function isInStep({ stage }: Learner): boolean {
@@ -220,7 +222,8 @@ function isKnown({ stage }: Learner): boolean {
 
 /** The bytes of a txn as they stand in the log, out of the packet that proposes it. */
 function entryOf(packet: Buffer): Buffer {
-  return packet.subarray(packetHeadBytes, packet.length - authinfoBytes);
+  const length = packet.readInt32BE(packetHeadBytes - dataLengthBytes);
+  return packet.subarray(packetHeadBytes, packetHeadBytes + length);
 }
 
 export class Leader {
@@ -263,6 +266,8 @@ export class Leader {
   #nextTickMs: Millis;
   #unnamed = 0;
   #owners: SessionOwner = ownerHere;
+  /** What the txns say that clients of this server and of the learners ask for. */
+  readonly #origins = new Map<SessionOwner, readonly Id[]>();
   /** Whom to ask for a quorum at each ACK and each PING: made once, and set to the zxid or the PING in question. */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
@@ -276,6 +281,7 @@ export class Leader {
     this.#start = start;
     this.#isVoter = quorum.isVoter(options.sid);
     this.#acceptedMax = start.acceptedEpoch;
+    this.#origins.set(ownerHere, originOf(options.sid));
     this.#proposed = this.#committed = this.#told = this.#ownAcked = start.lastZxid;
     this.#stageMs = this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
@@ -424,14 +430,14 @@ export class Leader {
     this.#maybeCommit(now);
   }
 
-  /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
-  propose(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+  /** The server orders a txn for a client of `owner`: its bytes are those of the log, and they are used again after the call. */
+  propose(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void {
     this.#out.append(zxid, bytes, start, end);
     const writer = this.#packet;
     writer.clear();
     const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
     writer.raw(bytes, start, end);
-    endQuorumPacket(writer, at);
+    endQuorumPacket(writer, at, this.#origins.get(owner) ?? originUnknown);
     const packet = Buffer.from(writer.written());
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
@@ -904,7 +910,11 @@ export class Leader {
   }
 
   #ownerOf(learner: Learner): SessionOwner {
-    return (learner.owner ??= ++this.#owners);
+    if (learner.owner === undefined) {
+      learner.owner = ++this.#owners;
+      this.#origins.set(learner.owner, originOf(learner.sid));
+    }
+    return learner.owner;
   }
 
   #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
@@ -1018,6 +1028,7 @@ export class Leader {
 
   #forget(learner: Learner): void {
     this.#learners.delete(learner.channel);
+    if (learner.owner !== undefined) this.#origins.delete(learner.owner);
     this.#host.forget(learner.channel);
     this.#noteFollowers();
     if (learner.stage === 'claiming') {

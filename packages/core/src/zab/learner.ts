@@ -41,6 +41,7 @@ import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
 import type { Server } from '../server.ts';
 import type { TryOutcome } from './dialling.ts';
 import { RequestQueue } from './request-queue.ts';
+import { OwnTxns } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 
@@ -144,6 +145,7 @@ export class Learner implements LeaderLink {
   #forwarding: Forwarding | undefined;
   /** In the log, or on the way there, and not committed. */
   readonly #proposals = new Fifo<LoggedTxn>();
+  readonly #ownTxns: OwnTxns;
   /** The last txn that was sent to the log, and the last that is durable there. */
   #logged: Zxid;
   #durable: Zxid;
@@ -174,6 +176,7 @@ export class Learner implements LeaderLink {
     now: Now,
   ) {
     this.#options = options;
+    this.#ownTxns = new OwnTxns(options.sid);
     this.#start = start;
     this.#channel = channel;
     this.#requests = new RequestQueue(out, channel);
@@ -352,7 +355,10 @@ export class Learner implements LeaderLink {
     to.text(this.#leaderConfig);
     for (const zxid of [this.#logged, this.#durable, this.#historyEnd, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
-    for (const { entry } of this.#proposals.values()) writeBytes(to, entry);
+    for (const { entry, mayBeOurs } of this.#proposals.values()) {
+      writeBytes(to, entry);
+      to.number(mayBeOurs ? 1 : 0);
+    }
     to.number(this.#toAck.length);
     for (const zxid of this.#toAck.values()) to.number(zxid);
     to.number(this.#waiting.length);
@@ -521,7 +527,8 @@ export class Learner implements LeaderLink {
     const { header, txn, digest } = readTxn(new Reader(copy));
     // What this server cannot go by it must not acknowledge either, so it is judged before it is in the log.
     if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
-    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy });
+    const mayBeOurs = this.#ownTxns.mayInclude(packet);
+    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeOurs });
     this.#logged = zxid;
     this.#out.append(zxid, copy, 0, copy.length);
     if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#toAck.push(zxid);

@@ -192,7 +192,7 @@ describe('at a learner', () => {
       const zxid = ++this.#zxid;
       const header = { clientHigh: sessionHigh(session), clientLow: sessionLow(session), cxid, zxid, time: 1, type };
       const txn = type === OpCode.error ? ({ kind: 'error', err: -101 } as const) : ({ kind: 'createSession', timeOut: 10_000 } as const);
-      this.#forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40 });
+      this.#forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeOurs: true });
       this.core.appended(zxid, now);
     }
 

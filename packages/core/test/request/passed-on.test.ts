@@ -62,7 +62,7 @@ class Host implements Out {
       const header = { clientHigh: session.high, clientLow: session.low, cxid, zxid, time: 1, type };
       const txn =
         type === OpCode.createSession ? ({ kind: 'createSession', timeOut: 10_000 } as const) : ({ kind: 'error', err: -101 } as const);
-      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40 });
+      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeOurs: true });
       this.core.appended(zxid, now);
     }
   }

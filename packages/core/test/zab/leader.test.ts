@@ -1,6 +1,7 @@
 /** What a leader decides, from what its learners tell it: the epoch, when to serve, what is committed, and when it is over. */
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ownerHere } from '../../src/session/session-tracker.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
@@ -84,7 +85,7 @@ function requestOf(opCode: number): Buffer {
 
 function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
-  leader.propose(zxid, bytes, 0, bytes.length);
+  leader.propose(zxid, bytes, 0, bytes.length, ownerHere);
 }
 
 describe('a leader that waits for a quorum', () => {

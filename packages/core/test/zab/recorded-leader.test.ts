@@ -294,7 +294,10 @@ function viewZxid({ name, bytes }: RecordedPacket): Zxid | undefined {
 }
 
 function shown({ name, bytes }: { name: string; bytes: Buffer }): string {
-  return name === 'snapshot' ? contentOf(bytes) : `${name} ${bytes.toString('hex')}`;
+  if (name === 'snapshot') return contentOf(bytes);
+  // Ours says in the authinfo of a txn whose client has asked for it (zab/txn-origin.ts).
+  const end = name === 'PROPOSAL' || name === 'INFORM' ? viewOf(bytes).data.limit : bytes.length;
+  return `${name} ${bytes.subarray(0, end).toString('hex')}`;
 }
 
 /** Everything that a snapshot says, in an order of its own. */

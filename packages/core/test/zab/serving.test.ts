@@ -300,6 +300,31 @@ describe('a session in an ensemble', () => {
     }
   });
 
+  it('is asked by two processes at two servers, with the same xids: neither is answered with what the other has asked', () => {
+    for (const [seed, observers] of [1, 2, 3, 4, 5, 6, 7, 8].flatMap((each) => [[each, 0] as const, [each, 2] as const])) {
+      for (const [from, to] of [
+        [0, 1],
+        [0, 2],
+        [1, 0],
+      ] as const) {
+        const ensemble = served(3, observers, seed);
+        const others = ensemble.nodes.filter((node) => node !== ensemble.leader);
+        // Those that come last are observers, if there are any.
+        const nodes = [others.at(-1)!, others.at(-2)!, ensemble.leader!];
+        const earlier = joined(ensemble, nodes[from]!);
+        const later = Object.assign(new EnsembleClient(), { session: earlier.session, password: earlier.password }).connect(nodes[to]!);
+        ensemble.runUntil(() => later.isAnswered, 1000, 1);
+        const asked = later.ask('create', create('/later'));
+        const before = earlier.isClosed ? undefined : earlier.ask('create', create('/earlier'));
+        expect(before?.xid ?? 1).toBe(asked.xid);
+        ensemble.run(300);
+        expect([asked.answer?.err, asked.answer?.body]).toEqual([ErrorCode.Ok, { path: '/later' }]);
+        expect([undefined, ErrorCode.SessionMoved]).toContain(before?.answer?.err);
+        expect(told(ensemble, later, 'exists', { path: '/earlier', watch: false })?.err).toBe(ErrorCode.NoNode);
+      }
+    }
+  });
+
   it('is taken up over the last connection that has asked for it: an older one that waits for the word of the leader is closed', () => {
     const ensemble = served(3);
     const [here] = followersOf(ensemble);

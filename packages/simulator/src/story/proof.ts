@@ -184,7 +184,9 @@ export class Proof {
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
       const logs = numberedFiles(names, 'log');
       for (const log of logs) if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
-      for (const path of server.unmarkedLogs) this.#stage.complain(`${server.name} has removed the mark of ${path}, and kept the log`);
+      // An operator may bring a lost log back while a start removes its mark.
+      const unmarked = this.#stage.marks.has('fault lostLog') ? [] : server.unmarkedLogs;
+      for (const path of unmarked) this.#stage.complain(`${server.name} has removed the mark of ${path}, and kept the log`);
     }
   }
 
