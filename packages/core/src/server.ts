@@ -285,7 +285,9 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || !cnxn.isFull) return;
     cnxn.isFull = false;
-    this.#drain(cnxn, now);
+    // A job of another connection may be under way.
+    this.#draining.push(cnxn);
+    this.#advance(now);
   }
 
   /** What was sent to the log up to `zxid` is safe. */

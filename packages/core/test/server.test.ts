@@ -68,6 +68,16 @@ const setRoot = (xid: number): Reader =>
 const getRoot = (xid: number): Reader =>
   request(xid, OpCode.getData, (writer) => operations.getData.request.write(writer, { path: '/', watch: false }));
 
+const setWatches = (xid: number, paths: number): Reader =>
+  request(xid, OpCode.setWatches, (writer) =>
+    operations.setWatches.request.write(writer, {
+      relativeZxid: 0,
+      dataWatches: [],
+      existWatches: Array.from({ length: paths }, (_, at) => `/${at}`),
+      childWatches: [],
+    }),
+  );
+
 describe('answers that wait behind a write', () => {
   it('are held back while the output of their connection is full, and follow when it has drained', () => {
     const { out, core } = connected();
@@ -81,6 +91,24 @@ describe('answers that wait behind a write', () => {
     out.full = false;
     core.drained(1, now);
     expect(out.frames()).toBe(10);
+  });
+
+  it('follow when their connection has drained while a long request of another one is under way', () => {
+    const { out, core } = connected({ turnUnits: 1000 });
+    core.connect(2, context, now);
+    core.frame(2, connectRequest(), now);
+    core.appended(out.lastAppended, now);
+    core.frame(1, setRoot(1), now);
+    for (let xid = 2; xid <= 11; xid++) core.frame(1, getRoot(xid), now);
+    out.full = true;
+    core.appended(out.lastAppended, now);
+    out.frames();
+    out.full = false;
+    core.frame(2, setWatches(1, 2000), now);
+    expect(core.busy).toBe(true);
+    core.drained(1, now);
+    for (let turns = 0; turns < 1000 && core.deadline(now) === 0; turns++) core.wake(now);
+    expect([core.busy, out.frames()]).toEqual([false, 11]);
   });
 
   it('are not written for a connection that has gone', () => {

@@ -374,6 +374,12 @@ const wrongHalf: Readonly<Record<string, Drawn>> = {
     replace: "if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
     by: "if (this.#stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
   },
+  'txn-of-another-server': {
+    what: 'a learner takes a txn that a client of another server has asked for as the answer to a request of its own client with that xid',
+    file: learner,
+    replace: 'const mayBeOurs = this.#ownTxns.mayInclude(packet);',
+    by: 'const mayBeOurs = true;',
+  },
   'deleted-under-the-walk': {
     what: 'a znode that is deleted is not written first to the snapshots that lack it',
     file: dataTree,
