@@ -362,6 +362,8 @@ export class Server {
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
+    // Over another connection, also if it is at the same server.
+    this.#tracker.moved(slot);
     this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
@@ -592,8 +594,9 @@ export class Server {
     if (!isItsTurn && this.#maybeQueueForwarded(forwarded, moves)) return;
     this.#units += unitsPerRequest;
     const { record, ...request } = forwarded;
-    // The session may be back at the server through which it came, and has gone on elsewhere in between.
-    const isOld = moves !== undefined && this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
+    const { sessionHigh: high, sessionLow: low } = request;
+    // The session has gone on over another connection since, and is at the server through which this came: it must not pass for what it asks there now.
+    const isOld = moves !== undefined && this.#tracker.movesOf(high, low) !== moves && this.#tracker.isOwnedBy(high, low, request.owner);
     const owner = isOld ? ownerBefore : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.place(record, 0, record.length);

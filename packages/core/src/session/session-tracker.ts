@@ -90,6 +90,10 @@ export class SessionTracker {
     return known === owner || known === ownerUnknown;
   }
 
+  isOwnedBy(high: number, low: number, owner: SessionOwner): boolean {
+    return (this.#owners.get(this.#table.find(high, low)) ?? ownerHere) === owner;
+  }
+
   /**
    * What waits here of a session is of an older connection if this has changed meanwhile, though it may have come through the server that
    * the session is back at. 0 for a session that is not known.

@@ -394,6 +394,32 @@ describe('a session in an ensemble', () => {
     expect(told(ensemble, back, 'setData', { path: '/a', data: Buffer.from('new'), version: 0 })?.err).toBe(ErrorCode.Ok);
   });
 
+  it('is not answered with what the leader held of an older connection, at whatever server, though the xids are the same', () => {
+    for (const goesOnHere of [true, false]) {
+      const ensemble = new Ensemble(1, 3, 0, 0);
+      ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
+      for (const node of ensemble.nodes) node.start();
+      expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+      const leader = ensemble.leader!;
+      const [here, there] = followersOf(ensemble);
+      const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];
+      told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
+      const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
+      ensemble.run(2);
+      const old = client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
+      ensemble.run(5);
+      const next = Object.assign(new EnsembleClient(), { session: client.session, password: client.password });
+      next.connect(goesOnHere ? here! : there!);
+      ensemble.runUntil(() => next.isAnswered, 1000);
+      next.ask('exists', { path: '/a', watch: false });
+      const refused = next.ask('setData', { path: '/a', data: Buffer.from('new'), version: 7 });
+      expect([refused.xid, ahead.at(-1)!.answer]).toEqual([old.xid, undefined]);
+      expect(ensemble.runUntil(() => refused.answer !== undefined && ahead.at(-1)!.answer !== undefined, 20_000)).toBe(true);
+      ensemble.run(300);
+      expect([refused.answer!.err, old.answer, client.isClosed]).toEqual([ErrorCode.BadVersion, undefined, true]);
+    }
+  });
+
   it('is at its end at the server that it has left as well, though its old connection has asked for that too', () => {
     for (const [from, to] of [
       [0, 1],
