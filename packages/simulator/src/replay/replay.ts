@@ -25,7 +25,7 @@ import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
 import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
-import { whoseTxn } from './whose-txn.ts';
+import { mayBeOf, whoseTxn } from './whose-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -142,6 +142,10 @@ export function overtakes({ name }: Request): boolean {
   return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
 }
 
+function sessionOf({ header }: LoggedTxn): SessionId {
+  return sessionIdOf(header.clientHigh, header.clientLow);
+}
+
 export function keyOf(session: SessionId, xid: number): string {
   return `${session} ${xid}`;
 }
@@ -189,6 +193,8 @@ class Replaying {
   readonly #lines: Line[] = [];
   /** By session and xid; more than one where processes share a session. */
   readonly #requests = new Map<string, FoundRequest[]>();
+  /** By zxid, the txn that came next of the same session. */
+  readonly #nextOfSession = new Map<Zxid, LoggedTxn>();
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
   readonly #txns: ReplayedTxn[] = [];
@@ -233,6 +239,7 @@ class Replaying {
     this.#begin();
     for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs).entries()) this.#addLine(number, cnxn);
     this.#active = this.#lines.filter(({ cnxn }) => cnxn.items.length > 0);
+    this.#noteNextOfSession();
     for (const entry of this.#recording.log) {
       this.#consume(entry.logged.header.zxid);
       this.#notePassedAcls(entry.logged);
@@ -296,9 +303,26 @@ class Replaying {
   #find({ atMs, logged }: Recording['log'][number]): FoundRequest | undefined {
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
-    const found = candidates.length > 1 ? whoseTxn(candidates, logged, atMs, (each) => this.#agrees(each, logged)) : candidates[0];
+    const found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
     found?.zxids.push(zxid);
     return found;
+  }
+
+  #whoseTxn(candidates: readonly FoundRequest[], logged: LoggedTxn, atMs: Millis): FoundRequest | undefined {
+    const next = this.#nextOfSession.get(logged.header.zxid);
+    const asked = next === undefined ? [] : (this.#requests.get(keyOf(sessionOf(next), next.header.cxid)) ?? []);
+    const after = asked.filter(({ request }) => mayBeOf(request, next!));
+    const leadsOn = (each: FoundRequest) => after.some(({ before }) => before === each);
+    return whoseTxn(candidates, logged, atMs, (each) => this.#agrees(each, logged), leadsOn);
+  }
+
+  #noteNextOfSession(): void {
+    const last = new Map<SessionId, LoggedTxn>();
+    for (const { logged } of this.#recording.log.toReversed()) {
+      const next = last.get(sessionOf(logged));
+      if (next !== undefined) this.#nextOfSession.set(logged.header.zxid, next);
+      last.set(sessionOf(logged), logged);
+    }
   }
 
   /** Whether a request would be refused as the log says. */

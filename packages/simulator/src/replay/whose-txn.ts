@@ -28,13 +28,15 @@ export interface Candidate {
 /**
  * The candidate that asked for the txn; undefined when none of them did. Where several can have, the ones that obey what a session is promised are
  * preferred: a txn that breaks a promise must not be a quiet exchange of two requests either, and is not, since the other one comes too.
- * `agrees` says whether the reference model comes to the same for a request that was refused.
+ * `agrees` says whether the reference model comes to the same for a request that was refused, `leadsOn` whether the next txn of the session is
+ * of the write after it over its connection.
  */
 export function whoseTxn<T extends Candidate>(
   candidates: readonly T[],
   logged: LoggedTxn,
   atMs: Millis,
   agrees: (candidate: T) => boolean,
+  leadsOn: (candidate: T) => boolean,
 ): T | undefined {
   const { txn, header } = logged;
   const isMoved = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
@@ -53,6 +55,7 @@ export function whoseTxn<T extends Candidate>(
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
+  narrow(leadsOn);
   // What one connection has asked comes in a row.
   const latest = Math.max(...left.map(lastBefore));
   return left.find((each) => lastBefore(each) === latest);

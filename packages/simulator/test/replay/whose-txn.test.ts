@@ -32,18 +32,24 @@ describe('a txn whose session and xid two requests bear', () => {
   it('belongs to the one that asked for its content, though the other was given the answer', () => {
     const first = candidate(setData('first'));
     const second = candidate(setData('second', answer(ErrorCode.Ok)));
-    expect(whoseTxn([first, second], setTo('first'), 20, always)).toBe(first);
-    expect(whoseTxn([second, first], setTo('first'), 20, always)).toBe(first);
-    expect(whoseTxn([first, second], setTo('second'), 20, always)).toBe(second);
+    expect(whoseTxn([first, second], setTo('first'), 20, always, never)).toBe(first);
+    expect(whoseTxn([second, first], setTo('first'), 20, always, never)).toBe(first);
+    expect(whoseTxn([first, second], setTo('second'), 20, always, never)).toBe(second);
+  });
+
+  it('belongs to the one whose next write is the next txn, where nothing else tells', () => {
+    const [first, second] = [candidate(setData('same')), candidate(setData('same'))];
+    expect(whoseTxn([first, second], setTo('same'), 20, always, (each) => each === second)).toBe(second);
+    expect(whoseTxn([second, first], setTo('same'), 20, always, (each) => each === first)).toBe(first);
   });
 
   it('belongs to none of them when none asked for its content', () => {
-    expect(whoseTxn([candidate(setData('first')), candidate(setData('second'))], setTo('third'), 20, always)).toBeUndefined();
+    expect(whoseTxn([candidate(setData('first')), candidate(setData('second'))], setTo('third'), 20, always, never)).toBeUndefined();
   });
 
   it('is a repetition when the one that asked for it has happened already', () => {
     const first = candidate(setData('first'), { zxids: [at - 1] });
-    expect(whoseTxn([first, candidate(setData('second'))], setTo('first'), 20, always)).toBe(first);
+    expect(whoseTxn([first, candidate(setData('second'))], setTo('first'), 20, always, never)).toBe(first);
   });
 
   it.each([
@@ -60,38 +66,38 @@ describe('a txn whose session and xid two requests bear', () => {
     ],
   ] as const)('is that of a %s', (name, record, txn) => {
     const mine = candidate(write(name, record));
-    expect(whoseTxn([candidate(setData('other')), mine], logged(txn as unknown as Txn), 20, always)).toBe(mine);
+    expect(whoseTxn([candidate(setData('other')), mine], logged(txn as unknown as Txn), 20, always, never)).toBe(mine);
   });
 
   it('is, for an error, that of the request to which the model gives it', () => {
     const bad = candidate(setData('a'));
     const good = candidate(setData('b', answer(ErrorCode.BadVersion)));
-    expect(whoseTxn([bad, good], refused(ErrorCode.BadVersion), 20, (each) => each === bad)).toBe(bad);
+    expect(whoseTxn([bad, good], refused(ErrorCode.BadVersion), 20, (each) => each === bad, never)).toBe(bad);
   });
 
   it('is, for an error that both could have got, that of the one that was answered with it', () => {
     const silent = candidate(setData('a'));
     const answered = candidate(setData('b', answer(ErrorCode.NoAuth)));
-    expect(whoseTxn([silent, answered], refused(ErrorCode.NoAuth), 20, never)).toBe(answered);
+    expect(whoseTxn([silent, answered], refused(ErrorCode.NoAuth), 20, never, never)).toBe(answered);
   });
 
   it('is, for a session that has moved, that of the connection that was left', () => {
     const left = candidate(setData('a'), { hasMoved: true });
     const present = candidate(setData('b'));
-    expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always)).toBe(left);
+    expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always, never)).toBe(left);
   });
 
   it('is, for an error that both could have got and nobody was told, that of the connection whose write came last', () => {
     const earlier = candidate(setData('a'), { before: candidate(setData('c'), { zxids: [at - 5] }) });
     const later = candidate(setData('b'), { before: candidate(setData('d'), { zxids: [at - 1] }) });
-    expect(whoseTxn([earlier, later], refused(ErrorCode.NoAuth), 20, always)).toBe(later);
-    expect(whoseTxn([later, earlier], refused(ErrorCode.NoAuth), 20, always)).toBe(later);
+    expect(whoseTxn([earlier, later], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
+    expect(whoseTxn([later, earlier], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
   });
 
   it('is not that of a request that was sent later, nor of one behind a write that has not happened', () => {
     const late = candidate(setData('a', { sentMs: 50 }));
     const blocked = candidate(setData('b'), { before: candidate(setData('c')) });
     const next = candidate(setData('d'));
-    expect(whoseTxn([late, blocked, next], refused(ErrorCode.NoAuth), 20, always)).toBe(next);
+    expect(whoseTxn([late, blocked, next], refused(ErrorCode.NoAuth), 20, always, never)).toBe(next);
   });
 });
