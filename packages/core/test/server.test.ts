@@ -107,7 +107,7 @@ describe('answers that wait behind a write', () => {
     core.frame(2, setWatches(1, 2000), now);
     expect(core.busy).toBe(true);
     core.drained(1, now);
-    for (let turns = 0; turns < 1000 && core.deadline(now) === 0; turns++) core.wake(now);
+    for (let turns = 0; turns < 1000 && core.deadline() === 0; turns++) core.wake(now);
     expect([core.busy, out.frames()]).toEqual([false, 11]);
   });
 
