@@ -1,14 +1,16 @@
 /** Adds up what seeds report, and says it in a few lines. */
 import { electionMark, syncMarks } from '../story/ensemble-marks.ts';
-import { marks } from '../story/marks.ts';
+import { marks, rareMarks } from '../story/marks.ts';
 import type { SeedReport } from './seed-report.ts';
 
 const faultPrefix = 'fault ';
 const totalled = ['simulatedMs', 'txns', 'operations', 'writes', 'events', 'sessions', 'expired', 'restarts'] as const;
 
-/** A mark that is hit less often is rare. */
-const rareBelow = 20;
+/** A mark that is hit less often is rare: some of a thousand seeds may go without it, and a long run may not. */
+export const rareBelow = 20;
 const rarePerSeeds = 1000;
+/** Seeds of a long run. */
+export const longRun = 20_000;
 
 export class Summary {
   #seeds = 0;
@@ -47,9 +49,11 @@ export class Summary {
     return this.#failed;
   }
 
-  /** Marks that no seed has hit. */
+  /** Marks that should have been hit and were not: in a long run less than 20 times, in any other not once, but for those that are rare. */
   get missing(): string[] {
-    return [...this.#marks].filter(([, count]) => count === 0).map(([name]) => name);
+    const isMissing = (name: string, count: number): boolean =>
+      this.#seeds >= longRun ? count < rareBelow : count === 0 && !rareMarks.has(name);
+    return [...this.#marks].filter(([name, count]) => isMissing(name, count)).map(([name, count]) => `${name} ${count}`);
   }
 
   /** Marks that are hit so seldom that a long run says little about them. */

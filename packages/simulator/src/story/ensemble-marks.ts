@@ -29,7 +29,6 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
   'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
   'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
-  'a log could not be cut that far': ended(/cannot be cut that far/),
   'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended(/lost its quorum/),
   'an epoch was used up': ended(/counter of this epoch is used up/),

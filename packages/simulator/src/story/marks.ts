@@ -89,6 +89,20 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
+/** Marks that fewer than ten of a thousand seeds hit. `npm run sim:ci` may go without them; a long run hits each of them twenty times. */
+export const rareMarks: ReadonlySet<string> = new Set([
+  'a limit was reached: halfOpenMax of the quorum port',
+  'a limit was reached: snapSyncsMax',
+  'a limit was reached: strangersMax',
+  'a SNAP began behind the commit',
+  'an election was followed by another before anybody served',
+  'hostile ACKs of another server',
+  'hostile requests of every opcode',
+  'hostile requests that are too long or lie',
+  "hostile PINGs for others' sessions",
+  "hostile REVALIDATE of others' sessions",
+]);
+
 export const marks: Readonly<Record<string, Count>> = {
   ...Object.fromEntries(Object.keys(faults).map((name) => [`fault ${name}`, noted(`fault ${name}`)])),
   'a sync failed': (outcome) => noted('EIO of sync')(outcome, none) + noted('ENOSPC of sync')(outcome, none),

@@ -103,7 +103,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   impersonator: 12,
 };
 /** One seed in so many has it; of the others every second. An impersonator leaves no promise to clients that could be judged. */
-const oneIn: Partial<Record<FaultName, number>> = { impersonator: 24 };
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];

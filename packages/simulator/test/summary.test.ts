@@ -1,0 +1,48 @@
+/** What a run demands of its marks. */
+import { describe, expect, it } from 'vitest';
+import type { SeedReport } from '../src/command/seed-report.ts';
+import { longRun, Summary } from '../src/command/summary.ts';
+import { marks, rareMarks } from '../src/story/marks.ts';
+
+const rare = 'hostile requests of every opcode';
+const common = 'a session expired';
+
+function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summary {
+  const summary = new Summary([rare, common]);
+  for (let at = 0; at < seeds; at++) {
+    const counted = Object.fromEntries(
+      Object.entries(hits)
+        .filter(([, count]) => at < count)
+        .map(([name]) => [name, 1]),
+    );
+    summary.add({
+      findings: [],
+      marks: counted,
+      simulatedMs: 0,
+      txns: 0,
+      operations: 0,
+      writes: 0,
+      events: 0,
+      sessions: 0,
+      expired: 0,
+      restarts: 0,
+    } as unknown as SeedReport);
+  }
+  return summary;
+}
+
+describe('a run', () => {
+  it('of a thousand seeds misses a mark that no seed has hit, unless it is a rare one', () => {
+    expect(summaryOf(1000, {}).missing).toEqual([`${common} 0`]);
+    expect(summaryOf(1000, { [common]: 1 }).missing).toEqual([]);
+  });
+
+  it('of 20,000 seeds misses a mark that was hit less than 20 times, rare or not', () => {
+    expect(summaryOf(longRun, { [common]: 20, [rare]: 19 }).missing).toEqual([`${rare} 19`]);
+    expect(summaryOf(longRun, { [common]: 20, [rare]: 20 }).missing).toEqual([]);
+  });
+
+  it('knows each rare mark', () => {
+    expect([...rareMarks].filter((name) => !(name in marks))).toEqual([]);
+  });
+});
