@@ -178,7 +178,7 @@ interface FoundRequest {
   readonly request: Request;
   readonly admitted: Admitted;
   readonly line: Line;
-  readonly hasMoved: boolean;
+  readonly movedMs: Millis;
   readonly before: FoundRequest | undefined;
   /** Txns that came from it. */
   readonly zxids: Zxid[];
@@ -282,14 +282,14 @@ class Replaying {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
     const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
     this.#lines.push(line);
-    const hasMoved = this.#hasMoved(cnxn);
+    const movedMs = this.#movedMs(cnxn);
     let before: FoundRequest | undefined;
     for (const request of cnxn.requests) {
       const operation = operationFrom(request.name, request.opCode, request.record);
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
-      if (isWrite(request)) this.#addRequest((before = { request, admitted, line, hasMoved, before, zxids: [] }));
+      if (isWrite(request)) this.#addRequest((before = { request, admitted, line, movedMs, before, zxids: [] }));
     }
   }
 
@@ -414,7 +414,7 @@ class Replaying {
       model.skipZxid();
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
-    } else if (loggedErr === ErrorCode.SessionMoved && found.hasMoved) {
+    } else if (loggedErr === ErrorCode.SessionMoved && found.movedMs < Infinity) {
       // The fence: what was still on its way over the old connection must not happen behind the new one.
       model.skipZxid();
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
@@ -443,11 +443,12 @@ class Replaying {
     return answer.err;
   }
 
-  /** Whether the session was asked for over a connection that is newer than this one. */
-  #hasMoved(cnxn: CnxnRecord): boolean {
-    return this.#recording.cnxns.some(
+  /** When the session was asked for over a connection that is newer than this one; Infinity if it never was. */
+  #movedMs(cnxn: CnxnRecord): Millis {
+    const newer = this.#recording.cnxns.filter(
       ({ handshake, openedMs }) => handshake !== undefined && handshake.sessionId === cnxn.session && openedMs > cnxn.openedMs,
     );
+    return Math.min(...newer.map(({ openedMs }) => openedMs));
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */

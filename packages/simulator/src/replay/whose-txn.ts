@@ -17,8 +17,8 @@ import type { Request } from '../record/recording.ts';
 
 export interface Candidate {
   readonly request: Request;
-  /** The session was asked for over a connection that is newer than the one of this request. */
-  readonly hasMoved: boolean;
+  /** When the session was asked for over a connection that is newer than the one of this request; Infinity if it never was. */
+  readonly movedMs: Millis;
   /** The write before it over the same connection. */
   readonly before: Candidate | undefined;
   /** Txns that were traced to it. */
@@ -51,7 +51,7 @@ export function whoseTxn<T extends Candidate>(
   // Times in a log are whole milliseconds.
   narrow(({ request }) => !(request.sentMs > atMs + 1));
   narrow(({ before }) => before === undefined || before.zxids.length > 0);
-  if (isMoved) narrow(({ hasMoved }) => hasMoved);
+  if (isMoved) narrow(({ movedMs }) => movedMs <= atMs + 1);
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);

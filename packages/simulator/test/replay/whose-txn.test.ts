@@ -15,7 +15,7 @@ function setData(text: string, more: Partial<Request> = {}): Request {
 }
 
 function candidate(request: Request, more: Partial<Candidate> = {}): Candidate {
-  return { request, hasMoved: false, before: undefined, zxids: [], ...more };
+  return { request, movedMs: Infinity, before: undefined, zxids: [], ...more };
 }
 
 function logged(txn: Txn): LoggedTxn {
@@ -82,8 +82,9 @@ describe('a txn whose session and xid two requests bear', () => {
   });
 
   it('is, for a session that has moved, that of the connection that was left', () => {
-    const left = candidate(setData('a'), { hasMoved: true });
-    const present = candidate(setData('b'));
+    const left = candidate(setData('a'), { movedMs: 15 });
+    // It is left as well, later.
+    const present = candidate(setData('b'), { movedMs: 40 });
     expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always, never)).toBe(left);
   });
 
