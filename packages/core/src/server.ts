@@ -92,6 +92,8 @@ export class Server {
   #jobWaited = false;
   /** Whose request that is. */
   #jobCnxn: CnxnId = noCnxn;
+  /** The write that it judges, if it does. */
+  #judging: WriteOrigin | undefined;
   /** Steps of jobs so far, in units. */
   #jobUnits = 0;
   /** What follows a job is being begun: nothing long, so that others get their turn before the next job. */
@@ -364,6 +366,9 @@ export class Server {
     this.#tracker.setOwner(slot, owner);
     // Over another connection, also if it is at the same server.
     this.#tracker.moved(slot);
+    const judging = this.#judging;
+    // Its txn comes after the take-over, and must not pass for what the session asks over its new connection.
+    if (judging?.sessionHigh === high && judging.sessionLow === low && judging.owner === owner) judging.owner = ownerBefore;
     this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
@@ -875,7 +880,9 @@ export class Server {
   #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
     this.#units += unitsOfWrite(origin.opCode, reader.remaining);
     const job = this.#order.write(origin, reader, now);
-    if (job !== undefined) this.#begin(job, origin.cnxn, nothing);
+    if (job === undefined) return;
+    this.#begin(job, origin.cnxn, nothing);
+    this.#judging = origin;
   }
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
@@ -1048,6 +1055,7 @@ export class Server {
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
+    this.#judging = undefined;
     this.#endsJob = true;
     then(now);
     this.#endsJob = false;

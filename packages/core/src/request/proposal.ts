@@ -14,8 +14,8 @@ export interface WriteOrigin {
   readonly kind: 'write';
   /** `noCnxn` when no connection waits for a reply. */
   readonly cnxn: CnxnId;
-  /** Through which server it came. */
-  readonly owner: SessionOwner;
+  /** Through which server it came. `ownerBefore` if the session has gone on over another connection to that server since. */
+  owner: SessionOwner;
   readonly sessionHigh: number;
   readonly sessionLow: number;
   /** The client's xid, 0 for the server's own requests. */

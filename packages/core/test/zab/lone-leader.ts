@@ -3,6 +3,7 @@
  * in real framing, cut as the learner port cuts them. What the core cannot read closes its stream, as there.
  */
 import {
+  type Id,
   makeZxid,
   type Notification,
   PacketCutter,
@@ -41,6 +42,7 @@ export interface Sent {
   readonly name: string;
   readonly zxid: Zxid;
   readonly data: Buffer;
+  readonly authinfo: readonly Id[] | null;
 }
 
 export interface LoneLeaderOptions {
@@ -215,7 +217,7 @@ export class LoneLeader implements PeerOut {
     cut.feed(bytes, 0, bytes.length, {
       packet: (view) => {
         const data = Buffer.from(view.data.bytes.subarray(view.data.offset, view.data.limit));
-        into.push({ type: view.type, name: packetTypeName(view.type), zxid: view.zxid, data });
+        into.push({ type: view.type, name: packetTypeName(view.type), zxid: view.zxid, data, authinfo: view.authinfo() });
         if (view.type === PacketType.SNAP) {
           this.#loaders.set(channel, new SnapshotLoader(replicaOptions(this.#core, random), { itemBytesMax: 16_000_000 }));
           cut.beginRaw();

@@ -1,0 +1,78 @@
+/** Which server a leader names as the one that a txn came through, so that no other answers its own client with it. */
+import { makeZxid, type MultiOp, OpCode, operations, PacketType, writeRevalidateRequest, Writer } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { OwnTxns } from '../../src/zab/txn-origin.ts';
+import { LoneLeader } from './lone-leader.ts';
+import { packet } from './packets.ts';
+
+const channel = 2;
+const session = 7;
+const timeoutMs = 40_000;
+const checks: readonly MultiOp[] = Array.from({ length: 200 }, () => ({ kind: 'check', path: '/', version: -1 }));
+
+function bytesOf(write: (writer: Writer) => void): Buffer {
+  const writer = new Writer();
+  write(writer);
+  return Buffer.from(writer.written());
+}
+
+const long = bytesOf((writer) => operations.multi.request.write(writer, { ops: checks }));
+const short = bytesOf((writer) => operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1), version: -1 }));
+
+/** A leader of server 1, whose learner 2 has a client. */
+function leaderWithSession(): LoneLeader {
+  const leader = new LoneLeader({ core: { turnUnits: 100 } });
+  leader.serveWithFollower();
+  const timeOut = Buffer.alloc(4);
+  timeOut.writeInt32BE(timeoutMs);
+  leader.request(channel, session, 0, OpCode.createSession, timeOut);
+  leader.settle();
+  leader.ack(channel, makeZxid(4, 1));
+  leader.settle();
+  leader.take(channel);
+  return leader;
+}
+
+/** The client comes back to the same learner. */
+function comesBack(leader: LoneLeader): void {
+  const asked = bytesOf((writer) => writeRevalidateRequest(writer, { sessionHigh: 0, sessionLow: session, timeOut: timeoutMs }));
+  leader.say(channel, PacketType.REVALIDATE, -1, asked);
+}
+
+function origins(leader: LoneLeader): (string | null | undefined)[] {
+  leader.settle();
+  const proposals = leader.take(channel).filter(({ type }) => type === PacketType.PROPOSAL);
+  return proposals.map(({ authinfo }) => authinfo?.find(({ scheme }) => scheme === 'origin')?.id);
+}
+
+describe('the authinfo of a PROPOSAL', () => {
+  it('names the server through which the request came', () => {
+    const leader = leaderWithSession();
+    leader.request(channel, session, 1, OpCode.setData, short);
+    expect(origins(leader)).toEqual(['2']);
+  });
+
+  it('names none for a write that is judged while its session goes on over another connection to that server', () => {
+    const leader = leaderWithSession();
+    leader.request(channel, session, 1, OpCode.multi, long);
+    expect(leader.peer.server!.busy).toBe(true);
+    comesBack(leader);
+    leader.request(channel, session, 2, OpCode.setData, short);
+    expect(origins(leader)).toEqual(['', '2']);
+  });
+});
+
+describe('a learner', () => {
+  it('takes for its own what names it, what names no server, and what names it by another scheme', () => {
+    const own = new OwnTxns(3);
+    const taken = [
+      null,
+      [],
+      [{ scheme: 'origin', id: '3' }],
+      [{ scheme: 'origin', id: '33' }],
+      [{ scheme: 'origin', id: '' }],
+      [{ scheme: 'ip', id: '::1' }],
+    ].map((authinfo) => own.mayInclude(packet(PacketType.PROPOSAL, makeZxid(4, 1), Buffer.from('a txn'), authinfo)));
+    expect(taken).toEqual([true, true, true, false, false, true]);
+  });
+});
