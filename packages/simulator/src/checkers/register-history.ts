@@ -46,7 +46,7 @@ interface Operation {
 }
 
 /** A search that takes more steps than this has found nothing, and has not shown that there is nothing to find. */
-const stepsMax = 1_000_000;
+const stepsMax = 10_000_000;
 
 export const registerHistory: Checker = {
   property: 'P4',

@@ -56,6 +56,7 @@ export function whoseTxn<T extends Candidate>(
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
   narrow(leadsOn);
+  if (!isMoved) narrow(({ movedMs }) => movedMs > atMs);
   // What one connection has asked comes in a row.
   const latest = Math.max(...left.map(lastBefore));
   return left.find((each) => lastBefore(each) === latest);

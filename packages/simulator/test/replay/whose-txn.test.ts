@@ -88,6 +88,12 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always, never)).toBe(left);
   });
 
+  it('is, for an error that both could have got and nobody was told, not that of a connection that the session had left by then', () => {
+    const left = candidate(setData('a'), { movedMs: 15, before: candidate(setData('c'), { zxids: [at - 5] }) });
+    const present = candidate(setData('b'), { movedMs: 40 });
+    expect(whoseTxn([left, present], refused(ErrorCode.NoAuth), 20, always, never)).toBe(present);
+  });
+
   it('is, for an error that both could have got and nobody was told, that of the connection whose write came last', () => {
     const earlier = candidate(setData('a'), { before: candidate(setData('c'), { zxids: [at - 5] }) });
     const later = candidate(setData('b'), { before: candidate(setData('d'), { zxids: [at - 1] }) });
