@@ -56,7 +56,10 @@ export function whoseTxn<T extends Candidate>(
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
   narrow(leadsOn);
-  if (!isMoved) narrow(({ movedMs }) => movedMs > atMs);
+  // The one that was left last, or is not left yet.
+  const heldUntilMs = ({ movedMs }: T): Millis => Math.min(movedMs, atMs + 1);
+  const lastMs = Math.max(...left.map(heldUntilMs));
+  narrow((each) => heldUntilMs(each) === lastMs);
   // What one connection has asked comes in a row.
   const latest = Math.max(...left.map(lastBefore));
   return left.find((each) => lastBefore(each) === latest);
