@@ -1184,6 +1184,8 @@ export class ClientPort implements CnxnList {
       `${nameOf(cnxn)} was closed: its request of ${bytes} bytes would take large requests in flight above largeRequestMaxBytes (${this.#options.largeRequestMaxBytes}).`,
       { event: 'cnxn.large-request', address: nameOf(cnxn), bytes, limitBytes: this.#options.largeRequestMaxBytes },
     );
+    // What waited for its turn was heard when it arrived.
+    if (cnxn.stage === 'open' && cnxn.receivedMs === this.#now.elapsedMs) this.#core.heard(cnxn.stream, this.#now);
     this.#close(cnxn);
   }
 

@@ -540,6 +540,16 @@ describe('limits', () => {
     expect(third.frames()).toHaveLength(2);
   });
 
+  test('P21: a client whose large request is refused is heard, as a whole frame arrives and with the beginning of one', async () => {
+    const rig = await PortRig.open({ options: { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 } });
+    const [whole, part] = [rig.join(), rig.join()];
+    whole.send(frame('x'.repeat(1100)));
+    part.send(frame('x'.repeat(1100)).subarray(0, 50));
+    rig.settle();
+    expect([whole.closed, part.closed]).toEqual(['end', 'end']);
+    expect(rig.core.heardOf.toSorted()).toEqual([0, 1]);
+  });
+
   test('F34: above the limit of bytes in flight the largest holder goes; newcomers get in, and small ones are served', async () => {
     const rig = await PortRig.open({ options: { inFlightBytesMax: 100_000 } });
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
