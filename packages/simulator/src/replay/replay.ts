@@ -187,6 +187,17 @@ interface FoundRequest {
 /** Counting a digest from scratch is slow, so not each time. */
 const digestEveryZxids = 16;
 
+function askersOf({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
+  const found = new Map<SessionId, CnxnRecord[]>();
+  for (const cnxn of cnxns) {
+    if (cnxn.handshake === undefined) continue;
+    const known = found.get(cnxn.handshake.sessionId);
+    if (known === undefined) found.set(cnxn.handshake.sessionId, [cnxn]);
+    else known.push(cnxn);
+  }
+  return found;
+}
+
 class Replaying {
   readonly #recording: Recording;
   readonly #model: ReferenceModel;
@@ -195,6 +206,8 @@ class Replaying {
   readonly #requests = new Map<string, FoundRequest[]>();
   /** By zxid, the txn that came next of the same session. */
   readonly #nextOfSession = new Map<Zxid, LoggedTxn>();
+  /** By session, the connections that asked for it. */
+  readonly #askersOf: ReadonlyMap<SessionId, readonly CnxnRecord[]>;
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
   readonly #txns: ReplayedTxn[] = [];
@@ -216,6 +229,7 @@ class Replaying {
 
   constructor(recording: Recording) {
     this.#recording = recording;
+    this.#askersOf = askersOf(recording);
     const {
       minSessionTimeoutMs,
       maxSessionTimeoutMs,
@@ -445,10 +459,9 @@ class Replaying {
 
   /** When the session was asked for over a connection that is newer than this one; Infinity if it never was. */
   #movedMs(cnxn: CnxnRecord): Millis {
-    const newer = this.#recording.cnxns.filter(
-      ({ handshake, openedMs }) => handshake !== undefined && handshake.sessionId === cnxn.session && openedMs > cnxn.openedMs,
-    );
-    return Math.min(...newer.map(({ openedMs }) => openedMs));
+    if (cnxn.session === undefined) return Infinity;
+    const askers = this.#askersOf.get(cnxn.session) ?? [];
+    return askers.reduce((ms, { openedMs }) => (openedMs > cnxn.openedMs ? Math.min(ms, openedMs) : ms), Infinity);
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */

@@ -25,6 +25,7 @@ import {
 } from '@tskeeper/runtime';
 import { type MemoryNetwork } from '@tskeeper/runtime/internal';
 import type { ProcessRecord } from '../record/recording.ts';
+import { electionPort, quorumPort } from './peer-ports.ts';
 import type { MachineTime, Owner, VirtualClock } from './virtual-clock.ts';
 
 export interface ProcessParts {
@@ -65,7 +66,8 @@ interface ProcessStream {
   readonly cnxn: number;
   /** Of the one of its two ends that listens. */
   readonly port: number;
-  readonly cutter: FrameCutter;
+  /** Of a client's connection, until it meets what is no frame. */
+  cutter: FrameCutter | undefined;
 }
 
 export class ServerProcess implements Owner {
@@ -200,7 +202,8 @@ export class ServerProcess implements Owner {
     const stream = this.#free.pop() ?? this.#innerOf.length;
     this.#innerOf[stream] = inner;
     const cnxn = this.#cnxns++;
-    this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cnxn, port, cutter: new FrameCutter(0x7fffffff) });
+    const cutter = port === quorumPort || port === electionPort ? undefined : new FrameCutter(0x7fffffff);
+    this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cnxn, port, cutter });
     return stream;
   }
 
@@ -282,7 +285,9 @@ export class ServerProcess implements Owner {
   #note(batch: ReceivedBatch): void {
     const { clock } = this.#parts;
     for (let index = 0; index < batch.count; index++) {
-      const { key, cutter } = this.#streams.get(batch.streams[index]!)!;
+      const stream = this.#streams.get(batch.streams[index]!)!;
+      const { key, cutter } = stream;
+      if (cutter === undefined) continue;
       // A copy: a cutter may hold on to what it is fed, and so may the server's own.
       const bytes = Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]));
       try {
@@ -294,6 +299,7 @@ export class ServerProcess implements Owner {
       } catch (error) {
         // What is no frame has not arrived as one; the server will say so too.
         if (!(error instanceof ProtocolError)) throw error;
+        stream.cutter = undefined;
       }
     }
   }

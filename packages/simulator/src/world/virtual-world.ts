@@ -260,19 +260,16 @@ export class VirtualWorld {
   /** Lets so much time pass. */
   async run(ms: Millis): Promise<void> {
     const end = this.clock.elapsedMs + ms;
-    await drained();
-    while (this.clock.step(end) !== undefined) await drained();
+    await repeated(() => (this.clock.step(end) === undefined ? true : undefined));
   }
 
   /** Lets time pass until it is so; returns whether it ever was. */
   async runUntil(isSo: () => boolean, atMostMs: Millis): Promise<boolean> {
     const end = this.clock.elapsedMs + atMostMs;
-    await drained();
-    while (!isSo()) {
-      if (this.clock.step(end) === undefined) return isSo();
-      await drained();
-    }
-    return true;
+    return await repeated(() => {
+      if (isSo()) return true;
+      return this.clock.step(end) === undefined ? isSo() : undefined;
+    });
   }
 
   /**
@@ -354,6 +351,37 @@ export class VirtualWorld {
     const clock = this.recording.wallClocks.find(({ offsetMs }) => wallMs >= offsetMs && wallMs <= offsetMs + elapsedMs);
     return clock === undefined ? NaN : wallMs - clock.offsetMs;
   }
+}
+
+/** Steps for each turn of Node's event loop. A turn of one step costs as much as the step itself. */
+const stepsPerTurn = 32;
+
+/**
+ * Calls `step` until it returns something, and resolves with that. Before each call, promises that were kept have had their effect, as
+ * with `drained`: Node lets them between any two callbacks of `setImmediate`.
+ */
+function repeated<T>(step: () => T | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    const once = () => {
+      if (isOver) return;
+      try {
+        const result = step();
+        if (result === undefined) return;
+        isOver = true;
+        resolve(result);
+      } catch (error) {
+        isOver = true;
+        reject(error);
+      }
+    };
+    const turn = () => {
+      if (isOver) return;
+      for (let steps = 0; steps < stepsPerTurn; steps++) setImmediate(once);
+      setImmediate(turn);
+    };
+    turn();
+  });
 }
 
 /** Lets promises that were kept have their effect, all of them and all that follow from them. */
