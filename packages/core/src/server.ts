@@ -275,8 +275,9 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
-    this.#longWrites.remove(cnxn);
-    this.#cnxns.remove(cnxn);
+    const keepsTurn = cnxn.state === 'queued' && this.#longWrites.keeps(cnxn);
+    if (!keepsTurn) this.#longWrites.remove(cnxn);
+    this.#cnxns.remove(cnxn, keepsTurn);
     this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
     // What it had under way no longer counts: others may get their turn.
     this.#advance(now);
@@ -676,12 +677,28 @@ export class Server {
   }
 
   #beginQueued(cnxn: Cnxn, now: Now): void {
-    if (cnxn.isClosed) return;
-    cnxn.state = 'open';
-    const first = cnxn.early.shift()!;
+    const first = cnxn.early.shift();
+    // We have given the connection up.
+    if (first === undefined) return;
     this.#load.unparked(first, cnxn.address);
+    if (cnxn.isClosed) {
+      this.#stale(cnxn, first, now);
+      this.#holdEarly(cnxn, now);
+      return;
+    }
+    cnxn.state = 'open';
     this.#admitParked(cnxn, first, now, true);
     if (!cnxn.isClosed) this.#readmit(cnxn, now);
+  }
+
+  /** Of a connection that has gone, what has waited behind a long write whose turn has come. */
+  #holdEarly(cnxn: Cnxn, now: Now): void {
+    const early = cnxn.early.takeAll();
+    if (early.length === 0) return;
+    for (const frame of early) this.#load.unparked(frame, cnxn.address);
+    this.#noteHolding();
+    this.#held.putBack(cnxn, early, now.elapsedMs);
+    this.#releasing = true;
   }
 
   #beginForwarded([first, ...others]: readonly WaitingRequest[], now: Now): void {

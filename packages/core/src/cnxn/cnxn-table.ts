@@ -50,21 +50,21 @@ export class CnxnTable {
     this.#out.close(cnxn.id, reason);
   }
 
-  /** It is gone, and its number may be given to another. */
-  remove(cnxn: Cnxn): void {
-    this.#detach(cnxn);
+  /** It is gone, and its number may be given to another. `keepsEarly`: its early frames wait on, for the turn of a long write. */
+  remove(cnxn: Cnxn, keepsEarly = false): void {
+    this.#detach(cnxn, keepsEarly);
     this.#cnxns.delete(cnxn.id);
     if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
   }
 
   /** From here on the connection gets nothing: no events, no replies. Its session lives on. */
-  #detach(cnxn: Cnxn): void {
+  #detach(cnxn: Cnxn, keepsEarly = false): void {
     if (cnxn.isClosed) return;
     cnxn.hasLostCredentials = cnxn.state === 'parked';
-    cnxn.hasDropped = cnxn.early.length > 0;
+    cnxn.hasDropped = !keepsEarly && cnxn.early.length > 0;
     cnxn.state = 'closed';
     this.#load.forget(cnxn.waiting.takeAll(), cnxn.address);
-    this.#load.forget(cnxn.early.takeAll(), cnxn.address);
+    if (!keepsEarly) this.#load.forget(cnxn.early.takeAll(), cnxn.address);
     cnxn.writesWaiting = 0;
     cnxn.longReadsWaiting = 0;
     this.#watches.removeAll(cnxn.id);

@@ -16,6 +16,9 @@ import type { ForwardedRequest } from './proposal.ts';
 /** Of those that do not wait at the moment so many are remembered, with what they have had. Behind that all of them begin as newcomers. */
 const idleMax = 1024;
 
+/** So many connections of an address keep their turn when they have gone: nothing else bounds what they hold. */
+const goneMax = 8;
+
 /** A request that a learner has passed on, of a session that had moved so often by then. `units` is 0 where it is a short one. */
 export interface WaitingRequest {
   readonly request: ForwardedRequest;
@@ -27,6 +30,8 @@ class Party {
   readonly turn = new Turn();
   /** Of an address: connections whose first early frame is a long write, in the order they came. */
   readonly cnxns = new Map<Cnxn, number>();
+  /** Those of them that have gone. */
+  readonly gone = new Set<Cnxn>();
   /** Of a session: a long write, and what came behind it. */
   readonly requests = new Fifo<WaitingRequest>();
   /** Short ones of it are on their way, and nothing may overtake them. */
@@ -45,7 +50,7 @@ export class LongWrites {
   /** Requests that learners have passed on. */
   #requests = 0;
 
-  /** Nobody waits for a turn. */
+  /** Whether no long write waits. */
   get isEmpty(): boolean {
     return this.#turns.length === 0;
   }
@@ -55,7 +60,7 @@ export class LongWrites {
     return this.#parties.size;
   }
 
-  /** Somebody's long write did not have to wait. */
+  /** A long write did not have to wait. */
   begun(by: Cnxn | ForwardedRequest, units: number): void {
     const key = by instanceof Cnxn ? by.address.name : sessionIdOf(by.sessionHigh, by.sessionLow);
     this.#turns.charge(this.#party(key), units);
@@ -88,7 +93,15 @@ export class LongWrites {
     if (party.requests.length > 0) this.#turns.push(party);
   }
 
-  /** The connection is gone, and what it has asked for with it. */
+  /** The other side of a connection has gone. Returns whether its long write keeps its turn. */
+  keeps(cnxn: Cnxn): boolean {
+    const party = this.#parties.get(cnxn.address.name);
+    if (party === undefined || party.gone.size >= goneMax || !party.cnxns.has(cnxn)) return false;
+    party.gone.add(cnxn);
+    return true;
+  }
+
+  /** We have given the connection up, or it cannot keep its turn. */
   remove(cnxn: Cnxn): void {
     if (this.isEmpty) return;
     const party = this.#parties.get(cnxn.address.name);
@@ -100,6 +113,7 @@ export class LongWrites {
     if (party === undefined) throw new Error('no long write waits');
     for (const [cnxn, units] of party.cnxns) {
       party.cnxns.delete(cnxn);
+      party.gone.delete(cnxn);
       this.#turns.charge(party, units);
       if (party.cnxns.size > 0) this.#turns.push(party);
       return { kind: 'cnxn', cnxn };

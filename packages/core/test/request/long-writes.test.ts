@@ -9,6 +9,7 @@ import {
   operations,
   Reader,
   sessionHigh,
+  type SessionId,
   sessionLow,
   writeConnectRequest,
   writeMultiRequest,
@@ -222,14 +223,15 @@ describe('at a server that stands alone', () => {
   const sessions = [0x0100_0000_0000_0001n, 0x0100_0000_0000_0002n, 0x0100_0000_0000_0003n] as const;
   const [one, two, three] = [1, 2, 3];
 
-  function stepper(changed: Partial<CoreOptions> = {}): Stepper {
+  function stepper(changed: Partial<CoreOptions> = {}, more: readonly SessionId[] = []): Stepper {
+    const all = [...sessions, ...more];
     const scene = new Stepper(
       (replica: Replica) => {
-        for (const session of sessions) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
+        for (const session of all) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
       },
       { turnUnits, ...changed },
     );
-    for (const [at, session] of sessions.entries()) scene.attach(at + 1, session);
+    for (const [at, session] of all.entries()) scene.attach(at + 1, session);
     scene.finish();
     scene.reset();
     return scene;
@@ -270,7 +272,51 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('a connection that goes takes along what waits of it', () => {
+  it('what waits of a connection that has gone is carried out in its turn, a good-bye behind it too', () => {
+    const scene = stepper({ requestThrottleDropStale: false });
+    multi(scene, one, 1);
+    judge(scene);
+    multi(scene, two, 1);
+    create(scene, two, 2);
+    scene.ask(two, 3, OpCode.closeSession, () => undefined);
+    scene.disconnect(two);
+    multi(scene, three, 1);
+    judge(scene);
+    expect(logged(scene)).toEqual(['1-1']);
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1', '2-1', '2-2', '2-3', '3-1']);
+    expect(scene.received.map(({ cnxn }) => cnxn)).toEqual([one, three]);
+    expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('nothing of it has an effect where the session has gone on over another connection', () => {
+    const scene = stepper({ requestThrottleDropStale: false });
+    multi(scene, one, 1);
+    judge(scene);
+    multi(scene, two, 1);
+    create(scene, two, 2);
+    scene.disconnect(two);
+    scene.attach(4, sessions[1]);
+    scene.finish();
+    expect(logged(scene)).toEqual(['1-1']);
+    expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('so many connections of an address that have gone keep their turn', () => {
+    const many = Array.from({ length: 12 }, (_, at) => 0x0100_0000_0000_0010n + BigInt(at));
+    const scene = stepper({ requestThrottleDropStale: false }, many);
+    multi(scene, one, 1);
+    judge(scene);
+    for (const at of many.keys()) {
+      multi(scene, at + 4, 1);
+      scene.disconnect(at + 4);
+    }
+    scene.finish();
+    expect(logged(scene)).toHaveLength(1 + 8);
+    expect(scene.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('what waits of a connection that has gone is dropped where stale requests are', () => {
     const scene = stepper();
     multi(scene, one, 1);
     judge(scene);
