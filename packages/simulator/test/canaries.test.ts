@@ -98,6 +98,16 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ['oneOrder', 'a hole in the log', ({ log }) => void log.splice(5, 1)],
   ['oneOrder', 'a write that nobody asked for', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
   [
+    'oneOrder',
+    'a second createSession of a session that a client has been told of',
+    ({ log }) => {
+      const { header } = found(log.findLast(({ logged }) => logged.txn.kind === 'createSession')).logged;
+      const write = found(log.find(({ logged }) => logged.txn.kind === 'error' && logged.header.zxid > header.zxid)).logged;
+      change(write.header, { clientHigh: header.clientHigh, clientLow: header.clientLow, cxid: 0 });
+      change(write, { txn: { kind: 'error', err: ErrorCode.SessionMoved } });
+    },
+  ],
+  [
     'linearizableWrites',
     'a write that was asked for after one behind it was acknowledged',
     (recording) => change(acknowledged(recording)[0], { sentMs: recording.endedMs }),

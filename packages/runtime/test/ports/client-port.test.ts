@@ -547,7 +547,7 @@ describe('limits', () => {
     part.send(frame('x'.repeat(1100)).subarray(0, 50));
     rig.settle();
     expect([whole.closed, part.closed]).toEqual(['end', 'end']);
-    expect(rig.core.heardOf.toSorted()).toEqual([0, 1]);
+    expect(new Set(rig.core.heardOf)).toEqual(new Set([0, 1]));
   });
 
   test('F34: above the limit of bytes in flight the largest holder goes; newcomers get in, and small ones are served', async () => {

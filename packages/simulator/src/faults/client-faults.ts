@@ -307,6 +307,19 @@ export const flood: Fault = {
   },
 };
 
+export const manyNames: Fault = {
+  id: 'F30',
+  what: 'a client shows the credentials of one user after the other, more than it may have identities perhaps, and asks behind each',
+  strike(stage, random) {
+    const client = readyClient(stage, random);
+    if (client === undefined) return;
+    for (let user = 1 + random.below(6); user > 0; user--) {
+      client.ask({ name: 'auth', record: { type: 0, scheme: 'digest', auth: Buffer.from(`user-${user}:secret`) } });
+      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`user-${user} ${stage.nowMs}`), version: -1 } });
+    }
+  },
+};
+
 export const hoard: Fault = {
   id: 'F32',
   what: 'somebody begins long requests over several connections of one address, and reads nothing',

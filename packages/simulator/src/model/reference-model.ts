@@ -39,6 +39,9 @@ export interface ModelOptions {
   readonly containerMaxNeverUsedIntervalMs: number;
   /** Watches of one connection: paths in its two tables, whatever the modes. Whoever asks for more is told to try later. */
   readonly watchesPerCnxnMax: number;
+  /** Of one connection, its address among them: how many, and how long they may be as `vector<Id>` without its length. */
+  readonly identitiesPerCnxnMax: number;
+  readonly identityBytesPerCnxnMax: number;
   /**
    * Whether to answer as Apache ZooKeeper 3.9.5 where this project answers differently on purpose. Every such place asks this flag:
    * deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
@@ -57,6 +60,8 @@ export const modelDefaults: ModelOptions = {
   minSessionTimeoutMs: 6000,
   maxSessionTimeoutMs: 60_000,
   watchesPerCnxnMax: Infinity,
+  identitiesPerCnxnMax: Infinity,
+  identityBytesPerCnxnMax: Infinity,
   containerMaxNeverUsedIntervalMs: 0,
   java: false,
 };
@@ -1044,14 +1049,17 @@ export class ReferenceModel {
 
   #authenticate(cnxn: number, scheme: string | null, auth: Data): boolean {
     const { identities } = this.#cnxns.get(cnxn)!;
-    const become = (id: Id): void => {
-      if (!identities.some((own) => own.scheme === id.scheme && own.id === id.id)) identities.push(id);
-    };
     if (scheme === 'ip') return true;
     if (scheme !== 'digest' || !this.#options.digestAuthEnabled || auth === null) return false;
     const id = digestId(Buffer.from(auth, 'latin1').toString('utf8'));
-    if (id === this.#options.superDigest) become({ scheme: 'super', id: '' });
-    become({ scheme: 'digest', id });
+    const shown: Id[] = [{ scheme: 'digest', id }];
+    if (id === this.#options.superDigest) shown.unshift({ scheme: 'super', id: '' });
+    const added = shown.filter((one) => !identities.some((own) => own.scheme === one.scheme && own.id === one.id));
+    const all = [...identities, ...added];
+    const bytes = all.reduce((sum, one) => sum + 8 + Buffer.byteLength(one.scheme) + Buffer.byteLength(one.id), 0);
+    const { identitiesPerCnxnMax, identityBytesPerCnxnMax } = this.#options;
+    if (added.length > 0 && (all.length > identitiesPerCnxnMax || bytes > identityBytesPerCnxnMax)) return false;
+    identities.push(...added);
     return true;
   }
 

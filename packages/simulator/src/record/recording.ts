@@ -158,6 +158,8 @@ export interface LimitsOfRun {
   readonly containerMaxNeverUsedIntervalMs: Millis;
   readonly enforceQuota?: boolean | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
+  readonly identitiesPerCnxnMax?: number | undefined;
+  readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers of these limits read back from a disk, or from each other. */
   readonly txnBytesMax: number;
   /** Of an ensemble: for how long a server may be silent before it is given up. */

@@ -237,6 +237,8 @@ class Replaying {
       containerMaxNeverUsedIntervalMs,
       enforceQuota,
       watchesPerCnxnMax,
+      identitiesPerCnxnMax = Infinity,
+      identityBytesPerCnxnMax = Infinity,
     } = recording.limits;
     this.#quotaJudge = enforceQuota === true ? new QuotaJudge(recording) : undefined;
     this.#model = new ReferenceModel({
@@ -246,6 +248,8 @@ class Replaying {
       containerMaxNeverUsedIntervalMs,
       enforceQuota: enforceQuota === true,
       watchesPerCnxnMax: watchesPerCnxnMax ?? Infinity,
+      identitiesPerCnxnMax,
+      identityBytesPerCnxnMax,
     });
   }
 
@@ -420,7 +424,7 @@ class Replaying {
         this.#hear(model.reap(txn.path));
       } else {
         model.skipZxid();
-        invented = true;
+        invented = !this.#isSessionIdAgain(logged, session);
       }
     } else if (this.#sessions.get(session)?.closedBy !== undefined || !this.#sessions.has(session)) {
       const answer = refusal(request, ErrorCode.SessionExpired);
@@ -445,6 +449,15 @@ class Replaying {
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
       this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });
     }
+  }
+
+  /**
+   * A learner that has passed on a createSession and is started anew before it is proposed may give the same id to another client
+   * (docs/decisions/session-ids.md). The second is refused, and nobody has been told of the first.
+   */
+  #isSessionIdAgain({ header, txn }: LoggedTxn, session: SessionId): boolean {
+    const isRefused = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved && header.cxid === 0;
+    return isRefused && this.#sessions.has(session) && !this.#recording.cnxns.some((cnxn) => cnxn.session === session);
   }
 
   /** Puts a write to the model; returns the error it is answered with. */

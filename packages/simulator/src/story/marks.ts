@@ -76,6 +76,9 @@ const limitMarks: Readonly<Record<string, Count>> = {
   ),
   'a limit was reached: eight times inFlightBytesMax, and a write was turned away': requests(isTurnedAway),
   'a limit was reached: watchesPerCnxnMax': requests((request) => request.reply?.err === ErrorCode.ThrottledOp && !isTurnedAway(request)),
+  'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
+    ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
+  ),
   'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
   'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
   'a limit was reached: the places of maxCnxns that are kept for others': lines(/the last places are for addresses that have fewer/),

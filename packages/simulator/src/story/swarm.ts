@@ -141,6 +141,9 @@ export function drawPlan(random: SeededRandom): Plan {
       // At eight times as much nothing may grow; a txn under way holds a kilobyte and more.
       inFlightBytesMax: pick(...usually(coreDefaults.inFlightBytesMax, 5), 20_000, 1500, 200),
       watchesPerCnxnMax: pick(...usually(coreDefaults.watchesPerCnxnMax, 4), 5, 2),
+      // Room for an address and two users: nobody is refused who says who he is and no more.
+      identitiesPerCnxnMax: pick(coreDefaults.identitiesPerCnxnMax, 4),
+      identityBytesPerCnxnMax: pick(...usually(coreDefaults.identityBytesPerCnxnMax, 2), 180),
       identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),
       fewIdentityBytes: pick(coreDefaults.fewIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
@@ -221,7 +224,7 @@ function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolea
     framesPerGo: pick(...usually(clientPortDefaults.framesPerGo, 2), 3, 1),
     framesPerTurn: pick(...usually(clientPortDefaults.framesPerTurn, 2), 20, 2),
     placesKeptOneIn: pick(clientPortDefaults.placesKeptOneIn, 2),
-    placesKeptMax: clientPortDefaults.placesKeptMax,
+    placesKeptMax: pick(clientPortDefaults.placesKeptMax, 1),
     discardedBytesMax: pick(clientPortDefaults.discardedBytesMax, 100),
   };
   return {

@@ -135,6 +135,8 @@ export class VirtualWorld {
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
       enforceQuota: coreOptions.enforceQuota,
       watchesPerCnxnMax: coreOptions.watchesPerCnxnMax,
+      identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
+      identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
