@@ -16,7 +16,7 @@ export type Notice =
   | { readonly kind: 'digestMismatch'; readonly zxid: Zxid }
   | { readonly kind: 'containerSwept'; readonly path: string };
 
-/** A bound that is kept without a word to anybody, by the name of its option: whoever is at it waits until there is room. */
+/** The option of a limit at which requests, bytes or connections wait until there is room, without an error to a client. */
 export type Limit =
   | 'globalOutstandingLimit'
   | 'inFlightBytesMax'
@@ -47,7 +47,7 @@ export interface Observer {
   admitted(cnxn: CnxnId, opCode: number, frameBytes: number, waitedMs: Millis): void;
   /** The request that is next must wait, since too many are under way. Told whenever that is found to be so. */
   heldBack(): void;
-  /** Something waits because a bound is reached. Told whenever that is found to be so. */
+  /** Something waits because a limit is reached. Called each time that is found to be so. */
   limitMet(limit: Limit): void;
   /** A request's turn has come and its connection is gone. Unless it is dropped for that, a write is carried out and nobody answered. */
   stale(dropped: boolean): void;

@@ -61,7 +61,7 @@ export interface CoreOptions {
    * each request.
    */
   readonly identityBytesPerAddressMax: number;
-  /** Nobody who shows a few identities has more than this under way. */
+  /** A connection with at most so many bytes of identities under way is read, whatever its address has. */
   readonly fewIdentityBytes: number;
   /** An ACL with more entries has an index, in which what matches is looked up. 0: each that has any. */
   readonly shortAclEntriesMax: number;

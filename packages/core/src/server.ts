@@ -555,7 +555,7 @@ export class Server {
     if (isUnwanted) cnxn.hasDropped = true;
     if (cnxn.hasDropped || !isGoodBye) this.#observer.stale(cnxn.hasDropped);
     if (cnxn.hasDropped) return;
-    // A write that is refused is dropped, and nobody can be told.
+    // A write that is refused is dropped: its connection is gone.
     if (frame.throttled) cnxn.hasDropped = opCode !== undefined && isWrite(opCode);
     else this.#writeStale(cnxn, frame, now);
   }
@@ -638,7 +638,7 @@ export class Server {
     return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesPassedOn <= multiBytesPassedOnMax;
   }
 
-  /** What nobody knows the session of is refused at once, however long it is. */
+  /** A request of an unknown session does not wait, however long it is: it is refused. */
   #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
     const { sessionHigh: high, sessionLow: low, opCode, record } = request;
     const long = this.#unitsOfLong(opCode, record.length);

@@ -35,9 +35,9 @@ export class Load {
   heldBack = 0;
   /** What requests under way hold in memory: proposals that are not applied yet, frames that wait, and what is passed on to the leader. */
   bytes = 0;
-  /** Units of applying what is proposed and not applied: whoever writes now waits for it. */
+  /** Units that it takes to apply what is proposed and not yet applied: a write that is proposed now waits for it. */
   unitsProposed = 0;
-  /** Of multis on their way to the leader, or back: whoever asks something of this learner now stands behind them in the stream. */
+  /** Bytes of multis that are on their way to the leader or back: what this learner passes on now is sent behind them. */
   multiBytesPassedOn = 0;
 
   /** Addresses that have requests under way. */

@@ -26,6 +26,7 @@ import { AddressLoad } from '../../src/request/load.ts';
 import { LongWrites } from '../../src/request/long-writes.ts';
 import type { ForwardedRequest } from '../../src/request/proposal.ts';
 import type { Replica } from '../../src/request/replica.ts';
+import { bytesOf, checksOf, multiOf, shortWrite } from '../support/records.ts';
 import { testOptions } from '../support/script.ts';
 import { Stepper } from '../support/stepper.ts';
 import { LoneLeader } from '../zab/lone-leader.ts';
@@ -35,16 +36,8 @@ const turnUnits = 100;
 const partsOfLong = 200;
 const channel = 2;
 
-const checks: readonly MultiOp[] = Array.from({ length: partsOfLong }, () => ({ kind: 'check', path: '/', version: -1 }));
-
-function bytesOf(write: (writer: Writer) => void): Buffer {
-  const writer = new Writer();
-  write(writer);
-  return Buffer.from(writer.written());
-}
-
-const long = bytesOf((writer) => operations.multi.request.write(writer, { ops: checks }));
-const short = bytesOf((writer) => operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1), version: -1 }));
+const checks = checksOf(partsOfLong);
+const long = multiOf(checks);
 
 describe('at a leader', () => {
   const [heavy, other, third] = [7, 8, 9];
@@ -74,7 +67,7 @@ describe('at a leader', () => {
     }
 
     short(session: number, cxid: number): void {
-      this.leader.request(channel, session, cxid, OpCode.setData, short);
+      this.leader.request(channel, session, cxid, OpCode.setData, shortWrite);
     }
 
     /** What has been proposed since the last call: session and cxid. */
@@ -205,7 +198,7 @@ describe('at a learner', () => {
   it('so many bytes of multis are passed on at once, and short writes of others besides', () => {
     const learner = new Follower(4);
     for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
-    learner.ask(4, 4, OpCode.setData, short);
+    learner.ask(4, 4, OpCode.setData, shortWrite);
     expect(learner.passedOn).toEqual([1, 2, 4]);
     learner.commit(1, 1);
     expect(learner.passedOn).toEqual([1, 2, 4, 3]);

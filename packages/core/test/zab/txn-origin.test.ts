@@ -1,6 +1,7 @@
 /** Which server a leader names as the one that a txn came through, so that no other answers its own client with it. */
-import { makeZxid, type MultiOp, OpCode, operations, PacketType, writeRevalidateRequest, Writer } from '@tskeeper/protocol';
+import { makeZxid, OpCode, PacketType, writeRevalidateRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import { bytesOf, checksOf, multiOf, shortWrite } from '../support/records.ts';
 import { OwnTxns } from '../../src/zab/txn-origin.ts';
 import { LoneLeader } from './lone-leader.ts';
 import { packet } from './packets.ts';
@@ -8,16 +9,8 @@ import { packet } from './packets.ts';
 const channel = 2;
 const session = 7;
 const timeoutMs = 40_000;
-const checks: readonly MultiOp[] = Array.from({ length: 200 }, () => ({ kind: 'check', path: '/', version: -1 }));
-
-function bytesOf(write: (writer: Writer) => void): Buffer {
-  const writer = new Writer();
-  write(writer);
-  return Buffer.from(writer.written());
-}
-
-const long = bytesOf((writer) => operations.multi.request.write(writer, { ops: checks }));
-const short = bytesOf((writer) => operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1), version: -1 }));
+const checks = checksOf(200);
+const long = multiOf(checks);
 
 /** A leader of server 1, whose learner 2 has a client. */
 function leaderWithSession(): LoneLeader {
@@ -48,7 +41,7 @@ function origins(leader: LoneLeader): (string | null | undefined)[] {
 describe('the authinfo of a PROPOSAL', () => {
   it('names the server through which the request came', () => {
     const leader = leaderWithSession();
-    leader.request(channel, session, 1, OpCode.setData, short);
+    leader.request(channel, session, 1, OpCode.setData, shortWrite);
     expect(origins(leader)).toEqual(['2']);
   });
 
@@ -57,7 +50,7 @@ describe('the authinfo of a PROPOSAL', () => {
     leader.request(channel, session, 1, OpCode.multi, long);
     expect(leader.peer.server!.busy).toBe(true);
     comesBack(leader);
-    leader.request(channel, session, 2, OpCode.setData, short);
+    leader.request(channel, session, 2, OpCode.setData, shortWrite);
     expect(origins(leader)).toEqual(['', '2']);
   });
 });
