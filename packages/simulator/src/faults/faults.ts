@@ -20,6 +20,7 @@ import {
 import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
+import { shortOfMemory } from './memory-faults.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
 import { impersonator, stranger } from './peer-faults.ts';
@@ -48,6 +49,7 @@ export const faults = {
   diskError,
   diskFull,
   slowDisk,
+  shortOfMemory,
   cut,
   badWire,
   linkCut,

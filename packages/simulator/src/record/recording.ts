@@ -199,6 +199,8 @@ export interface Recording {
   /** What they were told by it. */
   readonly told: ToldRecord[];
   /** When servers stood still. */
+  /** Servers that were short of memory, and from when on. */
+  readonly shortages: Map<string, Millis>;
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** What servers of an ensemble did among themselves. */
   readonly peers: PeerEvent[];
@@ -255,6 +257,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     quietStates: [],
     libraryClients: new Set(),
     told: [],
+    shortages: new Map(),
     pauses: [],
     peers: [],
     ensemble: new Map(),

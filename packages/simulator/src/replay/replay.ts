@@ -577,7 +577,7 @@ class Replaying {
       this.#complain(line, 'order', `was answered ${nameRequest(request)}, though its session had ended`);
       return;
     }
-    if (isTurnedAway(request)) {
+    if (isTurnedAway(request) || this.#isWatchRefused(line.cnxn, request)) {
       // Nothing has changed, and whether it had to be refused only its server knows.
       this.#owe(line, { kind: 'reply', request });
       return;
@@ -586,6 +586,12 @@ class Replaying {
     this.#reads.push({ request, answer: answerIn(heard) });
     this.#hear(heard, request);
     if (request.name === 'addWatch' && request.reply!.err === ErrorCode.Ok) line.persistent.add((request.record as AddWatchRequest).path);
+  }
+
+  /** No watch may be set at a server whose memory is full, which says so itself. */
+  #isWatchRefused({ key, server }: CnxnRecord, { opCode, reply }: Request): boolean {
+    const { shortages, turnedAway } = this.#recording;
+    return reply?.err === ErrorCode.ThrottledOp && shortages.has(server) && turnedAway.get(key)?.includes(opCode) === true;
   }
 
   #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {

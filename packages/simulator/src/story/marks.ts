@@ -79,6 +79,8 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
     ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
   ),
+  'memory got tight': lines(/^warn memory is getting tight/),
+  'memory was full': lines(/^warn memory is full/),
   'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
   'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
   'a limit was reached: the places of maxCnxns that are kept for others': lines(/the last places are for addresses that have fewer/),

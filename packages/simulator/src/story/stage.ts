@@ -38,6 +38,9 @@ const refusesToRead = /cannot be loaded \(.*: (?:EIO|ENOSPC)\)/;
 /** A piece that a slow link passes on at once. */
 const pieceBytes = 4096;
 
+/** A stage of the memory guard lasts a second at least, and a server looks every 100 ms. */
+const memoryNoticedMs = 1200;
+
 export class Stage {
   readonly world: VirtualWorld;
   readonly actors: Actor[] = [];
@@ -53,6 +56,8 @@ export class Stage {
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
+  /** By then every server has noticed that it has memory again. */
+  #ampleMs: Millis = 0;
   #readers = 0;
   #twins = 0;
   #loiterers = 0;
@@ -132,6 +137,7 @@ export class Stage {
   /** Every server serves, and none is paused; those of an ensemble under one leader. */
   get isWhole(): boolean {
     const { servers } = this.world;
+    if (this.nowMs < this.#ampleMs) return false;
     if (!servers.every(({ process, isPaused }) => process?.serving === true && !isPaused)) return false;
     if (!this.isEnsemble) return true;
     const leads = servers.filter(({ role }) => role === 'leader').length;
@@ -263,6 +269,20 @@ export class Stage {
 
   slowDiskUntil(server: ServerHost, untilMs: Millis): void {
     this.#slowUntilMs.set(server, untilMs);
+  }
+
+  // --- Memory
+
+  takeMemory(server: ServerHost, share: number, ms: Millis): void {
+    server.memoryShare = share;
+    const { shortages } = this.world.recording;
+    if (!shortages.has(server.name)) shortages.set(server.name, this.nowMs);
+    this.after(ms, 'memory freed', undefined, () => this.#freeMemory(server));
+  }
+
+  #freeMemory(server: ServerHost): void {
+    if (server.memoryShare > 0) this.#ampleMs = this.nowMs + memoryNoticedMs;
+    server.memoryShare = 0;
   }
 
   // --- Links between servers
@@ -490,6 +510,7 @@ export class Stage {
   #healServer(server: ServerHost): void {
     this.#slowUntilMs.delete(server);
     this.world.hideName(server.name, false);
+    this.#freeMemory(server);
     this.#emptyDisk(server);
     server.disk.fault = undefined;
     server.repair();

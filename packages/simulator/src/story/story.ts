@@ -2,7 +2,7 @@
  * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
  * go on; what is left is then put to the proof.
  */
-import { AddWatchMode, ErrorCode, type Millis } from '@tskeeper/protocol';
+import { AddWatchMode, CreateMode, ErrorCode, type Millis, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
@@ -83,6 +83,7 @@ class Story {
       core: plan.core,
       options: plan.options,
       snappy: plan.usesSnappy ? snappy : undefined,
+      knowsMemory: plan.knowsMemory,
     });
     this.stage = new Stage(this.world, this.#random);
     this.stage.windowBytes = plan.ensemble?.windowBytes ?? Infinity;
@@ -172,9 +173,22 @@ class Story {
     }
     if (await this.#progress(rests, progressMs)) {
       await this.#everyoneWrites(rests);
-      return await this.#failOver(rests);
+      return (await this.#oneLeaves(rests)) && (await this.#failOver(rests));
     }
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
+    return false;
+  }
+
+  /** A client makes an ephemeral sequential znode and closes its session, so that there is something to judge of both in nearly every seed. */
+  async #oneLeaves(rests: () => boolean): Promise<boolean> {
+    const { world, stage } = this;
+    const leaver = stage.actors.find((actor) => actor instanceof RawClient && actor.ready);
+    if (leaver === undefined) return true;
+    const record = { path: '/leaves-', data: null, acl: openAcl, flags: CreateMode.ephemeralSequential };
+    leaver.ask({ name: 'create2', record });
+    leaver.ask({ name: 'closeSession', record: undefined });
+    if (await world.runUntil(rests, progressMs)) return true;
+    stage.complain(`${leaver.name} has closed its session, and does not have another ${progressMs} ms later: ${this.#whoWaits()}`);
     return false;
   }
 

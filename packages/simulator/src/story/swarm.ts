@@ -58,6 +58,8 @@ export interface Plan {
   readonly core: Partial<CoreOptions>;
   readonly options: Partial<RuntimeOptions>;
   readonly usesSnappy: boolean;
+  /** Servers know how much memory they use, and may get short of it. */
+  readonly knowsMemory: boolean;
   readonly faults: readonly FaultName[];
   /** Between two faults, on the average. */
   readonly faultIntervalMs: Millis;
@@ -103,7 +105,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   impersonator: 12,
 };
 /** One seed in so many has it; of the others every second. An impersonator leaves no promise to clients that could be judged. */
-const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12 };
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, shortOfMemory: 4 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -177,6 +179,8 @@ export function drawPlan(random: SeededRandom): Plan {
       ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
     usesSnappy: true,
+    // Of a crowd everybody comes once, whether new sessions are refused or not.
+    knowsMemory: chosen.includes('shortOfMemory') && flood === undefined,
     faults: chosen.flatMap((name) => Array.from({ length: frequencies[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),

@@ -11,7 +11,7 @@ import {
   type MemberOptions,
   loseAll,
   MemoryDisk,
-  type MemoryProbe,
+  type MemoryUse,
   numberedFiles,
   type RuntimeOptions,
   SeededRandom,
@@ -47,8 +47,8 @@ export interface ServerHostParts {
   /** What the oracle of its ensemble says to it at this moment; undefined where there is none. */
   readonly oracle: (() => boolean) | undefined;
   readonly snappy: SnappyCodec | undefined;
-  /** What there is of memory. */
-  readonly memory: MemoryProbe | undefined;
+  /** It knows how much memory it may use, and how much it does. */
+  readonly knowsMemory: boolean;
   readonly recording: Recording;
   /** Lets time pass until a promise is kept. */
   until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
@@ -61,6 +61,8 @@ export interface ServerHostParts {
 const startMaxMs = 120_000;
 /** Machines differ by more than any run takes, so that a wall-clock time tells whose it is and when it was. */
 const wallClocksApartMs = 3_600_000;
+/** So much that what is held for clients is bounded by options alone. */
+const memoryBytes = 2 ** 40;
 /** Apart from the addresses of clients. */
 const serverNet = 100;
 
@@ -86,6 +88,8 @@ export class ServerHost implements MachineTime {
   bootedMs: Millis = 0;
   /** How long a turn of the server takes. */
   turnMs: () => Millis = () => 0;
+  /** Of the memory that it may use, what it uses. */
+  memoryShare = 0;
   /** How long the disk takes for a call. */
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
   /** A server of an ensemble: its number there, and what it is. */
@@ -172,11 +176,23 @@ export class ServerHost implements MachineTime {
     this.#member = member;
   }
 
+  #memoryUse(): MemoryUse {
+    return {
+      what: 'the memory of the machine',
+      usedBytes: this.memoryShare * memoryBytes,
+      limitBytes: memoryBytes,
+      remedy: 'Give it more.',
+      holdsTree: false,
+      slackBytes: 0,
+      reserveBytes: 0,
+    };
+  }
+
   // --- The server's life
 
   /** Turns the server on. It serves when `serving` says so. */
   boot(): ServerProcess {
-    const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
+    const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
     const member = this.#member;
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
@@ -202,7 +218,7 @@ export class ServerHost implements MachineTime {
       oracle: this.#parts.oracle,
       logger,
       snappy,
-      memory,
+      memory: knowsMemory ? () => [this.#memoryUse()] : undefined,
       record,
       observer: witness,
       arrived: (cnxn, atMs) => {

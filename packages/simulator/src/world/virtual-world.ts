@@ -9,7 +9,6 @@ import {
   memberDefaults,
   type MemberOptions,
   MemoryDisk,
-  type MemoryProbe,
   numberedFiles,
   readLog,
   runtimeDefaults,
@@ -55,8 +54,8 @@ export interface WorldOptions {
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
-  /** What there is of memory. */
-  readonly memory?: MemoryProbe | undefined;
+  /** Servers know how much memory they may use, and how much they do (`ServerHost.memoryShare`). */
+  readonly knowsMemory?: boolean;
 }
 
 const syncLimitTicksDefault = 5;
@@ -112,7 +111,7 @@ export class VirtualWorld {
   /** Names that do not resolve at the moment. */
   readonly #hidden = new Set<string>();
 
-  constructor(seed: number, { servers = 1, ensemble, core, options, snappy, memory }: WorldOptions = {}) {
+  constructor(seed: number, { servers = 1, ensemble, core, options, snappy, knowsMemory = false }: WorldOptions = {}) {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
@@ -154,7 +153,7 @@ export class VirtualWorld {
           member: ensemble === undefined ? undefined : memberOptions(index + 1, servers, coreOptions.tickTimeMs, ensemble),
           oracle: ensemble?.oracleFavours === undefined ? undefined : () => this.oracleSpeaks && ensemble.oracleFavours === index + 1,
           snappy,
-          memory,
+          knowsMemory,
           recording: this.recording,
           until: (promise, atMostMs) => this.until(promise, atMostMs),
           run: (ms) => this.run(ms),
