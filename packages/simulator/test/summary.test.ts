@@ -7,6 +7,19 @@ import { marks, rareMarks } from '../src/story/marks.ts';
 const rare = 'hostile requests of every opcode';
 const common = 'a session expired';
 
+const empty = {
+  findings: [],
+  marks: {},
+  simulatedMs: 0,
+  txns: 0,
+  operations: 0,
+  writes: 0,
+  events: 0,
+  sessions: 0,
+  expired: 0,
+  restarts: 0,
+};
+
 function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summary {
   const summary = new Summary([rare, common]);
   for (let at = 0; at < seeds; at++) {
@@ -15,18 +28,7 @@ function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summa
         .filter(([, count]) => at < count)
         .map(([name]) => [name, 1]),
     );
-    summary.add({
-      findings: [],
-      marks: counted,
-      simulatedMs: 0,
-      txns: 0,
-      operations: 0,
-      writes: 0,
-      events: 0,
-      sessions: 0,
-      expired: 0,
-      restarts: 0,
-    } as unknown as SeedReport);
+    summary.add({ ...empty, marks: counted } as unknown as SeedReport);
   }
   return summary;
 }
@@ -40,6 +42,16 @@ describe('a run', () => {
   it('of 20,000 seeds misses a mark that was hit less than 20 times, rare or not', () => {
     expect(summaryOf(longRun, { [common]: 20, [rare]: 19 }).missing).toEqual([`${rare} 19`]);
     expect(summaryOf(longRun, { [common]: 20, [rare]: 20 }).missing).toEqual([]);
+  });
+
+  it('counts what is judged of ensembles alone in percent of those', () => {
+    const summary = new Summary([]);
+    const add = (kind: string, judged: readonly string[]) => summary.add({ ...empty, kinds: [kind], judged } as unknown as SeedReport);
+    add('ensemble', ['reads', 'zab']);
+    add('ensemble', ['reads']);
+    add('standalone', ['reads']);
+    add('standalone', []);
+    expect(summary.text(1)).toContain('judged in percent of the seeds: reads 75\njudged in percent of the ensembles: zab 50');
   });
 
   it('knows each rare mark', () => {

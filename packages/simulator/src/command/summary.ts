@@ -17,8 +17,8 @@ export class Summary {
   #failed = 0;
   readonly #totals = { simulatedMs: 0, txns: 0, operations: 0, writes: 0, events: 0, sessions: 0, expired: 0, restarts: 0 };
   readonly #marks: Map<string, number>;
-  /** By checker, in how many seeds it had something to judge. */
-  readonly #judged = new Map<string, number>();
+  /** By checker, in how many seeds it had something to judge, and in how many of those that have one server. */
+  readonly #judged = new Map<string, { seeds: number; standalone: number }>();
   /** By kind of load and of servers. */
   readonly #kinds = new Map<string, { seeds: number; operations: number; txns: number; sessions: number }>();
 
@@ -31,7 +31,12 @@ export class Summary {
     this.#seeds++;
     if (report.findings.length > 0) this.#failed++;
     for (const key of totalled) this.#totals[key] += report[key];
-    for (const name of report.judged ?? []) this.#judged.set(name, (this.#judged.get(name) ?? 0) + 1);
+    for (const name of report.judged ?? []) {
+      const sum = this.#judged.get(name) ?? { seeds: 0, standalone: 0 };
+      sum.seeds++;
+      if (report.kinds?.includes('standalone') === true) sum.standalone++;
+      this.#judged.set(name, sum);
+    }
     for (const kind of report.kinds ?? []) {
       const sum = this.#kinds.get(kind) ?? { seeds: 0, operations: 0, txns: 0, sessions: 0 };
       sum.seeds++;
@@ -67,9 +72,20 @@ export class Summary {
       ([kind, { seeds, operations, txns, sessions }]) =>
         `${kind}: ${seeds} seeds, ${operations} requests, ${txns} txns, ${sessions} sessions`,
     );
-    const share = (count: number) => Math.floor((100 * count) / Math.max(1, this.#seeds));
-    if (this.#judged.size > 0)
-      rows.push(`judged in percent of the seeds: ${[...this.#judged].map(([name, count]) => `${name} ${share(count)}`).join(', ')}`);
+    // What is judged in no seed with one server is about ensembles.
+    const ensembles = this.#kinds.get('ensemble')?.seeds ?? 0;
+    const judged = [...this.#judged].map(([name, { seeds, standalone }]) => ({
+      name,
+      seeds,
+      isOfEnsembles: ensembles > 0 && standalone === 0,
+    }));
+    for (const isOfEnsembles of [false, true]) {
+      const those = judged.filter((each) => each.isOfEnsembles === isOfEnsembles);
+      const share = (seeds: number) => Math.floor((100 * seeds) / Math.max(1, isOfEnsembles ? ensembles : this.#seeds));
+      if (those.length === 0) continue;
+      const texts = those.map(({ name, seeds }) => `${name} ${share(seeds)}`).join(', ');
+      rows.push(`judged in percent of the ${isOfEnsembles ? 'ensembles' : 'seeds'}: ${texts}`);
+    }
     const { rare } = this;
     if (this.#seeds >= rarePerSeeds / rareBelow && rare.length > 0)
       rows.push(`rare, below ${rareBelow} in ${rarePerSeeds} seeds: ${rare.join(', ')}`);
