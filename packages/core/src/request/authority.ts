@@ -32,6 +32,8 @@ export interface Lead {
   sync(sync: WaitingSync, now: Now): void;
   /** Whatever a learner had heard of sessions by then it has passed on. Infinity while there is no learner that serves. */
   readonly learnersHeardMs: Millis;
+  /** Until when a session that is due at `dueMs` waits for learners that the configuration does not have; undefined when it does not. */
+  strangersAwaitedMs(dueMs: Millis): Millis | undefined;
   /** When learners were last asked whom they have heard. */
   readonly learnersAskedMs: Millis;
   askLearners(now: Now): void;
@@ -208,7 +210,7 @@ export class Authority implements Order {
     if (due === undefined || this.#lead === undefined) return due;
     // Learners have been asked: the last answer brings the turn in which it is decided.
     const waits = this.#lead.learnersAskedMs >= due && this.#lead.learnersHeardMs < due;
-    return waits ? undefined : due;
+    return waits ? this.#lead.strangersAwaitedMs(due) : due;
   }
 
   /** What is outstanding follows from the proposals and the tree; their bytes are written by whoever keeps the log. */

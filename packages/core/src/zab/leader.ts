@@ -207,6 +207,8 @@ const claimWaitMsMax: Millis = 1000;
 /** Enough for observers that only their own configuration has, as in containers, and few enough to be sent everything. */
 export const unknownObserversMaxDefault = 16;
 
+/** Of a tick, one part: a session that is due waits so long for learners that the configuration does not have. */
+const strangersWaitParts = 4;
 const packetTypeBytes = 4;
 const dataLengthBytes = 4;
 
@@ -458,11 +460,11 @@ export class Leader {
 
   /**
    * Whatever a learner had heard of sessions by then it has passed on; Infinity while no learner serves. One that is cut off counts no more. One that
-   * the configuration does not have is waited for during a tick and no longer: anybody may say to be such an observer, and keep sessions of the
-   * dead by silence.
+   * the configuration does not have is waited for during a quarter of a tick and no longer: anybody may say to be such an observer, and keep sessions
+   * of the dead by silence.
    */
   get learnersHeardMs(): Millis {
-    const strangersMs = this.#nowMs - this.#options.tickTimeMs;
+    const strangersMs = this.#nowMs - this.#strangersWaitMs;
     let heardMs = Infinity;
     for (const learner of this.#learners.values()) {
       if (learner.stage !== 'active') continue;
@@ -470,6 +472,20 @@ export class Leader {
       heardMs = Math.min(heardMs, toldMs >= strangersMs || this.#isMember(learner) ? toldMs : strangersMs);
     }
     return heardMs;
+  }
+
+  get #strangersWaitMs(): Millis {
+    return this.#options.tickTimeMs / strangersWaitParts;
+  }
+
+  /** Until when a session that is due at `dueMs` waits for learners that the configuration does not have; undefined when it does not. */
+  strangersAwaitedMs(dueMs: Millis): Millis | undefined {
+    const untilMs = dueMs + this.#strangersWaitMs;
+    if (this.#nowMs >= untilMs) return undefined;
+    for (const learner of this.#learners.values()) {
+      if (learner.stage === 'active' && learner.toldMs < dueMs && !this.#isMember(learner)) return untilMs;
+    }
+    return undefined;
   }
 
   /** When learners were last asked whom they have heard: they say so in their answers to a PING. */

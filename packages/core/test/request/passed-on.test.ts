@@ -15,7 +15,13 @@ const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, se
 const client = 1;
 const other = 2;
 
-const lead = { sync: () => undefined, learnersHeardMs: Infinity, learnersAskedMs: Infinity, askLearners: () => undefined };
+const lead = {
+  sync: () => undefined,
+  learnersHeardMs: Infinity,
+  strangersAwaitedMs: () => undefined,
+  learnersAskedMs: Infinity,
+  askLearners: () => undefined,
+};
 
 class Host implements Out {
   readonly core: Server;

@@ -2,7 +2,7 @@
  * Whatever a learner sends, in whatever state the leader is: at most its own stream is closed. A request that its client must not make gets
  * an error txn, so that this client is answered, and the stream with everybody else's requests stays.
  */
-import { ErrorCode, makeZxid, OpCode, openAcl, PacketType, Writer, operations } from '@tskeeper/protocol';
+import { ErrorCode, makeZxid, OpCode, openAcl, operations, PacketType, Reader, readTxn, Writer } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
 import { isWrite } from '../../src/request/proposal.ts';
@@ -398,6 +398,32 @@ describe('observers that the configuration does not have', () => {
     leader.streamGone(107);
     observer(leader, 201, 2000);
     expect(leader.take(201).map(({ name }) => name)).toContain('UPTODATE');
+  });
+
+  it('keep a session for a quarter of a tick by saying nothing, and no longer', () => {
+    const leader = new LoneLeader();
+    leader.serveWithFollower();
+    observer(leader, 100, 1000);
+    const [timeoutMs, tickMs] = [400, 100];
+    leader.request(2, session, 0, OpCode.createSession, int(timeoutMs));
+    const openedMs = leader.now.elapsedMs;
+    let endedMs: number | undefined;
+    while (endedMs === undefined && leader.now.elapsedMs < openedMs + 2 * timeoutMs) {
+      leader.settle();
+      for (const { type, zxid, data } of leader.take(2)) {
+        if (type === PacketType.PING) leader.say(2, PacketType.PING, 0, Buffer.alloc(0));
+        if (type !== PacketType.PROPOSAL) continue;
+        if (readTxn(new Reader(data)).header.type === OpCode.closeSession) endedMs = leader.now.elapsedMs;
+        leader.ack(2, zxid);
+      }
+      leader.settle();
+      // When it asks to be woken, and not before.
+      const dueMs = leader.peer.deadline() ?? Infinity;
+      leader.elapse(Math.max(1, Math.min(dueMs - leader.now.elapsedMs, 1000)));
+    }
+    // Sessions end at whole ticks, each at the next one.
+    const dueMs = (Math.floor((openedMs + timeoutMs) / tickMs) + 1) * tickMs;
+    expect(endedMs).toBeLessThanOrEqual(dueMs + tickMs / 4 + 1);
   });
 
   it('rank behind voters and behind observers that it has, and strangers that have not said who they are rank with them', () => {
