@@ -1,27 +1,14 @@
 /** F34 in the virtual world: an allocation budget, and a disk that does not come back. */
 import { ErrorCode, openAcl } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import type { MemoryUse } from '@tskeeper/runtime';
 import { ask, join, VirtualWorld } from '../src/index.ts';
 
 const limitBytes = 200_000;
 
 /** A world in which the tree's data and each session take memory, of which there is so much. */
 function smallWorld(): VirtualWorld {
-  const memory = (): MemoryUse[] => {
-    return [
-      {
-        what: 'the world',
-        usedBytes: usedIn(world),
-        limitBytes,
-        remedy: 'Delete something.',
-        holdsTree: false,
-        slackBytes: 0,
-        reserveBytes: 0,
-      },
-    ];
-  };
-  const world: VirtualWorld = new VirtualWorld(1, { memory });
+  const world = new VirtualWorld(1, { knowsMemory: true });
+  world.server.memoryShare = () => usedIn(world) / limitBytes;
   return world;
 }
 

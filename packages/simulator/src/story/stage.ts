@@ -274,15 +274,15 @@ export class Stage {
   // --- Memory
 
   takeMemory(server: ServerHost, share: number, ms: Millis): void {
-    server.memoryShare = share;
+    server.memoryShare = () => share;
     const { shortages } = this.world.recording;
     if (!shortages.has(server.name)) shortages.set(server.name, this.nowMs);
     this.after(ms, 'memory freed', undefined, () => this.#freeMemory(server));
   }
 
   #freeMemory(server: ServerHost): void {
-    if (server.memoryShare > 0) this.#ampleMs = this.nowMs + memoryNoticedMs;
-    server.memoryShare = 0;
+    if (server.memoryShare() > 0) this.#ampleMs = this.nowMs + memoryNoticedMs;
+    server.memoryShare = () => 0;
   }
 
   // --- Links between servers

@@ -89,7 +89,7 @@ export class ServerHost implements MachineTime {
   /** How long a turn of the server takes. */
   turnMs: () => Millis = () => 0;
   /** Of the memory that it may use, what it uses. */
-  memoryShare = 0;
+  memoryShare: () => number = () => 0;
   /** How long the disk takes for a call. */
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
   /** A server of an ensemble: its number there, and what it is. */
@@ -179,7 +179,7 @@ export class ServerHost implements MachineTime {
   #memoryUse(): MemoryUse {
     return {
       what: 'the memory of the machine',
-      usedBytes: this.memoryShare * memoryBytes,
+      usedBytes: this.memoryShare() * memoryBytes,
       limitBytes: memoryBytes,
       remedy: 'Give it more.',
       holdsTree: false,
