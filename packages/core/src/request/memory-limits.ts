@@ -27,6 +27,9 @@ const longMultiBytes = 64 * 1024;
 /** Of what still goes into a queue that is full: a session that ends, a delete. */
 const longQueuedBytes = 4096;
 
+/** Where few watches may be set, a client may believe to have so many besides. */
+const watchesBelievedBesides = 64;
+
 /** Times `inFlightBytesMax` under way: beyond it, requests that would grow the tree are refused rather than kept waiting. */
 const refusedAbove = 8;
 
@@ -85,11 +88,13 @@ export class MemoryLimits {
   }
 
   /**
-   * Whether a connection may keep the watches that it has set again. A client that comes back sets them in another order than before, and the last one
-   * that it was given may have counted twice, once in each table: whatever a client was given fits, or else it would come back for ever.
+   * Whether a connection may keep the watches that it has set again. A client believes to have more of them than it was given room for: the last may
+   * have counted twice, once in each table, and a one-shot watch goes without a word when it fires for who may not read the znode, as in ZooKeeper. If it
+   * were turned away for that, it would come back for ever; so it may have twice as many and some, and whoever asks for more means harm.
    */
   mayKeepWatches(cnxn: Cnxn): boolean {
-    return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= this.#watchesPerCnxnMax + 1;
+    const max = 2 * this.#watchesPerCnxnMax + watchesBelievedBesides;
+    return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= max;
   }
 
   /** As `mayWatch`, for a request that is answered ThrottledOp if not. */

@@ -134,10 +134,25 @@ describe('F34: watches', () => {
     }
   });
 
+  it('that have gone without a word, as their client may not read the znode, do not keep it from coming back', () => {
+    const script = new Script({ watchesPerCnxnMax: 2 });
+    for (const line of ['log at once', 'a connects', 'b connects', 'b auth digest bob:pw']) script.run(line);
+    for (const path of ['/1', '/2', '/3', '/4']) {
+      script.run(`a exists ${path} watch`);
+      // Nobody else may read it, so nobody else is told.
+      expect(script.run(`b create ${path} "" acl=auth::31`).join()).not.toContain('a <-');
+      script.run(`b delete ${path}`);
+    }
+    script.run('a goes away');
+    script.run('c connects');
+    expect(script.run('c setWatches 0x9 exist=/1,/2,/3,/4').join()).not.toContain('closed');
+  });
+
   it('set again by a client that comes back cost it the connection when there is no room for all of them', () => {
     const script = new Script({ watchesPerCnxnMax: 2 });
     for (const line of ['log at once', 'a connects']) script.run(line);
-    expect(script.run('a setWatches 0x9 exist=/1,/2,/3,/4')).toEqual(['a closed: too many watches']);
+    const paths = Array.from({ length: 2 * 2 + 64 + 1 }, (_, at) => `/${at}`);
+    expect(script.run(`a setWatches 0x9 exist=${paths.join(',')}`)).toEqual(['a closed: too many watches']);
   });
 });
 

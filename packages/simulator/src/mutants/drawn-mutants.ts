@@ -476,7 +476,7 @@ const littleRoom: Readonly<Record<string, Drawn>> = {
   'brought-watches-by-new': {
     what: 'watches that a client brings along are counted as strictly as new ones',
     file: memoryLimits,
-    replace: 'this.#watches.countOf(cnxn.id) <= this.#watchesPerCnxnMax + 1;',
+    replace: 'this.#watches.countOf(cnxn.id) <= max;',
     by: 'this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;',
   },
   'stale-refused-alone': {
