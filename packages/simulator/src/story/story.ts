@@ -173,9 +173,20 @@ class Story {
     }
     if (await this.#progress(rests, progressMs)) {
       await this.#everyoneWrites(rests);
-      return (await this.#oneLeaves(rests)) && (await this.#failOver(rests));
+      return (await this.#oneComesBack(rests)) && (await this.#oneLeaves(rests)) && (await this.#failOver(rests));
     }
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
+    return false;
+  }
+
+  /** A client reconnects and sets its watches again, for the same reason as below. */
+  async #oneComesBack(rests: () => boolean): Promise<boolean> {
+    const { world, stage } = this;
+    const client = stage.actors.find((actor) => actor instanceof RawClient && actor.ready && actor.options.restoresWatches === true);
+    if (!(client instanceof RawClient)) return true;
+    client.comeBack();
+    if (await world.runUntil(rests, progressMs)) return true;
+    stage.complain(`${client.name} has closed its connection, and is not served again ${progressMs} ms later: ${this.#whoWaits()}`);
     return false;
   }
 
