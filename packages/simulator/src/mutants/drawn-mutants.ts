@@ -37,6 +37,7 @@ const loader = 'packages/core/src/snapshot/snapshot-loader.ts';
 const recovery = 'packages/runtime/src/storage/recovery.ts';
 const syncedMark = 'packages/runtime/src/storage/synced-mark.ts';
 const clientPort = 'packages/runtime/src/ports/client-port.ts';
+const longWrites = 'packages/core/src/request/long-writes.ts';
 const memoryLimits = 'packages/core/src/request/memory-limits.ts';
 const purge = 'packages/runtime/src/storage/purge.ts';
 
@@ -143,6 +144,12 @@ const early: Readonly<Record<string, Drawn>> = {
     file: diskState,
     replace: 'return this.#durable >= this.#logged &&',
     by: 'return this.#durable + 1 >= this.#logged &&',
+  },
+  'acl-under-the-walk': {
+    what: 'a znode whose ACL changes is changed before a snapshot has it',
+    file: dataTree,
+    replace: 'this.#beforeChange(node);\n    this.acls.release(this.#rows.get(node, aclField));',
+    by: 'this.acls.release(this.#rows.get(node, aclField));',
   },
 };
 
@@ -450,6 +457,18 @@ const counted: Readonly<Record<string, Drawn>> = {
     file: load,
     replace: 'if (--address.requests === 0) this.#addresses--;',
     by: 'if (--address.requests <= 1) this.#addresses--;',
+  },
+  'one-behind-a-long-write-waits': {
+    what: 'of a session that a learner speaks for, one request alone waits behind a long write that waits, and the next overtakes it',
+    file: longWrites,
+    replace: 'return this.#requests > 0 && (this.#parties',
+    by: 'return this.#requests > 1 && (this.#parties',
+  },
+  'ahead-for-one-walk': {
+    what: 'a znode that changes is written ahead to the first of two snapshots alone',
+    file: dataTree,
+    replace: 'for (const walk of this.#walks) {\n      if (walk.has(node)) continue;',
+    by: 'for (const walk of this.#walks.slice(0, 1)) {\n      if (walk.has(node)) continue;',
   },
 };
 
