@@ -277,19 +277,19 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // Over a distance little would get through.
   const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
+  const narrow =
+    windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 200_000 }, { fullBytes: 200, waitingBytesMax: 400_000 });
   return {
     observers,
     options: {
-      // With 0 there is none in memory behind a start.
-      commitLogCount: pick(0, 1, 2, 3, 10, 30, 500),
+      // With 0 there is none in memory behind a start. A DIFF out of memory is given at once, as what may wait is twice what memory holds in production:
+      // with less room a learner would be cut off each time that it comes.
+      commitLogCount: 'fullBytes' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: {
         ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
-        // More than a learner is given at once, with what is proposed meanwhile: with less it would be cut off each time that it comes.
-        ...(windowBytes === Infinity
-          ? {}
-          : pick({}, { fullBytes: 200, behindBytesMax: 100_000 }, { fullBytes: 200, waitingBytesMax: 200_000 })),
+        ...narrow,
         packetsPerGo: pick(learnerPortDefaults.packetsPerGo, 3, 1),
         // Honest servers are at it in a moment, and all at once after an election.
         halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
