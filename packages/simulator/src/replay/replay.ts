@@ -470,11 +470,16 @@ class Replaying {
     return answer.err;
   }
 
-  /** When the session was asked for over a connection that is newer than this one; Infinity if it never was. */
+  /** When the session was asked for over a connection that is newer than this one, or may count as newer; Infinity if it never was. */
   #movedMs(cnxn: CnxnRecord): Millis {
     if (cnxn.session === undefined) return Infinity;
-    const askers = this.#askersOf.get(cnxn.session) ?? [];
-    return askers.reduce((ms, { openedMs }) => (openedMs > cnxn.openedMs ? Math.min(ms, openedMs) : ms), Infinity);
+    let movedMs = Infinity;
+    for (const asker of this.#askersOf.get(cnxn.session) ?? []) {
+      // Two that are opened at one time may be taken up in either order.
+      const isLater = asker.openedMs > cnxn.openedMs || (asker !== cnxn && asker.shakenMs > cnxn.openedMs);
+      if (isLater) movedMs = Math.min(movedMs, Math.max(asker.openedMs, cnxn.openedMs));
+    }
+    return movedMs;
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */
