@@ -10,6 +10,7 @@ import {
   makeZxid,
   type MultiReply,
   OpCode,
+  sessionIdOf,
   type Stat,
   type StatReply,
 } from '@tskeeper/protocol';
@@ -100,8 +101,10 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'oneOrder',
     'a second createSession of a session that a client has been told of',
-    ({ log }) => {
-      const { header } = found(log.findLast(({ logged }) => logged.txn.kind === 'createSession')).logged;
+    ({ log, cnxns }) => {
+      const isTold = ({ logged: { header, txn } }: Recording['log'][number]) =>
+        txn.kind === 'createSession' && cnxns.some(({ session }) => session === sessionIdOf(header.clientHigh, header.clientLow));
+      const { header } = found(log.find(isTold)).logged;
       const write = found(log.find(({ logged }) => logged.txn.kind === 'error' && logged.header.zxid > header.zxid)).logged;
       change(write.header, { clientHigh: header.clientHigh, clientLow: header.clientLow, cxid: 0 });
       change(write, { txn: { kind: 'error', err: ErrorCode.SessionMoved } });
