@@ -275,7 +275,8 @@ export class Server {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
-    const keepsTurn = cnxn.state === 'queued' && this.#longWrites.keeps(cnxn);
+    const mayKeep = cnxn.state === 'queued' && !this.#options.requestThrottleDropStale;
+    const keepsTurn = mayKeep && this.#longWrites.keeps(cnxn);
     if (!keepsTurn) this.#longWrites.remove(cnxn);
     this.#cnxns.remove(cnxn, keepsTurn);
     this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));

@@ -1,24 +1,13 @@
 /** What a run demands of its marks. */
 import { describe, expect, it } from 'vitest';
-import type { SeedReport } from '../src/command/seed-report.ts';
+import { nothingReported, type SeedReport } from '../src/command/seed-report.ts';
 import { longRun, Summary } from '../src/command/summary.ts';
 import { marks, rareMarks } from '../src/story/marks.ts';
 
 const rare = 'hostile requests of every opcode';
 const common = 'a session expired';
 
-const empty = {
-  findings: [],
-  marks: {},
-  simulatedMs: 0,
-  txns: 0,
-  operations: 0,
-  writes: 0,
-  events: 0,
-  sessions: 0,
-  expired: 0,
-  restarts: 0,
-};
+const empty: SeedReport = { ...nothingReported, seed: 1, findings: [] };
 
 function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summary {
   const summary = new Summary([rare, common]);
@@ -28,7 +17,7 @@ function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summa
         .filter(([, count]) => at < count)
         .map(([name]) => [name, 1]),
     );
-    summary.add({ ...empty, marks: counted } as unknown as SeedReport);
+    summary.add({ ...empty, marks: counted });
   }
   return summary;
 }
@@ -46,7 +35,7 @@ describe('a run', () => {
 
   it('counts what is judged of ensembles alone in percent of those', () => {
     const summary = new Summary([]);
-    const add = (kind: string, judged: readonly string[]) => summary.add({ ...empty, kinds: [kind], judged } as unknown as SeedReport);
+    const add = (kind: string, judged: readonly string[]) => summary.add({ ...empty, kinds: [kind], judged });
     add('ensemble', ['reads', 'zab']);
     add('ensemble', ['reads']);
     add('standalone', ['reads']);

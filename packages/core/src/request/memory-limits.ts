@@ -27,8 +27,8 @@ const longMultiBytes = 64 * 1024;
 /** Of what still goes into a queue that is full: a session that ends, a delete. */
 const longQueuedBytes = 4096;
 
-/** Where few watches may be set, a client may believe to have so many besides. */
-const watchesBelievedBesides = 64;
+/** Added to the limit of watches that a client sets again, for where `watchesPerCnxnMax` is small. */
+const watchesRestoredExtra = 64;
 
 /** Times `inFlightBytesMax` under way: beyond it, requests that would grow the tree are refused rather than kept waiting. */
 const refusedAbove = 8;
@@ -88,12 +88,12 @@ export class MemoryLimits {
   }
 
   /**
-   * Whether a connection may keep the watches that it has set again. A client believes to have more of them than it was given room for: the last may
-   * have counted twice, once in each table, and a one-shot watch goes without a word when it fires for who may not read the znode, as in ZooKeeper. If it
-   * were turned away for that, it would come back for ever; so it may have twice as many and some, and whoever asks for more means harm.
+   * Whether a connection may keep the watches that it has set again. A client may set more of them than `watchesPerCnxnMax`: its last watch may count
+   * twice, once in each table; and the server removes a one-shot watch without an event when the client may not read the znode, as ZooKeeper does.
+   * A server that closed the connection for that would close it at each reconnect. So the limit is twice as high here, plus 64.
    */
   mayKeepWatches(cnxn: Cnxn): boolean {
-    const max = 2 * this.#watchesPerCnxnMax + watchesBelievedBesides;
+    const max = 2 * this.#watchesPerCnxnMax + watchesRestoredExtra;
     return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= max;
   }
 

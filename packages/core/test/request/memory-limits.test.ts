@@ -139,7 +139,7 @@ describe('F34: watches', () => {
     for (const line of ['log at once', 'a connects', 'b connects', 'b auth digest bob:pw']) script.run(line);
     for (const path of ['/1', '/2', '/3', '/4']) {
       script.run(`a exists ${path} watch`);
-      // Nobody else may read it, so nobody else is told.
+      // Only b may read it, so a gets no event.
       expect(script.run(`b create ${path} "" acl=auth::31`).join()).not.toContain('a <-');
       script.run(`b delete ${path}`);
     }

@@ -108,7 +108,7 @@ export const registerHistory: Checker = {
     for (const [path, operations] of byPath) {
       if (path.startsWith('/zookeeper')) continue;
       const found = fits(operations, given.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
-      // Of the writes of two processes with one xid nobody can say which the log has first: their order is not always found.
+      // A log names only session and xid. For two processes with equal xids the search may run out of its budget, which is no finding.
       if (found === 'yes' || (found === 'too long' && areShared)) continue;
       faults.push(
         found === 'no'

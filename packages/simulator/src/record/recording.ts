@@ -199,8 +199,8 @@ export interface Recording {
   /** What they were told by it. */
   readonly told: ToldRecord[];
   /** When servers stood still. */
-  /** Servers that were short of memory, and from when on. */
-  readonly shortages: Map<string, Millis>;
+  /** Servers that were short of memory at some time. */
+  readonly shortages: Set<string>;
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** What servers of an ensemble did among themselves. */
   readonly peers: PeerEvent[];
@@ -257,7 +257,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     quietStates: [],
     libraryClients: new Set(),
     told: [],
-    shortages: new Map(),
+    shortages: new Set(),
     pauses: [],
     peers: [],
     ensemble: new Map(),

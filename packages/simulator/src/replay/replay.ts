@@ -453,7 +453,7 @@ class Replaying {
 
   /**
    * A learner that has passed on a createSession and is started anew before it is proposed may give the same id to another client
-   * (docs/decisions/session-ids.md). The second is refused, and nobody has been told of the first.
+   * (docs/decisions/session-ids.md). The leader refuses the second; the first client has had no answer.
    */
   #isSessionIdAgain({ header, txn }: LoggedTxn, session: SessionId): boolean {
     const isRefused = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved && header.cxid === 0;

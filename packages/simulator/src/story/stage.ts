@@ -275,8 +275,7 @@ export class Stage {
 
   takeMemory(server: ServerHost, share: number, ms: Millis): void {
     server.memoryShare = () => share;
-    const { shortages } = this.world.recording;
-    if (!shortages.has(server.name)) shortages.set(server.name, this.nowMs);
+    this.world.recording.shortages.add(server.name);
     this.after(ms, 'memory freed', undefined, () => this.#freeMemory(server));
   }
 

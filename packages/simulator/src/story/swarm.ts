@@ -143,7 +143,7 @@ export function drawPlan(random: SeededRandom): Plan {
       // At eight times as much nothing may grow; a txn under way holds a kilobyte and more.
       inFlightBytesMax: pick(...usually(coreDefaults.inFlightBytesMax, 5), 20_000, 1500, 200),
       watchesPerCnxnMax: pick(...usually(coreDefaults.watchesPerCnxnMax, 4), 5, 2),
-      // Room for an address and two users: nobody is refused who says who he is and no more.
+      // Room for an address and two users: the server refuses no client that authenticates as itself alone.
       identitiesPerCnxnMax: pick(coreDefaults.identitiesPerCnxnMax, 4),
       identityBytesPerCnxnMax: pick(...usually(coreDefaults.identityBytesPerCnxnMax, 2), 180),
       identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),

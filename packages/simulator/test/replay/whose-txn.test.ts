@@ -88,7 +88,7 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always, never)).toBe(left);
   });
 
-  it('is, for an error that both could have got and nobody was told, not that of a connection that the session had left by then', () => {
+  it('is, for an error txn of either that no client got as its reply, not that of a connection that the session had left by then', () => {
     const left = candidate(setData('a'), { movedMs: 15, before: candidate(setData('c'), { zxids: [at - 5] }) });
     for (const movedMs of [40, 18]) {
       const later = candidate(setData('b'), { movedMs });
