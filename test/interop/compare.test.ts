@@ -191,5 +191,15 @@ describe('justified differences', () => {
     const echo = (text: string) => reply(sync, 1, 0, (w) => w.ustring(text));
     expect(judge([echo(`/${'\ufffd'.repeat(6)}`)], [echo('/\u{1f600}')])).toEqual(['text-outside-the-bmp-is-utf-8']);
     expect(judge([echo('/a')], [echo('/\u{1f600}')])).toEqual([undefined]);
+
+    // Where the servers have told different numbers of events, the two forms of one path are counted as one missing and one unexpected.
+    const setWatches = opOf(OpCode.setWatches, 'setWatches');
+    const told = [event(-1, 2, '/unreadable'), event(-1, 2, `/${'\ufffd'.repeat(6)}`), reply(setWatches, 1, 0)];
+    expect(judge(told, [event(-1, 2, '/\u{1f600}'), reply(setWatches, 1, 0)])).toEqual([
+      'restored-watch-needs-read',
+      'restored-watch-needs-read',
+      'text-outside-the-bmp-is-utf-8',
+    ]);
+    expect(judge(told, [event(-1, 2, '/other'), reply(setWatches, 1, 0)]).at(-1)).toBe(undefined);
   });
 });

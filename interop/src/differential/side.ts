@@ -85,6 +85,8 @@ export class Side {
         await Promise.all(step.parts.map((part) => this.#exchange(this.#clients[part.client]!, part.ops)));
         return;
       case 'last':
+        // A server that closes need not send what it still has for the client, so that is fetched first.
+        await this.#ping(this.#clients[step.client]!);
         await this.#exchange(this.#clients[step.client]!, [step.op]);
         await this.#seeWhetherClosed(this.#clients[step.client]!);
         return;
@@ -268,6 +270,7 @@ export class Side {
   async #frame(client: Client, length: number, bytes: Buffer): Promise<void> {
     const { cnxn } = client;
     if (cnxn === undefined || cnxn.closed) return;
+    await this.#ping(client);
     const head = Buffer.alloc(4);
     head.writeInt32BE(length, 0);
     cnxn.sendRaw(Buffer.concat([head, bytes]));
