@@ -25,7 +25,7 @@ import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
 import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
-import { mayBeOf, whoseTxn } from './whose-txn.ts';
+import { leadsOn, type NextTxn, whoseTxn } from './whose-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -186,6 +186,10 @@ interface FoundRequest {
 
 /** Counting a digest from scratch is slow, so not each time. */
 const digestEveryZxids = 16;
+/** Txns of a session that are looked at to tell which of several requests one of them came from. */
+const lookAheadMax = 8;
+
+type LogEntry = Recording['log'][number];
 
 function askersOf({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
   const found = new Map<SessionId, CnxnRecord[]>();
@@ -205,7 +209,7 @@ class Replaying {
   /** By session and xid; more than one where processes share a session. */
   readonly #requests = new Map<string, FoundRequest[]>();
   /** By zxid, the txn that came next of the same session. */
-  readonly #nextOfSession = new Map<Zxid, LoggedTxn>();
+  readonly #behind = new Map<Zxid, LogEntry>();
   /** By session, the connections that asked for it. */
   readonly #askersOf: ReadonlyMap<SessionId, readonly CnxnRecord[]>;
   readonly #admitted = new Map<Request, Admitted>();
@@ -318,7 +322,7 @@ class Replaying {
     else known.push(found);
   }
 
-  #find({ atMs, logged }: Recording['log'][number]): FoundRequest | undefined {
+  #find({ atMs, logged }: LogEntry): FoundRequest | undefined {
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
     const found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
@@ -327,19 +331,34 @@ class Replaying {
   }
 
   #whoseTxn(candidates: readonly FoundRequest[], logged: LoggedTxn, atMs: Millis): FoundRequest | undefined {
-    const next = this.#nextOfSession.get(logged.header.zxid);
-    const asked = next === undefined ? [] : (this.#requests.get(keyOf(sessionOf(next), next.header.cxid)) ?? []);
-    const after = asked.filter(({ request }) => mayBeOf(request, next!));
-    const leadsOn = (each: FoundRequest) => after.some(({ before }) => before === each);
-    return whoseTxn(candidates, logged, atMs, (each) => this.#agrees(each, logged), leadsOn);
+    const next = this.#nextOfSession(logged);
+    return whoseTxn(
+      candidates,
+      logged,
+      atMs,
+      (each) => this.#agrees(each, logged),
+      (each) => leadsOn(each, next),
+    );
+  }
+
+  /** The txns of the session behind this one, and who can have asked for each. */
+  #nextOfSession(logged: LoggedTxn): NextTxn<FoundRequest>[] {
+    const next: NextTxn<FoundRequest>[] = [];
+    for (let at = this.#behind.get(logged.header.zxid); at !== undefined && next.length < lookAheadMax;) {
+      const { header } = at.logged;
+      next.push({ ...at, candidates: this.#requests.get(keyOf(sessionOf(at.logged), header.cxid)) ?? [] });
+      at = this.#behind.get(header.zxid);
+    }
+    return next;
   }
 
   #noteNextOfSession(): void {
-    const last = new Map<SessionId, LoggedTxn>();
-    for (const { logged } of this.#recording.log.toReversed()) {
+    const last = new Map<SessionId, LogEntry>();
+    for (const entry of this.#recording.log.toReversed()) {
+      const { logged } = entry;
       const next = last.get(sessionOf(logged));
-      if (next !== undefined) this.#nextOfSession.set(logged.header.zxid, next);
-      last.set(sessionOf(logged), logged);
+      if (next !== undefined) this.#behind.set(logged.header.zxid, next);
+      last.set(sessionOf(logged), entry);
     }
   }
 
@@ -379,7 +398,7 @@ class Replaying {
     }
   }
 
-  #apply(entry: Recording['log'][number]): void {
+  #apply(entry: LogEntry): void {
     const { atMs, logged } = entry;
     const { header, txn } = logged;
     const { zxid, type } = header;

@@ -28,18 +28,17 @@ export interface Candidate {
 /**
  * The candidate that asked for the txn; undefined when none of them did. Where several can have, the ones that obey what a session is promised are
  * preferred: a txn that breaks a promise must not be a quiet exchange of two requests either, and is not, since the other one comes too.
- * `agrees` says whether the reference model comes to the same for a request that was refused, `leadsOn` whether the next txn of the session is
- * of the write after it over its connection.
+ * `agrees` says whether the reference model comes to the same for a request that was refused, `goesOn` whether the next txns of the session
+ * can be traced as well if this one came from it.
  */
 export function whoseTxn<T extends Candidate>(
   candidates: readonly T[],
   logged: LoggedTxn,
   atMs: Millis,
   agrees: (candidate: T) => boolean,
-  leadsOn: (candidate: T) => boolean,
+  goesOn: (candidate: T) => boolean,
 ): T | undefined {
   const { txn, header } = logged;
-  const isMoved = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
   let left = candidates.filter(({ request }) => mayBeOf(request, logged));
   const narrow = (isLikely: (candidate: T) => boolean) => {
     if (left.length < 2) return;
@@ -51,11 +50,11 @@ export function whoseTxn<T extends Candidate>(
   // Times in a log are whole milliseconds.
   narrow(({ request }) => !(request.sentMs > atMs + 1));
   narrow(({ before }) => before === undefined || before.zxids.length > 0);
-  if (isMoved) narrow(({ movedMs }) => movedMs <= atMs + 1);
+  if (isMoved(txn)) narrow(({ movedMs }) => movedMs <= atMs + 1);
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
-  narrow(leadsOn);
+  narrow(goesOn);
   // The one that was left last, or is not left yet.
   const heldUntilMs = ({ movedMs }: T): Millis => Math.min(movedMs, atMs + 1);
   const lastMs = Math.max(...left.map(heldUntilMs));
@@ -63,6 +62,42 @@ export function whoseTxn<T extends Candidate>(
   // What one connection has asked comes in a row.
   const latest = Math.max(...left.map(lastBefore));
   return left.find((each) => lastBefore(each) === latest);
+}
+
+/** A txn further on in the same session, and the requests that bear its xid. */
+export interface NextTxn<T extends Candidate> {
+  readonly logged: LoggedTxn;
+  readonly atMs: Millis;
+  readonly candidates: readonly T[];
+}
+
+/** Whether each of the next txns can have come from a request of its own, in the order of its connection, if `chosen` is the request of the txn before. */
+export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T>[]): boolean {
+  const traced = new Set<Candidate>([chosen]);
+  const isTraced = (each: Candidate) => each.zxids.length > 0 || traced.has(each);
+  const goesOnAt = (at: number): boolean => {
+    const txn = next[at];
+    if (txn === undefined) return true;
+    // Of the server's own: the end of a session.
+    if (txn.candidates.length === 0) return goesOnAt(at + 1);
+    return txn.candidates.some((each) => {
+      if (isTraced(each) || !canBeOf(each, txn) || (each.before !== undefined && !isTraced(each.before))) return false;
+      traced.add(each);
+      const goesOn = goesOnAt(at + 1);
+      if (!goesOn) traced.delete(each);
+      return goesOn;
+    });
+  };
+  return goesOnAt(0);
+}
+
+function canBeOf({ request, movedMs }: Candidate, { logged, atMs }: NextTxn<Candidate>): boolean {
+  // Times in a log are whole milliseconds.
+  return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || movedMs <= atMs + 1);
+}
+
+function isMoved(txn: LoggedTxn['txn']): boolean {
+  return txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
 }
 
 function lastBefore({ before }: Candidate): Zxid {

@@ -2,7 +2,7 @@
 import { ErrorCode, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/record/recording.ts';
-import { type Candidate, whoseTxn } from '../../src/replay/whose-txn.ts';
+import { type Candidate, leadsOn, type NextTxn, whoseTxn } from '../../src/replay/whose-txn.ts';
 
 const at = 0x100000007;
 
@@ -108,5 +108,45 @@ describe('a txn whose session and xid two requests bear', () => {
     const blocked = candidate(setData('b'), { before: candidate(setData('c')) });
     const next = candidate(setData('d'));
     expect(whoseTxn([late, blocked, next], refused(ErrorCode.NoAuth), 20, always, never)).toBe(next);
+  });
+});
+
+describe('a request leads on to what the session does next', () => {
+  const then = (atMs: number, ...candidates: Candidate[]): NextTxn<Candidate> => ({
+    logged: refused(ErrorCode.SessionMoved),
+    atMs,
+    candidates,
+  });
+  const moved = { movedMs: 15 };
+
+  it('unless the write after it over its connection was asked for later', () => {
+    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
+    const mineNext = candidate(setData('c'), { ...moved, before: mine });
+    const otherNext = candidate(setData('d', { sentMs: 25 }), { ...moved, before: other });
+    expect(leadsOn(mine, [then(21, mineNext, otherNext)])).toBe(true);
+    expect(leadsOn(other, [then(21, mineNext, otherNext)])).toBe(false);
+  });
+
+  it('unless there is a txn further on that nobody can have asked for in turn', () => {
+    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
+    const mineNext = candidate(setData('c'), { ...moved, before: mine });
+    const otherNext = candidate(setData('d'), { ...moved, before: other });
+    const mineLast = candidate(setData('e'), { ...moved, before: mineNext });
+    expect(leadsOn(mine, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(true);
+    expect(leadsOn(other, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(false);
+  });
+
+  it('unless it would be refused before its session was asked for elsewhere', () => {
+    const mine = candidate(setData('a'));
+    const next = candidate(setData('c'), { before: mine, movedMs: 30 });
+    expect(leadsOn(mine, [then(21, next)])).toBe(false);
+    expect(leadsOn(mine, [then(29, next)])).toBe(true);
+  });
+
+  it('past what the server does by itself', () => {
+    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
+    const next = candidate(setData('c'), { ...moved, before: mine });
+    expect(leadsOn(mine, [then(21), then(21, next)])).toBe(true);
+    expect(leadsOn(other, [then(21), then(21, next)])).toBe(false);
   });
 });
