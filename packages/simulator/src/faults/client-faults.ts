@@ -1,5 +1,5 @@
 /** What clients do to servers, by bad luck or bad manners. */
-import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { CreateMode, type MultiOp, openAcl } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
@@ -138,6 +138,16 @@ export const backAgain: Fault = {
   },
 };
 
+/** Parts of a multi that takes a server longer than a step. */
+const manyParts = 60;
+
+function askMulti(client: RawClient, sets: number, what: string): void {
+  const data = Buffer.from(what);
+  const set: MultiOp = { kind: 'setData', path: '/', data, version: -1 };
+  const create: MultiOp = { kind: 'create', path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
+  client.ask({ name: 'multi', record: { ops: [...Array.from({ length: sets }, () => set), create] } });
+}
+
 /** Writes that are told apart by what they ask for, also where their xids are equal. */
 function askApart(client: RawClient, random: SeededRandom, what: string): void {
   const data = Buffer.from(what);
@@ -147,15 +157,7 @@ function askApart(client: RawClient, random: SeededRandom, what: string): void {
       client.ask({ name: 'create2', record: counted });
       return;
     case 1:
-      client.ask({
-        name: 'multi',
-        record: {
-          ops: [
-            { kind: 'setData', path: '/', data, version: -1 },
-            { kind: 'create', ...counted },
-          ],
-        },
-      });
+      askMulti(client, random.below(4) === 0 ? manyParts : 1, what);
       return;
     case 2:
       client.ask({ name: 'delete', record: { path: '/e1', version: -1 } });
@@ -196,6 +198,8 @@ export const restartedClient: Fault = {
     if (random.below(2) === 0) for (const server of servers) stage.slowDiskUntil(server, stage.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
+    // A server that is still at the first of them meets one of the other process with its xid.
+    if (random.below(2) === 0) askMulti(client, manyParts, `first process ${stage.nowMs} long`);
     for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
     stage.after(1 + stage.fraction(6), 'another process', undefined, () => {
       if (stage.isHealed || client.session !== dump.session) return;
@@ -227,6 +231,8 @@ export const twins: Fault = {
     const dump = dumpOf(client, random);
     const twin = stage.addTwin(client, dump);
     const untilMs = stage.nowMs + 50 + random.below(500);
+    const here = stage.world.servers.find(({ name }) => name === client.serverName);
+    const areAtOne = here !== undefined && random.below(2) === 0;
     const ask = (process: RawClient) => {
       if (!process.ready || process.session !== dump.session || process.outstandingCount > 12) return;
       for (let count = 1 + random.below(3); count > 0; count--) askApart(process, random, `${process.name} ${stage.nowMs} ${count}`);
@@ -240,6 +246,7 @@ export const twins: Fault = {
       }
       ask(client);
       ask(twin);
+      if (areAtOne) for (const process of [client, twin]) if (![undefined, here.name].includes(process.serverName)) process.goTo(here);
       stage.after(stage.fraction(10), 'twins', undefined, goOn);
     };
     stage.after(stage.fraction(10), 'twins', undefined, goOn);
@@ -267,6 +274,33 @@ export const impatience: Fault = {
         client.goTo(next);
       });
     }
+  },
+};
+
+/** Of a znode of a pile: a snapshot takes many steps for all of them. */
+const pileDataBytes = 400;
+
+export const clearOut: Fault = {
+  id: 'F27',
+  what: 'a client makes dozens of znodes, and then deletes them in no order, while a snapshot of them may be under way',
+  strike(stage, random) {
+    const client = readyClient(stage, random);
+    if (client === undefined) return;
+    const parent = ['', '/a', '/b'][random.below(3)]!;
+    const paths = Array.from({ length: 20 + random.below(60) }, (_, at) => `${parent}/pile-${stage.nowMs}-${at}`);
+    for (const path of paths) {
+      const data = Buffer.from(`${path} `.padEnd(pileDataBytes, '.'));
+      client.ask({ name: 'create', record: { path, data, acl: openAcl, flags: CreateMode.persistent } });
+    }
+    const clear = () => {
+      if (stage.isHealed || paths.length === 0) return;
+      if (client.ready) {
+        const [path] = paths.splice(random.below(paths.length), 1);
+        client.ask({ name: 'delete', record: { path: path!, version: -1 } });
+      }
+      stage.after(stage.fraction(2), 'clear out', undefined, clear);
+    };
+    stage.after(stage.fraction(100), 'clear out', undefined, clear);
   },
 };
 

@@ -2,6 +2,7 @@
 import {
   babble,
   backAgain,
+  clearOut,
   flood,
   halfFrame,
   hoard,
@@ -58,6 +59,7 @@ export const faults = {
   halfFrame,
   babble,
   flood,
+  clearOut,
   impostor,
   manyNames,
   hoard,

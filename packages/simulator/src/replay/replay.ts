@@ -172,6 +172,8 @@ interface Line {
   /** Something was wrong with it: what follows would only repeat it. */
   givenUp: boolean;
   joined: boolean;
+  /** The place among its writes of the last one that a txn came from, 0 if none has yet. */
+  tracedPlace: number;
 }
 
 interface FoundRequest {
@@ -180,6 +182,8 @@ interface FoundRequest {
   readonly line: Line;
   readonly movedMs: Millis;
   readonly before: FoundRequest | undefined;
+  /** Its place among the writes over its connection, from 1. */
+  readonly place: number;
   /** Txns that came from it. */
   readonly zxids: Zxid[];
 }
@@ -302,7 +306,7 @@ class Replaying {
 
   #addLine(number: number, cnxn: CnxnRecord): void {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
-    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
+    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false, tracedPlace: 0 };
     this.#lines.push(line);
     const movedMs = this.#movedMs(cnxn);
     let before: FoundRequest | undefined;
@@ -311,7 +315,8 @@ class Replaying {
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
-      if (isWrite(request)) this.#addRequest((before = { request, admitted, line, movedMs, before, zxids: [] }));
+      if (isWrite(request))
+        this.#addRequest((before = { request, admitted, line, movedMs, before, place: (before?.place ?? 0) + 1, zxids: [] }));
     }
   }
 
@@ -326,7 +331,10 @@ class Replaying {
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
     const found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
-    found?.zxids.push(zxid);
+    if (found !== undefined) {
+      found.zxids.push(zxid);
+      found.line.tracedPlace = Math.max(found.line.tracedPlace, found.place);
+    }
     return found;
   }
 

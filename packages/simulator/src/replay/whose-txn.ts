@@ -21,6 +21,12 @@ export interface Candidate {
   readonly movedMs: Millis;
   /** The write before it over the same connection. */
   readonly before: Candidate | undefined;
+  /** Its place among the writes over its connection. */
+  readonly place: number;
+  readonly line: {
+    /** The place of the last write over the connection to which a txn was traced. */
+    readonly tracedPlace: number;
+  };
   /** Txns that were traced to it. */
   readonly zxids: readonly Zxid[];
 }
@@ -49,6 +55,8 @@ export function whoseTxn<T extends Candidate>(
   narrow(({ zxids }) => zxids.length === 0);
   // Times in a log are whole milliseconds.
   narrow(({ request }) => !(request.sentMs > atMs + 1));
+  // A connection is served in order.
+  narrow(({ place, line }) => place > line.tracedPlace);
   narrow(({ before }) => before === undefined || before.zxids.length > 0);
   if (isMoved(txn)) narrow(({ movedMs }) => movedMs <= atMs + 1);
   else if (isRefusal(logged)) narrow(agrees);
@@ -81,7 +89,13 @@ export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T
     // Of the server's own: the end of a session.
     if (txn.candidates.length === 0) return goesOnAt(at + 1);
     return txn.candidates.some((each) => {
-      if (isTraced(each) || !canBeOf(each, txn) || (each.before !== undefined && !isTraced(each.before))) return false;
+      if (
+        isTraced(each) ||
+        each.place <= each.line.tracedPlace ||
+        !canBeOf(each, txn) ||
+        (each.before !== undefined && !isTraced(each.before))
+      )
+        return false;
       traced.add(each);
       const goesOn = goesOnAt(at + 1);
       if (!goesOn) traced.delete(each);

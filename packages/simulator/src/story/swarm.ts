@@ -101,6 +101,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   restartedClient: 2,
   twins: 2,
   impatience: 2,
+  clearOut: 2,
   stranger: 3,
   impersonator: 12,
 };
@@ -150,7 +151,7 @@ export function drawPlan(random: SeededRandom): Plan {
       fewIdentityBytes: pick(coreDefaults.fewIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
-      enforceQuota: random.below(2) === 0,
+      enforceQuota: random.below(8) > 0,
       containerCheckIntervalMs: pick(0, 150, 150, 150, 150, 150, 400, 400, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
       containerMaxPerMinute: pick(10_000, 10_000, 300),

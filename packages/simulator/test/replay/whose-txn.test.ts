@@ -15,7 +15,7 @@ function setData(text: string, more: Partial<Request> = {}): Request {
 }
 
 function candidate(request: Request, more: Partial<Candidate> = {}): Candidate {
-  return { request, movedMs: Infinity, before: undefined, zxids: [], ...more };
+  return { request, movedMs: Infinity, before: undefined, place: 1, line: { tracedPlace: 0 }, zxids: [], ...more };
 }
 
 function logged(txn: Txn): LoggedTxn {
@@ -67,6 +67,12 @@ describe('a txn whose session and xid two requests bear', () => {
   ] as const)('is that of a %s', (name, record, txn) => {
     const mine = candidate(write(name, record));
     expect(whoseTxn([candidate(setData('other')), mine], logged(txn as unknown as Txn), 20, always, never)).toBe(mine);
+  });
+
+  it('is none of a request behind which its connection has gone on', () => {
+    const past = candidate(setData('a'), { place: 2, line: { tracedPlace: 3 } });
+    const next = candidate(setData('b'), { place: 7, line: { tracedPlace: 5 }, before: candidate(setData('turned away')) });
+    expect(whoseTxn([past, next], refused(ErrorCode.NoNode), 20, always, never)).toBe(next);
   });
 
   it('is, for an error, that of the request to which the model gives it', () => {
