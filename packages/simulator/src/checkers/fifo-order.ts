@@ -1,5 +1,6 @@
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
+import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
 import { isWrite, nameRequest, overtakes, type Replay, type ReplayedTxn } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
@@ -51,16 +52,6 @@ export const fifoOrder: Checker = {
     return faults;
   },
 };
-
-/** Opcodes of writes that a server has turned away without their client's hearing of it: what comes after them may happen. */
-function turnedAwayUnheard({ turnedAway }: Recording, { key, requests }: CnxnRecord): number[] {
-  const unheard = [...(turnedAway.get(key) ?? [])];
-  for (const request of requests) {
-    const at = request.reply?.err === ErrorCode.ThrottledOp ? unheard.indexOf(request.opCode) : -1;
-    if (at !== -1) unheard.splice(at, 1);
-  }
-  return unheard;
-}
 
 /**
  * A session's writes over one connection follow each other: once it has written over another, the leader refuses what is still on its way over

@@ -139,7 +139,7 @@ export const backAgain: Fault = {
 };
 
 /** Parts of a multi that takes a server longer than a step. */
-const manyParts = 60;
+const manyParts = 200;
 
 function askMulti(client: RawClient, sets: number, what: string): void {
   const data = Buffer.from(what);
@@ -190,7 +190,9 @@ export const restartedClient: Fault = {
     const { servers } = stage.world;
     const first = servers.find(({ name }) => name === client.serverName);
     const serving = servers.filter((server) => server.process?.serving === true);
-    const next = random.below(2) === 0 ? first : serving[random.below(serving.length)];
+    // A server that is still at the first write of the one process meets one of the other with its xid.
+    const isLong = random.below(2) === 0;
+    const next = isLong || random.below(2) === 0 ? first : serving[random.below(serving.length)];
     if (first === undefined || next === undefined) return;
     // What the first has asked may be longer on its way to the leader than the second is on its way to its server.
     if (leader !== undefined && leader !== first && random.below(2) === 0) stage.slowBetween(first, leader, 5 + random.below(60), 60);
@@ -198,8 +200,7 @@ export const restartedClient: Fault = {
     if (random.below(2) === 0) for (const server of servers) stage.slowDiskUntil(server, stage.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
-    // A server that is still at the first of them meets one of the other process with its xid.
-    if (random.below(2) === 0) askMulti(client, manyParts, `first process ${stage.nowMs} long`);
+    if (isLong) askMulti(client, manyParts, `first process ${stage.nowMs} long`);
     for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
     stage.after(1 + stage.fraction(6), 'another process', undefined, () => {
       if (stage.isHealed || client.session !== dump.session) return;

@@ -24,8 +24,9 @@ import { bodyFrom, operationFrom, sortedBody } from '../model/from-wire.ts';
 import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
 import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
+import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
 import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
-import { leadsOn, type NextTxn, whoseTxn } from './whose-txn.ts';
+import { type Candidate, leadsOn, type NextTxn, whoseTxn, type ConnectionWrites } from './whose-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -172,18 +173,11 @@ interface Line {
   /** Something was wrong with it: what follows would only repeat it. */
   givenUp: boolean;
   joined: boolean;
-  /** The place among its writes of the last one that a txn came from, 0 if none has yet. */
-  tracedPlace: number;
 }
 
-interface FoundRequest {
-  readonly request: Request;
+interface FoundRequest extends Candidate {
   readonly admitted: Admitted;
   readonly line: Line;
-  readonly movedMs: Millis;
-  readonly before: FoundRequest | undefined;
-  /** Its place among the writes over its connection, from 1. */
-  readonly place: number;
   /** Txns that came from it. */
   readonly zxids: Zxid[];
 }
@@ -306,17 +300,18 @@ class Replaying {
 
   #addLine(number: number, cnxn: CnxnRecord): void {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
-    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false, tracedPlace: 0 };
+    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
     this.#lines.push(line);
     const movedMs = this.#movedMs(cnxn);
-    let before: FoundRequest | undefined;
+    const over: ConnectionWrites = { writes: [], tracedPlace: 0, tracedZxid: 0, turnedAway: turnedAwayUnheard(this.#recording, cnxn) };
     for (const request of cnxn.requests) {
       const operation = operationFrom(request.name, request.opCode, request.record);
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
-      if (isWrite(request))
-        this.#addRequest((before = { request, admitted, line, movedMs, before, place: (before?.place ?? 0) + 1, zxids: [] }));
+      if (!isWrite(request)) continue;
+      const place = over.writes.push(request);
+      this.#addRequest({ request, admitted, line, movedMs, over, place, zxids: [] });
     }
   }
 
@@ -333,7 +328,8 @@ class Replaying {
     const found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
     if (found !== undefined) {
       found.zxids.push(zxid);
-      found.line.tracedPlace = Math.max(found.line.tracedPlace, found.place);
+      const { over, place } = found;
+      if (place > over.tracedPlace) [over.tracedPlace, over.tracedZxid] = [place, zxid];
     }
     return found;
   }

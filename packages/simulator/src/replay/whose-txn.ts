@@ -15,18 +15,23 @@ import {
 } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
 
+/** The writes over one connection, and how far they have become txns. */
+export interface ConnectionWrites {
+  readonly writes: Request[];
+  /** The place of the last one to which a txn was traced, 0 before the first, and that txn. */
+  tracedPlace: number;
+  tracedZxid: Zxid;
+  /** Opcodes of writes that a server has turned away without their client's hearing of it. */
+  readonly turnedAway: readonly number[];
+}
+
 export interface Candidate {
   readonly request: Request;
   /** When the session was asked for over a connection that is newer than the one of this request; Infinity if it never was. */
   readonly movedMs: Millis;
-  /** The write before it over the same connection. */
-  readonly before: Candidate | undefined;
-  /** Its place among the writes over its connection. */
+  /** Its place among the writes over its connection, from 1. */
   readonly place: number;
-  readonly line: {
-    /** The place of the last write over the connection to which a txn was traced. */
-    readonly tracedPlace: number;
-  };
+  readonly over: ConnectionWrites;
   /** Txns that were traced to it. */
   readonly zxids: readonly Zxid[];
 }
@@ -56,8 +61,8 @@ export function whoseTxn<T extends Candidate>(
   // Times in a log are whole milliseconds.
   narrow(({ request }) => !(request.sentMs > atMs + 1));
   // A connection is served in order.
-  narrow(({ place, line }) => place > line.tracedPlace);
-  narrow(({ before }) => before === undefined || before.zxids.length > 0);
+  narrow(({ place, over }) => place > over.tracedPlace);
+  narrow((each) => follows(each, each.over.tracedPlace));
   if (isMoved(txn)) narrow(({ movedMs }) => movedMs <= atMs + 1);
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
@@ -68,8 +73,8 @@ export function whoseTxn<T extends Candidate>(
   const lastMs = Math.max(...left.map(heldUntilMs));
   narrow((each) => heldUntilMs(each) === lastMs);
   // What one connection has asked comes in a row.
-  const latest = Math.max(...left.map(lastBefore));
-  return left.find((each) => lastBefore(each) === latest);
+  const latest = Math.max(...left.map(({ over }) => over.tracedZxid));
+  return left.find(({ over }) => over.tracedZxid === latest);
 }
 
 /** A txn further on in the same session, and the requests that bear its xid. */
@@ -81,24 +86,19 @@ export interface NextTxn<T extends Candidate> {
 
 /** Whether each of the next txns can have come from a request of its own, in the order of its connection, if `chosen` is the request of the txn before. */
 export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T>[]): boolean {
-  const traced = new Set<Candidate>([chosen]);
-  const isTraced = (each: Candidate) => each.zxids.length > 0 || traced.has(each);
+  const places = new Map<ConnectionWrites, number>([[chosen.over, chosen.place]]);
   const goesOnAt = (at: number): boolean => {
     const txn = next[at];
     if (txn === undefined) return true;
     // Of the server's own: the end of a session.
     if (txn.candidates.length === 0) return goesOnAt(at + 1);
     return txn.candidates.some((each) => {
-      if (
-        isTraced(each) ||
-        each.place <= each.line.tracedPlace ||
-        !canBeOf(each, txn) ||
-        (each.before !== undefined && !isTraced(each.before))
-      )
-        return false;
-      traced.add(each);
+      const { over, place } = each;
+      const tracedPlace = places.get(over) ?? over.tracedPlace;
+      if (place <= tracedPlace || !follows(each, tracedPlace) || !canBeOf(each, txn)) return false;
+      places.set(over, place);
       const goesOn = goesOnAt(at + 1);
-      if (!goesOn) traced.delete(each);
+      places.set(over, tracedPlace);
       return goesOn;
     });
   };
@@ -114,8 +114,14 @@ function isMoved(txn: LoggedTxn['txn']): boolean {
   return txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
 }
 
-function lastBefore({ before }: Candidate): Zxid {
-  return before?.zxids.at(-1) ?? 0;
+/** Whether all writes over the connection behind the one at `place` and ahead of this one can have been turned away. */
+function follows({ place, over }: Candidate, tracedPlace: number): boolean {
+  const unheard = [...over.turnedAway];
+  return over.writes.slice(tracedPlace, place - 1).every(({ opCode, reply }) => {
+    const at = reply === undefined ? unheard.indexOf(opCode) : -1;
+    if (at !== -1) unheard.splice(at, 1);
+    return at !== -1;
+  });
 }
 
 /** Whether a txn has changed nothing. */

@@ -2,7 +2,7 @@
 import { ErrorCode, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/record/recording.ts';
-import { type Candidate, leadsOn, type NextTxn, whoseTxn } from '../../src/replay/whose-txn.ts';
+import { type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn } from '../../src/replay/whose-txn.ts';
 
 const at = 0x100000007;
 
@@ -14,8 +14,16 @@ function setData(text: string, more: Partial<Request> = {}): Request {
   return write('setData', { path: '/', data: Buffer.from(text), version: -1 }, more);
 }
 
-function candidate(request: Request, more: Partial<Candidate> = {}): Candidate {
-  return { request, movedMs: Infinity, before: undefined, place: 1, line: { tracedPlace: 0 }, zxids: [], ...more };
+/** Those of one connection, in order. `tracedPlace` of them have become txns, the last of these `tracedZxid`. */
+function candidates(requests: readonly Request[], more: Partial<Candidate & ConnectionWrites> = {}): Candidate[] {
+  const { tracedPlace = 0, tracedZxid = 0, turnedAway = [], ...rest } = more;
+  const over: ConnectionWrites = { writes: [...requests], tracedPlace, tracedZxid, turnedAway };
+  return requests.map((request, at) => ({ request, movedMs: Infinity, place: at + 1, over, zxids: [], ...rest }));
+}
+
+/** The last one of its connection. */
+function candidate(request: Request, more: Partial<Candidate & ConnectionWrites> = {}, ahead: readonly Request[] = []): Candidate {
+  return candidates([...ahead, request], more).at(-1)!;
 }
 
 function logged(txn: Txn): LoggedTxn {
@@ -70,9 +78,16 @@ describe('a txn whose session and xid two requests bear', () => {
   });
 
   it('is none of a request behind which its connection has gone on', () => {
-    const past = candidate(setData('a'), { place: 2, line: { tracedPlace: 3 } });
-    const next = candidate(setData('b'), { place: 7, line: { tracedPlace: 5 }, before: candidate(setData('turned away')) });
-    expect(whoseTxn([past, next], refused(ErrorCode.NoNode), 20, always, never)).toBe(next);
+    const [past] = candidates([setData('a'), setData('later')], { tracedPlace: 2 });
+    const next = candidate(setData('b'), {}, [setData('blocked')]);
+    expect(whoseTxn([past!, next], refused(ErrorCode.NoNode), 20, always, never)).toBe(next);
+  });
+
+  it('may be one behind a write that was turned away without its client hearing of it', () => {
+    const blocked = candidate(setData('a'), {}, [setData('c')]);
+    const free = candidate(setData('b'), { turnedAway: [OpCode.setData] }, [setData('d')]);
+    expect(whoseTxn([blocked, free], refused(ErrorCode.NoNode), 20, always, never)).toBe(free);
+    expect(whoseTxn([free, blocked], refused(ErrorCode.NoNode), 20, always, never)).toBe(free);
   });
 
   it('is, for an error, that of the request to which the model gives it', () => {
@@ -95,7 +110,7 @@ describe('a txn whose session and xid two requests bear', () => {
   });
 
   it('is, for an error txn of either that no client got as its reply, not that of a connection that the session had left by then', () => {
-    const left = candidate(setData('a'), { movedMs: 15, before: candidate(setData('c'), { zxids: [at - 5] }) });
+    const left = candidate(setData('a'), { movedMs: 15, tracedPlace: 1, tracedZxid: at - 5 }, [setData('c')]);
     for (const movedMs of [40, 18]) {
       const later = candidate(setData('b'), { movedMs });
       expect(whoseTxn([left, later], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
@@ -103,15 +118,15 @@ describe('a txn whose session and xid two requests bear', () => {
   });
 
   it('is, for an error that both could have got and nobody was told, that of the connection whose write came last', () => {
-    const earlier = candidate(setData('a'), { before: candidate(setData('c'), { zxids: [at - 5] }) });
-    const later = candidate(setData('b'), { before: candidate(setData('d'), { zxids: [at - 1] }) });
+    const earlier = candidate(setData('a'), { tracedPlace: 1, tracedZxid: at - 5 }, [setData('c')]);
+    const later = candidate(setData('b'), { tracedPlace: 1, tracedZxid: at - 1 }, [setData('d')]);
     expect(whoseTxn([earlier, later], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
     expect(whoseTxn([later, earlier], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
   });
 
   it('is not that of a request that was sent later, nor of one behind a write that has not happened', () => {
     const late = candidate(setData('a', { sentMs: 50 }));
-    const blocked = candidate(setData('b'), { before: candidate(setData('c')) });
+    const blocked = candidate(setData('b'), {}, [setData('c')]);
     const next = candidate(setData('d'));
     expect(whoseTxn([late, blocked, next], refused(ErrorCode.NoAuth), 20, always, never)).toBe(next);
   });
@@ -124,35 +139,38 @@ describe('a request leads on to what the session does next', () => {
     candidates,
   });
   const moved = { movedMs: 15 };
+  const of = (...requests: Request[]) => candidates(requests, moved) as [Candidate, Candidate, Candidate];
 
   it('unless the write after it over its connection was asked for later', () => {
-    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
-    const mineNext = candidate(setData('c'), { ...moved, before: mine });
-    const otherNext = candidate(setData('d', { sentMs: 25 }), { ...moved, before: other });
+    const [mine, mineNext] = of(setData('a'), setData('c'));
+    const [other, otherNext] = of(setData('b'), setData('d', { sentMs: 25 }));
     expect(leadsOn(mine, [then(21, mineNext, otherNext)])).toBe(true);
     expect(leadsOn(other, [then(21, mineNext, otherNext)])).toBe(false);
   });
 
   it('unless there is a txn further on that nobody can have asked for in turn', () => {
-    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
-    const mineNext = candidate(setData('c'), { ...moved, before: mine });
-    const otherNext = candidate(setData('d'), { ...moved, before: other });
-    const mineLast = candidate(setData('e'), { ...moved, before: mineNext });
+    const [mine, mineNext, mineLast] = of(setData('a'), setData('c'), setData('e'));
+    const [other, otherNext] = of(setData('b'), setData('d'));
     expect(leadsOn(mine, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(true);
     expect(leadsOn(other, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(false);
   });
 
   it('unless it would be refused before its session was asked for elsewhere', () => {
-    const mine = candidate(setData('a'));
-    const next = candidate(setData('c'), { before: mine, movedMs: 30 });
+    const [mine, next] = candidates([setData('a'), setData('c')], { movedMs: 30 }) as [Candidate, Candidate];
     expect(leadsOn(mine, [then(21, next)])).toBe(false);
     expect(leadsOn(mine, [then(29, next)])).toBe(true);
   });
 
-  it('past what the server does by itself', () => {
-    const [mine, other] = [candidate(setData('a'), moved), candidate(setData('b'), moved)];
-    const next = candidate(setData('c'), { ...moved, before: mine });
+  it('past what the server does by itself, and past a write that was turned away unheard', () => {
+    const [mine, next] = of(setData('a'), setData('c'));
+    const [other] = of(setData('b'));
     expect(leadsOn(mine, [then(21), then(21, next)])).toBe(true);
     expect(leadsOn(other, [then(21), then(21, next)])).toBe(false);
+    const [first, , last] = candidates([setData('a'), setData('c'), setData('d')], { ...moved, turnedAway: [OpCode.setData] }) as [
+      Candidate,
+      Candidate,
+      Candidate,
+    ];
+    expect(leadsOn(first, [then(21, last)])).toBe(true);
   });
 });

@@ -1,0 +1,12 @@
+import { ErrorCode } from '@tskeeper/protocol';
+import type { CnxnRecord, Recording } from './recording.ts';
+
+/** Opcodes of writes that a server has turned away without their client's hearing of it: what comes after them may happen. */
+export function turnedAwayUnheard({ turnedAway }: Recording, { key, requests }: CnxnRecord): number[] {
+  const unheard = [...(turnedAway.get(key) ?? [])];
+  for (const request of requests) {
+    const at = request.reply?.err === ErrorCode.ThrottledOp ? unheard.indexOf(request.opCode) : -1;
+    if (at !== -1) unheard.splice(at, 1);
+  }
+  return unheard;
+}
