@@ -145,6 +145,12 @@ const early: Readonly<Record<string, Drawn>> = {
     replace: 'return this.#durable >= this.#logged &&',
     by: 'return this.#durable + 1 >= this.#logged &&',
   },
+  'walk-ends-at-the-deleted': {
+    what: 'a snapshot that stands at a znode which is deleted is at its end',
+    file: dataTree,
+    replace: 'if (walk.next === node) walk.next = this.#afterSubtree(node, this.#root);',
+    by: 'if (walk.next === node) walk.next = 0;',
+  },
   'acl-under-the-walk': {
     what: 'a znode whose ACL changes is changed before a snapshot has it',
     file: dataTree,
