@@ -540,6 +540,8 @@ export class Server {
       // What the client has said of itself may have waited with it, ahead of it: it is a request of whoever the client has become.
       const frame = { ...held, identities: cnxn.identities };
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
+      // Its long write keeps its turn, and all of the connection waits behind it.
+      else if (cnxn.early.length > 0) this.#waitBehindLong(cnxn, frame);
       else this.#stale(cnxn, frame, now);
     }
     if (!this.#held.isEmpty && !this.busy) this.#observer.heldBack();
@@ -690,6 +692,11 @@ export class Server {
     cnxn.state = 'open';
     this.#admitParked(cnxn, first, now, true);
     if (!cnxn.isClosed) this.#readmit(cnxn, now);
+  }
+
+  #waitBehindLong(cnxn: Cnxn, frame: ParkedFrame): void {
+    this.#load.parked(frame, cnxn.address);
+    cnxn.early.push(frame);
   }
 
   /** Of a connection that has gone, what has waited behind a long write whose turn has come. */

@@ -282,6 +282,22 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
+  it('what is held of a connection stays behind its long write, after whatever step it goes', () => {
+    const [creates, steps] = [20, 150];
+    for (let goesAfter = 0; goesAfter < steps; goesAfter++) {
+      const scene = stepper({ requestThrottleDropStale: false });
+      multi(scene, one, 1);
+      multi(scene, two, 1);
+      for (let xid = 2; xid < 2 + creates; xid++) create(scene, two, xid);
+      for (let step = 0; step < goesAfter; step++) scene.call(() => scene.core.wake(scene.now));
+      scene.disconnect(two);
+      scene.finish();
+      const cxids = scene.logged.filter(({ header }) => header.clientLow === 2).map(({ header }) => header.cxid);
+      expect([goesAfter, cxids]).toEqual([goesAfter, Array.from({ length: 1 + creates }, (_, at) => 1 + at)]);
+      expect(scene.core.inspect.outstandingRequests()).toBe(0);
+    }
+  });
+
   it('nothing of it has an effect where the session has gone on over another connection', () => {
     const scene = stepper({ requestThrottleDropStale: false });
     multi(scene, one, 1);
