@@ -47,11 +47,13 @@ const payloads: Readonly<Record<string, Buffer>> = {
   'lengths that lie': Buffer.alloc(64, 0x7f),
 };
 
-/** A multi that takes more than one step to be judged. */
+const smallSteps = { core: { turnUnits: 1000 } };
+
+/** A multi that takes more than one such step to be judged. */
 const longMulti = ((): Buffer => {
   const writer = new Writer(1024);
   operations.multi.request.write(writer, {
-    ops: Array.from({ length: 1000 }, (_, at) => ({
+    ops: Array.from({ length: 100 }, (_, at) => ({
       kind: 'create' as const,
       path: `/n${at}`,
       data: Buffer.alloc(16),
@@ -139,7 +141,7 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
   it.each(Object.entries(payloads))('passes on requests of every opcode with %s, and nobody but itself is harmed', (_what, payload) => {
     let leader: LoneLeader | undefined;
     for (const opCode of opCodes) {
-      if (leader === undefined) reach((leader = new LoneLeader()));
+      if (leader === undefined) reach((leader = new LoneLeader(smallSteps)));
       leader.request(hostile, session, 7, opCode, payload);
       if (!leader.closed.has(hostile)) continue;
       expect(harm(leader)).toEqual([]);
@@ -153,7 +155,7 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
     for (const type of packetTypes) {
       for (const data of [null, ...Object.values(payloads)]) {
         for (const zxid of [-1, makeZxid(4, 0), makeZxid(5, 1)]) {
-          if (leader === undefined) reach((leader = new LoneLeader()));
+          if (leader === undefined) reach((leader = new LoneLeader(smallSteps)));
           leader.say(hostile, type, zxid, data);
           if (!leader.closed.has(hostile)) continue;
           expect(harm(leader)).toEqual([]);
@@ -168,7 +170,7 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
 describe('a learner that has not been told to serve', () => {
   it.each(['unknown', 'introduced', 'synchronised'])('has no request carried out, and asks about no session: %s', (stage) => {
     for (const type of [PacketType.REQUEST, PacketType.REVALIDATE]) {
-      const leader = new LoneLeader();
+      const leader = new LoneLeader(smallSteps);
       states[`in broadcast, ${stage}`]!(leader);
       leader.take(2);
       if (type === PacketType.REQUEST) leader.request(hostile, session, 0, OpCode.createSession, int(4000));
@@ -189,7 +191,7 @@ describe('a learner that has not been told to serve', () => {
 });
 
 it('what a stream had sent before it went is not carried out for the next one with its number, though the session is there', () => {
-  const leader = new LoneLeader();
+  const leader = new LoneLeader(smallSteps);
   leader.serveWithFollower();
   const joins = (): void => {
     leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
@@ -219,7 +221,7 @@ describe('a request that no client may make', () => {
   it.each([...new Set(opCodes)].filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
     'opcode %i is refused by an error txn for its client, and the stream stays',
     (opCode) => {
-      const leader = new LoneLeader();
+      const leader = new LoneLeader(smallSteps);
       states['in broadcast, active']!(leader);
       leader.request(hostile, session, 0, OpCode.createSession, int(4000));
       leader.settle();
@@ -233,7 +235,7 @@ describe('a request that no client may make', () => {
   );
 
   it.each(['at once', 'after it was held'])('a createSession that is cut short is refused %s, and no session begins', (when) => {
-    const leader = new LoneLeader();
+    const leader = new LoneLeader(smallSteps);
     states[when === 'at once' ? 'in broadcast, active' : 'in broadcast, while a long request is judged']!(leader);
     leader.request(hostile, session, 0, OpCode.createSession, Buffer.from([0, 0]));
     leader.settle();
