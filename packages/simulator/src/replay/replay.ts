@@ -185,7 +185,7 @@ interface FoundRequest extends Candidate {
 /** Counting a digest from scratch is slow, so not each time. */
 const digestEveryZxids = 16;
 /** Txns of a session that are looked at to tell which of several requests one of them came from. */
-const lookAheadMax = 8;
+const lookAheadMax = 64;
 
 type LogEntry = Recording['log'][number];
 

@@ -86,21 +86,28 @@ export interface NextTxn<T extends Candidate> {
 
 /** Whether each of the next txns can have come from a request of its own, in the order of its connection, if `chosen` is the request of the txn before. */
 export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T>[]): boolean {
-  const places = new Map<ConnectionWrites, number>([[chosen.over, chosen.place]]);
+  const places = new Map<ConnectionWrites, number>();
+  for (const { candidates } of next) for (const { over } of candidates) places.set(over, over.tracedPlace);
+  places.set(chosen.over, chosen.place);
+  /** Places that lead nowhere, by the txn that comes next. */
+  const deadEnds = next.map(() => new Set<string>());
   const goesOnAt = (at: number): boolean => {
     const txn = next[at];
     if (txn === undefined) return true;
     // Of the server's own: the end of a session.
     if (txn.candidates.length === 0) return goesOnAt(at + 1);
-    return txn.candidates.some((each) => {
+    const state = [...places.values()].join();
+    if (deadEnds[at]!.has(state)) return false;
+    for (const each of txn.candidates) {
       const { over, place } = each;
-      const tracedPlace = places.get(over) ?? over.tracedPlace;
-      if (place <= tracedPlace || !follows(each, tracedPlace) || !canBeOf(each, txn)) return false;
+      const tracedPlace = places.get(over)!;
+      if (place <= tracedPlace || !follows(each, tracedPlace) || !canBeOf(each, txn)) continue;
       places.set(over, place);
-      const goesOn = goesOnAt(at + 1);
+      if (goesOnAt(at + 1)) return true;
       places.set(over, tracedPlace);
-      return goesOn;
-    });
+    }
+    deadEnds[at]!.add(state);
+    return false;
   };
   return goesOnAt(0);
 }
