@@ -104,6 +104,8 @@ export class Server {
   #jobKind: StepKind = 'request';
   /** Everything that had arrived by then has been heard. */
   #heardMs: Millis = -Infinity;
+  /** The last txn that has been applied to its end. */
+  #appliedZxid: Zxid;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
   /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
@@ -140,6 +142,7 @@ export class Server {
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
+    this.#appliedZxid = replica.lastZxid;
     this.#tracker = new SessionTracker(options.tickTimeMs, notesTouches);
     this.#watches = new WatchTable({ hashSeed: random.uint32(), reapedAtOnce: Math.max(1, this.#budget.rows >>> 4) });
     this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
@@ -337,12 +340,10 @@ export class Server {
     this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
   }
 
-  /** Everything that was committed when a sync was asked for has been handed over. */
+  /** Everything that was committed when a sync was asked for has been handed over. It is answered when all of that has been applied. */
   synced(sync: WaitingSync, now: Now): void {
-    sync.isDone = true;
-    const cnxn = this.#cnxns.get(sync.cnxn);
-    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;
-    this.#draining.push(cnxn);
+    this.#order.synced(sync);
+    this.#releaseSyncs(now);
     this.#advance(now);
   }
 
@@ -794,12 +795,13 @@ export class Server {
     this.#order.sync(sync, now);
   }
 
-  #releaseSyncs(applied: Zxid, now: Now): void {
+  #releaseSyncs(now: Now): void {
+    const applied = this.#appliedZxid;
     for (let sync = this.#order.takeSynced(applied); sync !== undefined; sync = this.#order.takeSynced(applied)) {
       sync.isDone = true;
       const cnxn = this.#cnxns.get(sync.cnxn);
       if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;
-      if (this.busy) this.#draining.push(cnxn);
+      if (this.busy || !this.#isAdvancing) this.#draining.push(cnxn);
       else this.#drain(cnxn, now);
     }
   }
@@ -978,8 +980,9 @@ export class Server {
   }
 
   #applied(proposal: Proposal, now: Now): void {
+    this.#appliedZxid = proposal.zxid;
     this.#answerWrite(proposal, now);
-    this.#releaseSyncs(proposal.zxid, now);
+    this.#releaseSyncs(now);
   }
 
   #answerWrite(proposal: Proposal, now: Now): void {

@@ -17,6 +17,7 @@ import type { Order } from './order.ts';
 import { Prepare, type PrepareJob, type PrepareParts } from './prepare.ts';
 import { type Proposal, serverOrigin, type WriteOrigin, writeOrigin } from './proposal.ts';
 import type { WaitingSync } from './session-order.ts';
+import { SyncsBehind } from './syncs-behind.ts';
 import { Sweeper } from './sweep.ts';
 
 /** What an order needs of the server that it works for. */
@@ -28,7 +29,7 @@ export interface OrderParts extends PrepareParts {
 
 /** What a leader knows by its learners alone. `Leader` has this shape. */
 export interface Lead {
-  /** Of one of its own clients: when it is sure that it leads, and all that was committed has been applied, it calls `Server.synced`. */
+  /** Of one of its own clients: when it is sure that it leads, and has handed over all that was committed, it calls `Server.synced`. */
   sync(sync: WaitingSync, now: Now): void;
   /** Whatever a learner had heard of sessions by then it has passed on. Infinity while there is no learner that serves. */
   readonly learnersHeardMs: Millis;
@@ -53,8 +54,7 @@ export class Authority implements Order {
   readonly #proposals = new Fifo<Proposal>();
   /** Everything up to here may be applied. */
   #committed: Zxid;
-  /** Of a server that stands alone, in the order of the txns that they wait for, those of the session's earlier connections included. */
-  readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
+  readonly #syncs = new SyncsBehind();
   work = 0;
 
   readonly #lead: Lead | undefined;
@@ -110,15 +110,16 @@ export class Authority implements Order {
   }
 
   sync(sync: WaitingSync, now: Now): void {
-    if (this.#lead === undefined) this.#syncs.push({ sync, behind: this.#prepare.lastZxid });
+    if (this.#lead === undefined) this.#syncs.push(sync, this.#prepare.lastZxid);
     else this.#lead.sync(sync, now);
   }
 
+  synced(sync: WaitingSync): void {
+    this.#syncs.push(sync, this.#committed);
+  }
+
   takeSynced(applied: Zxid): WaitingSync | undefined {
-    const next = this.#syncs.peek();
-    if (next === undefined || next.behind > applied) return undefined;
-    this.#syncs.shift();
-    return next.sync;
+    return this.#syncs.take(applied);
   }
 
   revalidate(high: number, low: number): boolean {
@@ -223,11 +224,7 @@ export class Authority implements Order {
       to.number(zxid);
       writeOrigin(to, origin);
     }
-    to.number(this.#syncs.length);
-    for (const { sync, behind } of this.#syncs.values()) {
-      to.number(sync.cnxn);
-      to.number(behind);
-    }
+    this.#syncs.fingerprint(to);
     to.number(distance(this.#expiryDeadline(), now.elapsedMs));
     to.number(distance(this.#sweeper.deadline(), now.elapsedMs));
   }

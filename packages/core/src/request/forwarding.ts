@@ -25,6 +25,7 @@ import type { Order } from './order.ts';
 import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
 import type { WaitingSync } from './session-order.ts';
+import { SyncsBehind } from './syncs-behind.ts';
 
 /** What goes from a learner to its leader on behalf of clients. */
 export interface LeaderLink {
@@ -67,6 +68,9 @@ export class Forwarding implements Order {
   readonly #committed = new Fifo<SentTxn>();
   /** Asked of the leader and not answered: it answers them in turn. */
   readonly #syncs = new Fifo<WaitingSync | WaitingSession>();
+  readonly #answeredSyncs = new SyncsBehind();
+  /** The last txn of which the leader has said that it is committed. */
+  #handedOver: Zxid = 0;
   readonly #record = new Writer(16);
   readonly #reader = new Reader();
   /** Sessions that the leader has been asked to end, at an operator's word. */
@@ -84,6 +88,7 @@ export class Forwarding implements Order {
   /** The leader has committed a txn. `Server.appended` comes next. */
   commit(txn: SentTxn): void {
     this.#committed.push(txn);
+    this.#handedOver = txn.zxid;
   }
 
   /** The leader has answered a sync; undefined when none was asked for. */
@@ -117,8 +122,12 @@ export class Forwarding implements Order {
   }
 
   /** By `takeSync`, when the leader answers. */
-  takeSynced(): undefined {
-    return undefined;
+  synced(sync: WaitingSync): void {
+    this.#answeredSyncs.push(sync, this.#handedOver);
+  }
+
+  takeSynced(applied: Zxid): WaitingSync | undefined {
+    return this.#answeredSyncs.take(applied);
   }
 
   /** Sends what stands in the record. */
@@ -231,6 +240,7 @@ export class Forwarding implements Order {
       if (waiting.kind === 'sync') to.number(waiting.cnxn);
       else to.text(`${waiting.high} ${waiting.low} ${waiting.isValid}`);
     }
+    this.#answeredSyncs.fingerprint(to);
     to.number(this.#condemned.size);
     for (const session of this.#condemned) to.text(formatSessionId(session));
   }

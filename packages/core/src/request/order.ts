@@ -32,8 +32,10 @@ export interface Order {
 
   /** Everything that anybody has put in order so far is known to have been applied here, without asking: a sync need not wait. */
   readonly isCaughtUp: boolean;
-  /** Finds out whether everything committed so far has been applied here. `takeSynced` gives the sync back, or `Server.synced` says it. */
+  /** Finds out what has been committed so far. `takeSynced` gives the sync back, where others have to be asked behind `Server.synced`. */
   sync(sync: WaitingSync, now: Now): void;
+  /** Others have been asked: everything that was committed when the sync came has been handed over. It may not be applied yet. */
+  synced(sync: WaitingSync): void;
   /** A sync that waited for nothing but the txns up to `applied`; undefined when there is none. */
   takeSynced(applied: Zxid): WaitingSync | undefined;
   /**

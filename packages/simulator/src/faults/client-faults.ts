@@ -5,6 +5,7 @@ import type { Actor } from '../clients/actor.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import type { Stage } from '../story/stage.ts';
 import type { Fault } from './fault.ts';
+import { stand } from './process-faults.ts';
 
 export const move: Fault = {
   id: 'F17',
@@ -96,7 +97,7 @@ export const lateSync: Fault = {
     const write = (actor: Actor, what: string) =>
       actor.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${stage.nowMs} ${actor.name}`), version: -1 } });
     write(client, 'lagging');
-    for (let atMs = lagMs; atMs < 2 * lagMs; atMs += 4) {
+    for (let atMs = lagMs; atMs < 3 * lagMs; atMs += 4) {
       stage.after(atMs, 'late sync', undefined, () => {
         const writer = elsewhere[random.below(elsewhere.length)]!;
         if (!stage.isHealed && writer.ready) write(writer, 'meanwhile');
@@ -107,6 +108,8 @@ export const lateSync: Fault = {
       client.ask({ name: 'sync', record: { path: '/a' } });
       client.ask({ name: 'getData', record: { path: '/a', watch: false } });
       stage.note('a sync behind a write at a server that lags');
+      // When it goes on, the answer has come behind many commits, and all of that is more than a step.
+      if (random.below(2) === 0) stage.after(2, 'late sync', undefined, () => void stand(stage, here, 2 * lagMs));
     });
   },
 };

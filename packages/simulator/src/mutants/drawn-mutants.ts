@@ -145,6 +145,12 @@ const early: Readonly<Record<string, Drawn>> = {
     replace: 'return this.#durable >= this.#logged &&',
     by: 'return this.#durable + 1 >= this.#logged &&',
   },
+  'synced-when-handed-over': {
+    what: 'a learner answers a sync when the commits before it have come, and are not applied',
+    file: forwarding,
+    replace: 'this.#answeredSyncs.push(sync, this.#handedOver);',
+    by: 'this.#answeredSyncs.push(sync, 0);',
+  },
   'walk-ends-at-the-deleted': {
     what: 'a snapshot that stands at a znode which is deleted is at its end',
     file: dataTree,
