@@ -7,6 +7,16 @@ import type { Stage } from '../story/stage.ts';
 import type { Fault } from './fault.ts';
 import { stand } from './process-faults.ts';
 
+/** Parts of a multi that takes a server longer than a step. */
+const manyParts = 200;
+
+function askMulti(client: Actor, sets: number, what: string): void {
+  const data = Buffer.from(what);
+  const set: MultiOp = { kind: 'setData', path: '/', data, version: -1 };
+  const create: MultiOp = { kind: 'create', path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
+  client.ask({ name: 'multi', record: { ops: [...Array.from({ length: sets }, () => set), create] } });
+}
+
 export const move: Fault = {
   id: 'F17',
   what: 'a client comes back over a new connection while the old one is still there',
@@ -100,7 +110,10 @@ export const lateSync: Fault = {
     for (let atMs = lagMs; atMs < 3 * lagMs; atMs += 4) {
       stage.after(atMs, 'late sync', undefined, () => {
         const writer = elsewhere[random.below(elsewhere.length)]!;
-        if (!stage.isHealed && writer.ready) write(writer, 'meanwhile');
+        if (stage.isHealed || !writer.ready) return;
+        // While a long one is applied, what is committed behind it waits.
+        if (random.below(4) === 0) askMulti(writer, manyParts, `meanwhile ${stage.nowMs} ${writer.name}`);
+        else write(writer, 'meanwhile');
       });
     }
     stage.after(lagMs + stage.fraction(lagMs), 'late sync', undefined, () => {
@@ -109,7 +122,7 @@ export const lateSync: Fault = {
       client.ask({ name: 'getData', record: { path: '/a', watch: false } });
       stage.note('a sync behind a write at a server that lags');
       // When it goes on, the answer has come behind many commits, and all of that is more than a step.
-      if (random.below(2) === 0) stage.after(2, 'late sync', undefined, () => void stand(stage, here, 2 * lagMs));
+      if (random.below(3) > 0) stage.after(2, 'late sync', undefined, () => void stand(stage, here, 2 * lagMs));
     });
   },
 };
@@ -140,16 +153,6 @@ export const backAgain: Fault = {
     stage.after(3.5, 'back again', undefined, goOn);
   },
 };
-
-/** Parts of a multi that takes a server longer than a step. */
-const manyParts = 200;
-
-function askMulti(client: RawClient, sets: number, what: string): void {
-  const data = Buffer.from(what);
-  const set: MultiOp = { kind: 'setData', path: '/', data, version: -1 };
-  const create: MultiOp = { kind: 'create', path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
-  client.ask({ name: 'multi', record: { ops: [...Array.from({ length: sets }, () => set), create] } });
-}
 
 /** Writes that are told apart by what they ask for, also where their xids are equal. */
 function askApart(client: RawClient, random: SeededRandom, what: string): void {

@@ -95,7 +95,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   thereAndBack: 2,
   leftBehind: 2,
   backAgain: 2,
-  lateSync: 2,
+  lateSync: 6,
   hoard: 2,
   loiter: 2,
   restartedClient: 2,
