@@ -5,7 +5,6 @@ import type { Actor } from '../clients/actor.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import type { Stage } from '../story/stage.ts';
 import type { Fault } from './fault.ts';
-import { stand } from './process-faults.ts';
 
 /** Parts of a multi that takes a server longer than a step. */
 const manyParts = 200;
@@ -107,13 +106,10 @@ export const lateSync: Fault = {
     const write = (actor: Actor, what: string) =>
       actor.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${stage.nowMs} ${actor.name}`), version: -1 } });
     write(client, 'lagging');
-    for (let atMs = lagMs; atMs < 3 * lagMs; atMs += 4) {
+    for (let atMs = lagMs; atMs < 2 * lagMs; atMs += 4) {
       stage.after(atMs, 'late sync', undefined, () => {
         const writer = elsewhere[random.below(elsewhere.length)]!;
-        if (stage.isHealed || !writer.ready) return;
-        // While a long one is applied, what is committed behind it waits.
-        if (random.below(4) === 0) askMulti(writer, manyParts, `meanwhile ${stage.nowMs} ${writer.name}`);
-        else write(writer, 'meanwhile');
+        if (!stage.isHealed && writer.ready) write(writer, 'meanwhile');
       });
     }
     stage.after(lagMs + stage.fraction(lagMs), 'late sync', undefined, () => {
@@ -121,8 +117,45 @@ export const lateSync: Fault = {
       client.ask({ name: 'sync', record: { path: '/a' } });
       client.ask({ name: 'getData', record: { path: '/a', watch: false } });
       stage.note('a sync behind a write at a server that lags');
-      // When it goes on, the answer has come behind many commits, and all of that is more than a step.
-      if (random.below(3) > 0) stage.after(2, 'late sync', undefined, () => void stand(stage, here, 2 * lagMs));
+    });
+  },
+};
+
+export const heldUp: Fault = {
+  id: 'F11, F17',
+  what: 'a client syncs at a server whose disk is slow: a long write, others behind it and the answer to the sync wait there for the disk, and are all to be dealt with at once',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader } = stage;
+    const others = stage.world.servers.filter((server) => server !== leader && server.process?.serving === true);
+    const here = others[random.below(others.length)];
+    if (here === undefined || leader === undefined) return;
+    const lagMs = 60 + random.below(120);
+    const [reader, writer] = [stage.addVisitor(here), stage.addVisitor(leader)];
+    const leave = () => {
+      for (const visitor of [reader, writer]) visitor.send('closeSession', undefined);
+    };
+    let looks = lagMs;
+    const goOn = () => {
+      if (writer.outstandingCount === 0 && !stage.isHealed) {
+        reader.ask({ name: 'sync', record: { path: '/a' } });
+        reader.ask({ name: 'getData', record: { path: '/a', watch: false } });
+        stage.note('a sync at a server that has much to apply');
+      } else if (!stage.isHealed && --looks > 0) {
+        stage.after(0.5, 'held up', undefined, goOn);
+      }
+    };
+    // They have to be connected before.
+    stage.after(120, 'held up', undefined, () => {
+      stage.after(2 * lagMs, 'visitors leave', undefined, leave);
+      if (stage.isHealed || !reader.ready || !writer.ready) return;
+      stage.slowDiskUntil(here, stage.nowMs + lagMs);
+      writer.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`ahead of it ${stage.nowMs}`), version: -1 } });
+      askMulti(writer, manyParts, `held up ${stage.nowMs}`);
+      for (let count = 0; count < 3; count++) {
+        writer.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`behind it ${stage.nowMs} ${count}`), version: -1 } });
+      }
+      goOn();
     });
   },
 };

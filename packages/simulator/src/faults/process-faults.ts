@@ -101,8 +101,7 @@ export const longPause: Fault = {
   },
 };
 
-/** Returns whether it did not stand still already. */
-export function stand(stage: Stage, { name, process }: ServerHost, ms: Millis): boolean {
+function stand(stage: Stage, { name, process }: ServerHost, ms: Millis): boolean {
   if (process === undefined || process.pausedUntilMs > stage.nowMs) return false;
   const { limits, pauses } = stage.world.recording;
   pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });

@@ -151,6 +151,8 @@ export const marks: Readonly<Record<string, Count>> = {
     );
   },
   'another process went on with a session': noted('another process went on with a session'),
+  'a sync behind a write at a server that lags': noted('a sync behind a write at a server that lags'),
+  'a sync at a server that has much to apply': noted('a sync at a server that has much to apply'),
   'processes of one session asked for different things with one xid': ({ recording }) => sharedXids(recording).length,
   'what both asked for with one xid has happened': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));

@@ -58,7 +58,7 @@ export class Stage {
   readonly #impostors: RawClient[] = [];
   /** By then every server has noticed that it has memory again. */
   #ampleMs: Millis = 0;
-  #readers = 0;
+  #visitors = 0;
   #twins = 0;
   #loiterers = 0;
   readonly #hostilePeers: HostilePeer[] = [];
@@ -360,19 +360,9 @@ export class Stage {
     this.note(`impostor ${how}`);
   }
 
-  /**
-   * Somebody who speaks to one server and waits for it longer than other clients do. It asks when it is told to, and says good-bye.
-   */
+  /** Somebody who speaks to one server and waits for it longer than other clients do. It asks when it is told to, and says good-bye. */
   addReader(server: ServerHost): { ask(): void; leave(): void } {
-    const number = ++this.#readers;
-    const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
-    const reader = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
-      name: `reader ${number}`,
-      address: `10.5.${number >> 8}.${number & 255}`,
-      timeoutMs,
-      server,
-    });
-    reader.dialsOnce();
+    const reader = this.addVisitor(server);
     return {
       ask: () => {
         if (reader.send('getData', { path: '/', watch: false }) !== undefined) this.note('asked at the end of a pause');
@@ -381,6 +371,20 @@ export class Stage {
         reader.send('closeSession', undefined);
       },
     };
+  }
+
+  /** Speaks to one server, and waits for it longer than other clients do. */
+  addVisitor(server: ServerHost): RawClient {
+    const number = ++this.#visitors;
+    const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
+    const visitor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
+      name: `visitor ${number}`,
+      address: `10.5.${number >> 8}.${number & 255}`,
+      timeoutMs,
+      server,
+    });
+    visitor.dialsOnce();
+    return visitor;
   }
 
   /** A second process with the session of a client, which it has from a dump. */

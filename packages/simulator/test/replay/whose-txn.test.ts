@@ -18,7 +18,7 @@ function setData(text: string, more: Partial<Request> = {}): Request {
 function candidates(requests: readonly Request[], more: Partial<Candidate & ConnectionWrites> = {}): Candidate[] {
   const { tracedPlace = 0, tracedZxid = 0, turnedAway = [], ...rest } = more;
   const over: ConnectionWrites = { writes: [...requests], tracedPlace, tracedZxid, turnedAway };
-  return requests.map((request, at) => ({ request, movedMs: Infinity, place: at + 1, over, zxids: [], ...rest }));
+  return requests.map((request, index) => ({ request, movedMs: Infinity, place: index + 1, over, zxids: [], ...rest }));
 }
 
 /** The last one of its connection. */
@@ -133,10 +133,10 @@ describe('a txn whose session and xid two requests bear', () => {
 });
 
 describe('a request leads on to what the session does next', () => {
-  const then = (atMs: number, ...candidates: Candidate[]): NextTxn<Candidate> => ({
+  const then = (atMs: number, ...askers: Candidate[]): NextTxn<Candidate> => ({
     logged: refused(ErrorCode.SessionMoved),
     atMs,
-    candidates,
+    candidates: askers,
   });
   const moved = { movedMs: 15 };
   const of = (...requests: Request[]) => candidates(requests, moved) as [Candidate, Candidate, Candidate];
