@@ -112,9 +112,10 @@ export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T
   return goesOnAt(0);
 }
 
+/** A session can have moved ahead of `movedMs`: the question of a connection that it has left may be long on its way. */
 function canBeOf({ request, movedMs }: Candidate, { logged, atMs }: NextTxn<Candidate>): boolean {
   // Times in a log are whole milliseconds.
-  return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || movedMs <= atMs + 1);
+  return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || movedMs < Infinity);
 }
 
 function isMoved(txn: LoggedTxn['txn']): boolean {
