@@ -360,8 +360,8 @@ const wrongHalf: Readonly<Record<string, Drawn>> = {
     what: 'a sync that is answered while it stands behind others is not noted',
     file: server,
     replace:
-      'sync.isDone = true;\n    const cnxn = this.#cnxns.get(sync.cnxn);\n    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;',
-    by: 'const cnxn = this.#cnxns.get(sync.cnxn);\n    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;\n    sync.isDone = true;',
+      'sync.isDone = true;\n      const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;',
+    by: 'const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;\n      sync.isDone = true;',
   },
   'parent-told-as-znode': {
     what: 'who was told of a znode is not told of its parent',
