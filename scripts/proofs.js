@@ -2,8 +2,8 @@
 /**
  * npm run proofs: the proofs that take minutes, in the size that every submission goes through. Longer forms by the same variables:
  *
- *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (260: 520,000)
- *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (50: 1,000,000)
+ *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (160: 320,000)
+ *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (30: 600,000)
  *   TSKEEPER_KILLS                 SIGKILLs of the real process under load, every acknowledged write read back (50)
  *   TSKEEPER_ATTACKS               hostile connections to the real process beside an honest client (20,000)
  *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
@@ -22,7 +22,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const defaults = { TSKEEPER_CONFORMANCE_STREAMS: '260', TSKEEPER_HOSTILE_RUNS: '50' };
+const defaults = { TSKEEPER_CONFORMANCE_STREAMS: '160', TSKEEPER_HOSTILE_RUNS: '30' };
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 function prove(name, args) {
