@@ -63,19 +63,25 @@ describe('the password of a session', () => {
 describe('the first session id', () => {
   test.each([
     [1, 0, 0, 0x0100000000000001n],
-    [1, 1999, 0, 0x0100000010000001n],
-    [1, 1000, 0x41, 0x0100000010000042n],
-    // Of the clock and of the zxid 28 bits are kept each.
-    [2, 0xfffffff * 1000, 0xffffffe, 0x02ffffffffffffffn],
-    [1, (0x10000000 + 5) * 1000, 0x700000003, 0x0153845420000004n],
+    [1, 1, 0, 0x0100000001000001n],
+    [1, 1000, 0x41, 0x01000003e8000042n],
+    // 32 bits of the clock and 24 bits of the zxid are kept.
+    [2, 0xffffffff, 0xfffffe, 0x02ffffffffffffffn],
+    [1, 2 ** 32 + 5, 0x3_0100_0003, 0x01daa66d30000004n],
     [0, 0, 0, 1n],
-    [0, 0, 0xfffffff, 1n],
+    [0, 0, 0xffffff, 1n],
     [254, 0, 0, -0x01ffffffffffffffn],
-    [255, 1000, 0, -0x00ffffffefffffffn],
+    [255, 1, 0, -0x00fffffffeffffffn],
     // The one value that marks containers is stepped over.
-    [128, 0, 0xfffffff, -0x7fffffffffffffffn],
+    [128, 0, 0xffffff, -0x7fffffffffffffffn],
   ])('of server %i at %i ms behind zxid %i is %i', (serverId, wallMs, lastZxid, id) => {
     expect(initialSessionId(serverId, wallMs, lastZxid)).toBe(id);
+  });
+
+  // A follower that starts again may not have the txns of its own sessions yet.
+  test('of a start is far from those of another start within the same second, behind the same zxid', () => {
+    const [first, second] = [1_700_000_001_000, 1_700_000_001_001].map((wallMs) => initialSessionId(5, wallMs, 0x1_0000_0003));
+    expect(second! - first!).toBe(2n ** 24n);
   });
 
   // Each counts from the beginning, and a rolling restart may go through several of them within a second.

@@ -196,11 +196,11 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     by: 'if (older !== undefined) noPassword.length;',
   },
   'session-ids-start-over': {
-    what: 'each start of a server within one second gives out the same session ids',
+    what: 'each start of a server gives out the same session ids',
     from: 'found here: clock-set-back; P23',
     file: 'packages/protocol/src/session-id.ts',
-    replace: 'BigInt.asUintN(zxidBits, BigInt(lastZxid) + 1n)',
-    by: '1n',
+    replace: '(BigInt(serverId) << 56n) | start',
+    by: '(BigInt(serverId) << 56n) | 1n',
   },
   'lightest-pays': {
     what: 'when an address has too much held for it, its connections are closed that hold least',
