@@ -185,6 +185,9 @@ describe('leases', () => {
     expect(judgeLeases([first, hold(2, 3n, 50, [first])], history)).toEqual([
       'two: process-2 has /l/lease-2 at 50.000, and process-1 had /l/lease-1 still',
     ]);
+    expect(judgeLeases([hold(2, 3n, 50), hold(1, 1n, 60, [hold(2, 3n, 50)])], history)).toEqual([
+      'two: process-1 has /l/lease-1 at 60.000, and process-2 had /l/lease-2 still',
+    ]);
   });
 
   test('that one of the same name had taken over may be had by a third, and not what somebody else took, or nobody', () => {
@@ -218,6 +221,8 @@ describe('leases', () => {
       `2 delete ${names[1]} and create /l/lease_holder two`,
     );
     expect(judgeLeases([first, hold(2, 4n, 60, [first])], broken)).toEqual([]);
+    // The first was told only after the second that it had the lease.
+    expect(judgeLeases([hold(2, 4n, 60), hold(1, 1n, 70, [hold(2, 4n, 60)])], broken)).toEqual([]);
     expect(judgeLeases([hold(2, 3n, 60)], broken)).toEqual(['two: process-2 has /l/lease-2 by 3, which no txn has made']);
   });
 });

@@ -35,12 +35,17 @@ export function isOfOne(one: LeaseHold['lease'], other: LeaseHold['lease']): boo
 }
 
 export function judgeLeases(holds: readonly LeaseHold[], history: History): string[] {
-  return holds.flatMap(({ process, lease, fromMs, beside }) => {
+  return holds.flatMap((hold) => {
+    const { process, lease, fromMs, beside } = hold;
     const { path, fencingToken } = lease;
     if (history.born(path, fencingToken) === undefined)
       return [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`];
     return beside
-      .filter((other) => !isBroken(other, fromMs, history) && !isTakenOver(other, fencingToken, history))
+      .filter((other) => {
+        // A process may learn late that it has the lease: after another has taken it rightly.
+        const [older, newer] = other.lease.fencingToken < fencingToken ? [other, hold] : [hold, other];
+        return !isBroken(older, fromMs, history) && !isTakenOver(older, newer.lease.fencingToken, history);
+      })
       .map((other) => `two: ${process.name} has ${path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`);
   });
 }
