@@ -1,9 +1,9 @@
 /** Who is alive keeps its session through standstills of ours, and who is dead loses it in time, whatever others ask for. */
-import { CreateMode, epochOf, type Millis, openAcl, PacketType } from '@tskeeper/protocol';
+import { CreateMode, epochOf, type Millis, OpCode, openAcl, PacketType } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
-import { VirtualWorld } from '../src/index.ts';
+import { check, findingText, VirtualWorld } from '../src/index.ts';
 import { Stranger } from '../src/scenarios/stranger.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 
@@ -56,6 +56,21 @@ describe('C2-15: a session (P21) lives on', () => {
     await world.run(2000);
     expect(owner.lost).toEqual([]);
   });
+});
+
+test('what reaches a connection that its server has closed says nothing of its session, and the checkers of expiry know that', async () => {
+  const options = { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 };
+  const world = await started(new VirtualWorld(1, { servers: 1, core: { tickTimeMs }, options }));
+  world.wire.mannersOf = () => ({ delayMs: 100 });
+  const owner = await client(world, world.server, 2000);
+  owner.retire();
+  owner.send('setData', { path: '/', data: Buffer.alloc(1100), version: -1 });
+  await world.run(190);
+  owner.send('ping', undefined);
+  await world.run(3000);
+  await world.readLogs();
+  expect(world.recording.log.map(({ logged }) => logged.header.type)).toEqual([OpCode.createSession, OpCode.closeSession]);
+  expect(check(world.recording).map(findingText)).toEqual([]);
 });
 
 describe('P22: a dead session ends within its time-out, a tick and a second', () => {

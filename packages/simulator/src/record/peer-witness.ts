@@ -6,8 +6,8 @@ import type { Recording } from './recording.ts';
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
-/** Counts where steps have ended with work left over, long writes that have waited, and bounds that were reached; and notes what was refused for it. */
-export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAway }: Recording): Observer {
+/** Counts where steps have ended with work left over, long writes that have waited, and bounds that were reached; and notes what was refused for it, and which connections have ended. */
+export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAway, ended }: Recording): Observer {
   const keys = new Map<CnxnId, string>();
   const count = (counts: Map<string, number>, what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
   return {
@@ -16,6 +16,10 @@ export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAwa
     longWriteWaits: (passedOn) => void (passedOn ? longWritesWaited.passedOn++ : longWritesWaited.own++),
     limitMet: (limit) => count(limitsMet, limit),
     cnxnOpened: (cnxn, { remoteAddress, remotePort }) => void keys.set(cnxn, `${remoteAddress}:${remotePort}`),
+    cnxnClosed: (cnxn) => {
+      const key = keys.get(cnxn);
+      if (key !== undefined) ended.add(key);
+    },
     refused: (cnxn, opCode, errorCode) => {
       const key = keys.get(cnxn);
       if (key === undefined || errorCode !== ErrorCode.ThrottledOp) return;

@@ -182,7 +182,9 @@ export interface Recording {
   readonly limitsMet: Map<string, number>;
   /** The opcodes of writes that a server has refused to take on (ThrottledOp), by the connection's key. Its client may never have heard of it. */
   readonly turnedAway: Map<string, number[]>;
-  /** When a whole frame from a client reached a server's machine, by the connection's key. */
+  /** The keys of connections that servers have closed, or were told are closed. */
+  readonly ended: Set<string>;
+  /** When a whole frame from a client reached a server's machine, by the connection's key. What comes after the server has closed the connection does not count: it is not read. */
   readonly arrivals: Map<string, Millis[]>;
   /** When a part of one did. */
   readonly fragments: Map<string, Millis[]>;
@@ -248,6 +250,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     longWritesWaited: { own: 0, passedOn: 0 },
     limitsMet: new Map(),
     turnedAway: new Map(),
+    ended: new Set(),
     arrivals: new Map(),
     fragments: new Map(),
     faults: [],

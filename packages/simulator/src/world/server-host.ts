@@ -222,11 +222,13 @@ export class ServerHost implements MachineTime {
       record,
       observer: witness,
       arrived: (cnxn, atMs) => {
+        if (recording.ended.has(cnxn)) return;
         const known = recording.arrivals.get(cnxn);
         if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
         else known.push(atMs);
       },
       arrivedInPart: (cnxn, atMs) => {
+        if (recording.ended.has(cnxn)) return;
         const known = recording.fragments.get(cnxn);
         if (known === undefined) recording.fragments.set(cnxn, [atMs]);
         else known.push(atMs);
