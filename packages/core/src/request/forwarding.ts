@@ -121,7 +121,6 @@ export class Forwarding implements Order {
     this.#ask(high, low, bytes.readInt32BE(0), OpCode.sync, identities);
   }
 
-  /** By `takeSync`, when the leader answers. */
   synced(sync: WaitingSync): void {
     this.#answeredSyncs.push(sync, this.#handedOver);
   }

@@ -32,9 +32,9 @@ export interface Order {
 
   /** Everything that anybody has put in order so far is known to have been applied here, without asking: a sync need not wait. */
   readonly isCaughtUp: boolean;
-  /** Finds out what has been committed so far. `takeSynced` gives the sync back, where others have to be asked behind `Server.synced`. */
+  /** Finds out what has been committed so far. `takeSynced` returns the sync when all of that has been applied; a leader or a learner calls `Server.synced` first. */
   sync(sync: WaitingSync, now: Now): void;
-  /** Others have been asked: everything that was committed when the sync came has been handed over. It may not be applied yet. */
+  /** Everything that was committed when the sync came has been handed over, and may not be applied yet. A server that stands alone is never told so. */
   synced(sync: WaitingSync): void;
   /** A sync that waited for nothing but the txns up to `applied`; undefined when there is none. */
   takeSynced(applied: Zxid): WaitingSync | undefined;

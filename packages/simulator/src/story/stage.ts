@@ -360,7 +360,7 @@ export class Stage {
     this.note(`impostor ${how}`);
   }
 
-  /** Somebody who speaks to one server and waits for it longer than other clients do. It asks when it is told to, and says good-bye. */
+  /** A visitor (`addVisitor`) that reads `/` at each `ask`, and closes its session at `leave`. */
   addReader(server: ServerHost): { ask(): void; leave(): void } {
     const reader = this.addVisitor(server);
     return {
@@ -373,7 +373,7 @@ export class Stage {
     };
   }
 
-  /** Speaks to one server, and waits for it longer than other clients do. */
+  /** Adds a client that connects to one server, once, with the longest session time-out. */
   addVisitor(server: ServerHost): RawClient {
     const number = ++this.#visitors;
     const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;

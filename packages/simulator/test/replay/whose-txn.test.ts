@@ -148,7 +148,7 @@ describe('a request leads on to what the session does next', () => {
     expect(leadsOn(other, [then(21, mineNext, otherNext)])).toBe(false);
   });
 
-  it('unless there is a txn further on that nobody can have asked for in turn', () => {
+  it('unless a later txn fits no request in the order of its connection', () => {
     const [mine, mineNext, mineLast] = of(setData('a'), setData('c'), setData('e'));
     const [other, otherNext] = of(setData('b'), setData('d'));
     expect(leadsOn(mine, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(true);
