@@ -60,6 +60,11 @@ export class Flood {
     this.#bytesLeft = plan.bytesMax;
   }
 
+  /** Nobody of it waits for an answer. */
+  get isQuiet(): boolean {
+    return this.#clients.every(({ outstandingCount }) => outstandingCount === 0);
+  }
+
   begin(): void {
     const stage = this.#stage;
     const { clients } = this.#plan;

@@ -73,6 +73,7 @@ class Story {
   #faultsEnd = false;
   #workEnds = false;
   #isLoaded = false;
+  #crowd: Flood | undefined;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -137,6 +138,7 @@ class Story {
     if (flood !== undefined) {
       stage.rates = { linkBytesPerMs: flood.linkBytesPerMs, diskBytesPerMs: flood.diskBytesPerMs };
       const crowd = new Flood(stage, this.#random, flood);
+      this.#crowd = crowd;
       stage.after(flood.atMs, 'flood', undefined, () => crowd.begin());
     }
     if (this.#plan.ensemble?.oracleFavours !== undefined) this.#oracleTurns();
@@ -312,6 +314,7 @@ class Story {
   /** Whoever was turned away because others wrote at the same moment finds room when he is alone. */
   async #everyoneWrites(rests: () => boolean): Promise<void> {
     const { world, stage } = this;
+    await world.runUntil(() => this.#crowd?.isQuiet !== false, progressMs);
     for (const actor of stage.actors) {
       const isTurnedAway = () => {
         const requests = world.recording.cnxns.filter(({ client }) => client === actor.name).flatMap((cnxn) => cnxn.requests);
