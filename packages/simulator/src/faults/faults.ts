@@ -24,7 +24,7 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { shortOfMemory } from './memory-faults.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
-import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
+import { deafName, fallenBehind, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
 import { impersonator, stranger } from './peer-faults.ts';
 import {
   absence,
@@ -90,6 +90,7 @@ export const faults = {
   backAgain,
   lateSync,
   heldUp,
+  fallenBehind,
   restartedClient,
   twins,
   impatience,

@@ -111,6 +111,39 @@ export const peerReset: Fault = {
   },
 };
 
+/** Longer than what may wait for a learner, where that is little. */
+const longWrites = 40;
+const longWriteBytes = 12_000;
+/** Each in a turn of its own: what is written in one turn counts as being sent. */
+const longWriteIntervalMs = 3;
+
+export const fallenBehind: Fault = {
+  id: 'F11, F19',
+  what: 'a learner hears nothing from its leader for a moment, and a client writes more than may wait for it',
+  ofEnsembles: true,
+  strike(stage, random) {
+    // Otherwise the network takes it all.
+    if (stage.windowBytes === Infinity) return;
+    const { leader } = stage;
+    const learners = stage.world.servers.filter(({ role }) => role === 'follower' || role === 'observer');
+    const learner = learners[random.below(learners.length)];
+    if (leader === undefined || learner === undefined) return;
+    const writer = stage.addVisitor(leader);
+    // It has to be connected before.
+    stage.after(120, 'fallen behind', undefined, () => {
+      stage.after(800, 'visitors leave', undefined, () => writer.send('closeSession', undefined));
+      if (stage.isHealed || !writer.ready) return;
+      stage.cutBetween([leader], [learner], 200 + random.below(500), 'one way');
+      for (let count = 0; count < longWrites; count++) {
+        stage.after(count * longWriteIntervalMs, 'fallen behind', undefined, () => {
+          const data = Buffer.from(`fallen behind ${stage.nowMs} `.padEnd(longWriteBytes, '.'));
+          if (!stage.isHealed) writer.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
+        });
+      }
+    });
+  },
+};
+
 export const deafName: Fault = {
   id: 'F26',
   what: 'the name of a server does not resolve for a while',

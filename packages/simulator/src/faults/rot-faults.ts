@@ -56,6 +56,8 @@ interface MarkedLog {
   readonly safeBytes: number;
   /** Its mark has moved since it was begun, and nothing comes after it: so it is known to have been there with all that it has. */
   readonly isKnown: boolean;
+  /** The next log has no mark, which a disk error may have cost it. Between two epochs nothing else shows what is missing. */
+  readonly isAheadOfUnmarked: boolean;
 }
 
 /** Oldest first. A mark counts as far as it is durable: a power loss may yet take back what has only been written. */
@@ -64,7 +66,8 @@ function markedLogs(server: ServerHost): MarkedLog[] {
   const durable = server.durableDisk();
   const durableFiles = new Set(durable.files());
   const inFolder = new Set(disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : [])));
-  return numberedFiles([...inFolder], 'log').flatMap(({ name, zxid }) => {
+  const logs = numberedFiles([...inFolder], 'log');
+  return logs.flatMap(({ name, zxid }, at) => {
     const markPath = `${logFolder}/${markName(zxid)}`;
     const mark = inFolder.has(markName(zxid)) && durableFiles.has(markPath) ? decodeMark(durable.contents(markPath)) : undefined;
     if (mark === undefined) return [];
@@ -73,7 +76,9 @@ function markedLogs(server: ServerHost): MarkedLog[] {
       .contents(path)
       .subarray(mark.offset)
       .some((byte) => byte !== 0);
-    return [{ path, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 && !hasMore }];
+    const next = logs[at + 1];
+    const isAheadOfUnmarked = next !== undefined && !inFolder.has(markName(next.zxid));
+    return [{ path, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 && !hasMore, isAheadOfUnmarked }];
   });
 }
 
@@ -163,7 +168,7 @@ export const lostLog: Fault = {
     goBad(stage, random, (server) => {
       const logs = markedLogs(server);
       const log = logs[random.below(2) === 0 ? logs.length - 1 : random.below(Math.max(1, logs.length))];
-      if (log?.isKnown !== true || server.isDamagedAt(log.path)) return false;
+      if (log?.isKnown !== true || log.isAheadOfUnmarked || server.isDamagedAt(log.path)) return false;
       server.damage(log.path, undefined);
       return true;
     });

@@ -303,6 +303,7 @@ class Replaying {
     const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
     this.#lines.push(line);
     const movedMs = this.#movedMs(cnxn);
+    const mayBeLeft = movedMs < Infinity || this.#mayBeAskedLate(cnxn);
     const over: ConnectionWrites = { writes: [], tracedPlace: 0, tracedZxid: 0, turnedAway: turnedAwayUnheard(this.#recording, cnxn) };
     for (const request of cnxn.requests) {
       const operation = operationFrom(request.name, request.opCode, request.record);
@@ -311,7 +312,7 @@ class Replaying {
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
       if (!isWrite(request)) continue;
       const place = over.writes.push(request);
-      this.#addRequest({ request, admitted, line, movedMs, over, place, zxids: [] });
+      this.#addRequest({ request, admitted, line, movedMs, mayBeLeft, over, place, zxids: [] });
     }
   }
 
@@ -455,7 +456,7 @@ class Replaying {
       model.skipZxid();
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
-    } else if (loggedErr === ErrorCode.SessionMoved && found.movedMs < Infinity) {
+    } else if (loggedErr === ErrorCode.SessionMoved && found.mayBeLeft) {
       // The fence: what was still on its way over the old connection must not happen behind the new one.
       model.skipZxid();
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
@@ -503,6 +504,12 @@ class Replaying {
       if (isLater) movedMs = Math.min(movedMs, Math.max(asker.openedMs, cnxn.openedMs));
     }
     return movedMs;
+  }
+
+  /** Whether an older connection has asked for the session and was never answered: its server may have stood still, and ask the leader after this one's has. */
+  #mayBeAskedLate(cnxn: CnxnRecord): boolean {
+    const askers = cnxn.session === undefined ? undefined : this.#askersOf.get(cnxn.session);
+    return askers?.some((asker) => asker !== cnxn && asker.shakenMs === 0) === true;
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */

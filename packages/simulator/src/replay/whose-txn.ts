@@ -29,6 +29,8 @@ export interface Candidate {
   readonly request: Request;
   /** When the session was asked for over a connection that is newer than the one of this request; Infinity if it never was. */
   readonly movedMs: Millis;
+  /** The session may have been taken from this connection: by a newer one, or by an older one that was never answered and whose question was long on its way. */
+  readonly mayBeLeft: boolean;
   /** Its place among the writes over its connection, from 1. */
   readonly place: number;
   readonly over: ConnectionWrites;
@@ -113,9 +115,9 @@ export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T
 }
 
 /** A session can have moved ahead of `movedMs`: the question of a connection that it has left may be long on its way. */
-function canBeOf({ request, movedMs }: Candidate, { logged, atMs }: NextTxn<Candidate>): boolean {
+function canBeOf({ request, mayBeLeft }: Candidate, { logged, atMs }: NextTxn<Candidate>): boolean {
   // Times in a log are whole milliseconds.
-  return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || movedMs < Infinity);
+  return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || mayBeLeft);
 }
 
 function isMoved(txn: LoggedTxn['txn']): boolean {

@@ -99,9 +99,12 @@ const limitMarks: Readonly<Record<string, Count>> = {
 
 /** Marks that fewer than ten of a thousand seeds hit. `npm run sim:ci` may go without them; a long run hits each of them twenty times. */
 export const rareMarks: ReadonlySet<string> = new Set([
+  'a limit was reached: behindBytesMax',
+  'a limit was reached: diffSyncsMax',
   'a limit was reached: halfOpenMax of the quorum port',
   'a limit was reached: snapSyncsMax',
   'a limit was reached: strangersMax',
+  'a limit was reached: waitingBytesMax',
   'a SNAP began behind the commit',
   'an election was followed by another before anybody served',
   'hostile ACKs of another server',

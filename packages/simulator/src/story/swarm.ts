@@ -97,6 +97,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   backAgain: 2,
   lateSync: 2,
   heldUp: 3,
+  fallenBehind: 3,
   hoard: 2,
   loiter: 2,
   restartedClient: 2,
@@ -280,15 +281,14 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   // Over a distance little would get through.
   const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
   const narrow =
-    windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 5000 }, { fullBytes: 200, waitingBytesMax: 100_000 });
+    windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 400_000 }, { fullBytes: 200, waitingBytesMax: 400_000 });
   return {
     observers,
     options: {
-      // With 0 there is none in memory behind a start. What a learner is sent at once, which is a DIFF out of memory or out of a piece of the log, must be
+      // With 0 there is none in memory behind a start. What a learner is sent at once (a DIFF out of memory, a piece of the log, a slice of a snapshot) must be
       // less than may wait, as in production: or it would be cut off each time that it comes.
-      commitLogCount:
-        'waitingBytesMax' in narrow ? pick(0, 1) : 'behindBytesMax' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
-      snapshotSizeFactor: 'waitingBytesMax' in narrow ? pick(-1, 0, 0.33) : pick(-1, 0, 0, 0.33, 5),
+      commitLogCount: 'fullBytes' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
+      snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
       learnerPort: {
         ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),

@@ -18,7 +18,8 @@ function setData(text: string, more: Partial<Request> = {}): Request {
 function candidates(requests: readonly Request[], more: Partial<Candidate & ConnectionWrites> = {}): Candidate[] {
   const { tracedPlace = 0, tracedZxid = 0, turnedAway = [], ...rest } = more;
   const over: ConnectionWrites = { writes: [...requests], tracedPlace, tracedZxid, turnedAway };
-  return requests.map((request, index) => ({ request, movedMs: Infinity, place: index + 1, over, zxids: [], ...rest }));
+  const mayBeLeft = (rest.movedMs ?? Infinity) < Infinity;
+  return requests.map((request, index) => ({ request, movedMs: Infinity, mayBeLeft, place: index + 1, over, zxids: [], ...rest }));
 }
 
 /** The last one of its connection. */
