@@ -163,6 +163,14 @@ describe('a request leads on to what the session does next', () => {
     expect(leadsOn(left, [then(21, behind)])).toBe(true);
   });
 
+  it('by a refusal with SessionMoved where an older connection may have asked for the session late', () => {
+    const ask = (mayBeLeft: boolean) => candidates([setData('a'), setData('c')], { mayBeLeft }) as [Candidate, Candidate];
+    const [stays, staysNext] = ask(false);
+    const [moves, movesNext] = ask(true);
+    expect(leadsOn(stays, [then(21, staysNext)])).toBe(false);
+    expect(leadsOn(moves, [then(21, movesNext)])).toBe(true);
+  });
+
   it('past what the server does by itself, and past a write that was turned away unheard', () => {
     const [mine, next] = of(setData('a'), setData('c'));
     const [other] = of(setData('b'));
