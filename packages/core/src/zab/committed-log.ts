@@ -17,8 +17,11 @@ export interface CommittedLogOptions {
   readonly bytesMax: number;
 }
 
-/** commitLogCount is 500, and never less (ZKDatabase.DEFAULT_COMMIT_LOG_COUNT); that the list is bounded in bytes as well is ours. */
-export const committedLogDefaults: CommittedLogOptions = { countMax: 500, bytesMax: 64 * 1024 * 1024 };
+/**
+ * commitLogCount is 500, and never less (ZKDatabase.DEFAULT_COMMIT_LOG_COUNT). The bound in bytes is ours: half of what may wait for a learner, which is
+ * sent all of it at once, and then what is proposed.
+ */
+export const committedLogDefaults: CommittedLogOptions = { countMax: 500, bytesMax: 32 * 1024 * 1024 };
 
 const capacityAtFirst = 16;
 

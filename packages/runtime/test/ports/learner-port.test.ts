@@ -1,6 +1,7 @@
 import { PacketType, ProtocolError, writeEmptyPacket, writeQuorumPacket, Writer } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { ChannelRank } from '@tskeeper/core';
+import { committedLogDefaults } from '@tskeeper/core/internal';
 import { learnerPortDefaults } from '../../src/internal.ts';
 import { addressOf, type NodeOptions, quorumPort, RawHost, Rig, RigNode, serverOf } from './peer-rig.ts';
 
@@ -366,6 +367,11 @@ describe('output', () => {
         'Look at its disk and at the link to it; it may come again, and is sent what it lacks.',
     ]);
     expect(other.received.length).toBe(rounds * 20);
+  });
+
+  // Behind the end of a snapshot, which the learner may still have to take, come the committed txns that memory holds and what is proposed.
+  test('the bound on what waits for a learner leaves room for all committed txns that memory holds, and as much again', () => {
+    expect(learnerPortDefaults.behindBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
   });
 
   test('what one turn writes may be larger than that, for a learner that takes it', async () => {
