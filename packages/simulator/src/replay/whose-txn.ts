@@ -143,7 +143,7 @@ export function isRefusal({ txn }: Pick<LoggedTxn, 'txn'>): boolean {
 export function mayBeOf({ name, record }: Request, { txn }: Pick<LoggedTxn, 'txn'>): boolean {
   switch (txn.kind) {
     case 'error':
-      return true;
+      return canFailWith(name, txn.err);
     case 'createSession':
       return false;
     case 'closeSession':
@@ -157,6 +157,23 @@ export function mayBeOf({ name, record }: Request, { txn }: Pick<LoggedTxn, 'txn
       return name === 'setACL' && (record as { readonly path: string }).path === txn.path;
     default:
       return isPartOf({ kind: name, ...(record as object) } as MultiOp, txn);
+  }
+}
+
+/** Some errors tell what was asked for. Those of a multi stand in its parts. */
+function canFailWith(name: string | undefined, err: number): boolean {
+  switch (err) {
+    case ErrorCode.NodeExists:
+    case ErrorCode.NoChildrenForEphemerals:
+      return name?.startsWith('create') === true;
+    case ErrorCode.NotEmpty:
+      return name === 'delete' || name === 'deleteContainer';
+    case ErrorCode.BadVersion:
+      return name !== 'multi' && name?.startsWith('create') !== true;
+    case ErrorCode.InvalidACL:
+      return name === 'setACL' || name?.startsWith('create') === true;
+    default:
+      return true;
   }
 }
 

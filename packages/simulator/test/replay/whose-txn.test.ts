@@ -97,6 +97,18 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(whoseTxn([bad, good], refused(ErrorCode.BadVersion), 20, (each) => each === bad, never)).toBe(bad);
   });
 
+  it.each([
+    ['create2', ErrorCode.NodeExists],
+    ['create', ErrorCode.NoChildrenForEphemerals],
+    ['delete', ErrorCode.NotEmpty],
+    ['delete', ErrorCode.BadVersion],
+    ['setACL', ErrorCode.InvalidACL],
+  ])('is that of a %s, for the error %i, and not that of a request that cannot fail so', (name, err) => {
+    const mine = candidate(write(name, { path: '/a' }));
+    const other = candidate(write(name === 'delete' ? 'create' : 'multi', { path: '/a', ops: [] }));
+    expect(whoseTxn([other, mine], refused(err), 20, always, never)).toBe(mine);
+  });
+
   it('is, for an error that both could have got, that of the one that was answered with it', () => {
     const silent = candidate(setData('a'));
     const answered = candidate(setData('b', answer(ErrorCode.NoAuth)));
