@@ -6,7 +6,11 @@ import { type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn 
 
 const at = 0x100000007;
 
-function write(name: 'setData' | 'delete' | 'create2' | 'multi', record: object, more: Partial<Request> = {}): Request {
+function write(
+  name: 'setData' | 'setACL' | 'delete' | 'create' | 'create2' | 'multi',
+  record: object,
+  more: Partial<Request> = {},
+): Request {
   return { session: 5n, xid: 3, opCode: OpCode[name], name, record, sentMs: 10, reply: undefined, ...more };
 }
 
@@ -103,7 +107,7 @@ describe('a txn whose session and xid two requests bear', () => {
     ['delete', ErrorCode.NotEmpty],
     ['delete', ErrorCode.BadVersion],
     ['setACL', ErrorCode.InvalidACL],
-  ])('is that of a %s, for the error %i, and not that of a request that cannot fail so', (name, err) => {
+  ] as const)('is that of a %s, for the error %i, and not that of a request that cannot fail so', (name, err) => {
     const mine = candidate(write(name, { path: '/a' }));
     const other = candidate(write(name === 'delete' ? 'create' : 'multi', { path: '/a', ops: [] }));
     expect(whoseTxn([other, mine], refused(err), 20, always, never)).toBe(mine);
