@@ -237,13 +237,25 @@ export function fences({ path: line, store, places }: LineRules, history: Histor
 function herds({ path, goesFirst }: LineRules, line: readonly Contending[], { cnxns }: Recording): string[] {
   const findings: string[] = [];
   const byPath = new Map(line.map((each) => [each.life.path, each]));
+  // Who gives its place up, and has no answer yet, may look for another one.
+  const givenUpMs = new Map<string, Millis>();
+  for (const { requests } of cnxns) {
+    for (const { name, record, sentMs } of requests) {
+      if (name !== 'delete') continue;
+      const { path: place } = record as { readonly path: string };
+      givenUpMs.set(place, Math.min(sentMs, givenUpMs.get(place) ?? Infinity));
+    }
+  }
+  const isGivenUp = (place: string, atMs: Millis) => (givenUpMs.get(place) ?? Infinity) <= atMs;
   for (const { client, requests } of cnxns) {
     for (const { session, name, record, sentMs } of requests) {
       const asked = record as { readonly path?: string; readonly watch?: boolean } | undefined;
       if (name !== 'exists' || asked?.watch !== true || parentOf(asked.path ?? '') !== path) continue;
       const watched = byPath.get(asked.path!);
       if (watched === undefined || watched.life.session === session) continue;
-      const own = line.filter(({ life }) => life.session === session && life.madeMs <= sentMs && life.goneMs > sentMs);
+      const own = line.filter(
+        ({ life }) => life.session === session && life.madeMs <= sentMs && life.goneMs > sentMs && !isGivenUp(life.path, sentMs),
+      );
       if (own.length !== 1 || own[0]!.life.czxid < watched.life.czxid) continue;
       const [{ life, kind }] = own as [Contending];
       if (!goesFirst(watched.kind, kind))

@@ -80,8 +80,15 @@ class Scene {
   }
 
   watches(zxid: number, session: number, whose: number): this {
-    const record = { path: nameOf(whose), watch: true };
-    const request = { session: BigInt(session), name: 'exists', record, sentMs: zxid * 10 } as unknown as Request;
+    return this.#asks(zxid, session, 'exists', { path: nameOf(whose), watch: true });
+  }
+
+  givesUp(zxid: number, session: number, own: number): this {
+    return this.#asks(zxid, session, 'delete', { path: nameOf(own), version: -1 });
+  }
+
+  #asks(zxid: number, session: number, name: 'exists' | 'delete', record: object): this {
+    const request = { session: BigInt(session), name, record, sentMs: zxid * 10 } as unknown as Request;
     this.recording.cnxns.push({ client: `process-${session}`, requests: [request] } as never);
     return this;
   }
@@ -177,5 +184,10 @@ describe('what is held', () => {
       expect.stringMatching(/^herd: process-3 watches .*lock-0000000001 for .*3, though .*2 is between them$/),
     ]);
     expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([expect.stringMatching(/^herd: .*, which need not wait for it$/)]);
+  });
+
+  test('and given up without an answer does not keep its process from waiting for another one', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).joins(3, 3).givesUp(4, 3, 3).watches(5, 3, 1);
+    expect(scene.found()).toEqual([]);
   });
 });
