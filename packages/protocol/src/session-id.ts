@@ -5,20 +5,21 @@ import { epochOf, type Millis, type SessionId, type Zxid } from './numbers.ts';
 const containerOwner = -0x8000000000000000n;
 const clockBits = 32;
 const zxidBits = 24;
-/** Of 2 to the power of 32, the golden section: one epoch and the next are weeks apart by it. */
+/** 2 to the power of 32, divided by the golden ratio: about 31 days between one epoch and the next. */
 const epochMs = 0x9e3779b9;
 
 /**
  * The first id a server gives out after its start; each later one is greater by one. The top byte is the server's id, then come 32 bits of the wall
  * clock in milliseconds, and 24 bits of the last zxid.
  *
- * The clock alone tells two starts apart as long as it is not set back. When it is, or when it stands at the same time at each boot, the zxid does: each
- * session takes one, so zxids go on although log and snapshot have long forgotten the sessions of an earlier start. Neither would do alone. A follower that
- * starts again may have a log that is behind the sessions it has opened; and zxids begin anew when the folder was emptied or an old copy put back.
+ * The clock alone tells two starts apart unless it is set back, or shows the same time at each boot. Then the zxid does: every session takes a zxid, so
+ * zxids go on even when the log and the snapshots no longer hold the sessions of an earlier start. The zxid alone is not enough either: the log of a
+ * restarted follower may lack the sessions that the follower has opened, and zxids begin anew when the folder is emptied or replaced by an old copy.
  *
- * In each epoch zxids count from the beginning: so the clock is put forward by the epoch, each time by so much that no clock that is set back a little
- * comes to stand where it was. (ZooKeeper's SessionTrackerImpl takes 40 bits of the clock in milliseconds, and nothing else; to whoever reads an id all but the
- * top byte means nothing.)
+ * Each epoch counts zxids from 1. So the clock is also moved forward by `epochMs` per epoch: a clock that was set back by minutes or hours then still gives
+ * another value than it gave in the epoch before.
+ *
+ * (ZooKeeper's SessionTrackerImpl uses 40 bits of the clock in milliseconds and no zxid. Readers of an id rely on the top byte only.)
  */
 export function initialSessionId(serverId: number, wallMs: Millis, lastZxid: Zxid): SessionId {
   const clock = BigInt.asUintN(clockBits, BigInt(Math.floor(wallMs)) + BigInt(epochOf(lastZxid)) * BigInt(epochMs));

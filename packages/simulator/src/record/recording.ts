@@ -182,7 +182,7 @@ export interface Recording {
   readonly limitsMet: Map<string, number>;
   /** The opcodes of writes that a server has refused to take on (ThrottledOp), by the connection's key. Its client may never have heard of it. */
   readonly turnedAway: Map<string, number[]>;
-  /** The keys of connections that servers have closed, or were told are closed. */
+  /** The keys of the connections that a server has closed, or has seen the client close. */
   readonly ended: Set<string>;
   /** When a whole frame from a client reached a server's machine, by the connection's key. What comes after the server has closed the connection does not count: it is not read. */
   readonly arrivals: Map<string, Millis[]>;

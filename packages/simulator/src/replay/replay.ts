@@ -448,7 +448,7 @@ class Replaying {
         this.#hear(model.reap(txn.path));
       } else {
         model.skipZxid();
-        invented = !this.#isSessionIdAgain(logged, session);
+        invented = true;
       }
     } else if (this.#sessions.get(session)?.closedBy !== undefined || !this.#sessions.has(session)) {
       const answer = refusal(request, ErrorCode.SessionExpired);
@@ -473,15 +473,6 @@ class Replaying {
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
       this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });
     }
-  }
-
-  /**
-   * A learner that has passed on a createSession and is started anew before it is proposed may give the same id to another client
-   * (docs/decisions/session-ids.md). The leader refuses the second; the first client has had no answer.
-   */
-  #isSessionIdAgain({ header, txn }: LoggedTxn, session: SessionId): boolean {
-    const isRefused = txn.kind === 'error' && txn.err === ErrorCode.SessionMoved && header.cxid === 0;
-    return isRefused && this.#sessions.has(session) && !this.#recording.cnxns.some((cnxn) => cnxn.session === session);
   }
 
   /** Puts a write to the model; returns the error it is answered with. */
@@ -509,7 +500,7 @@ class Replaying {
   /** Whether an older connection has asked for the session and was never answered: its server may have stood still, and ask the leader after this one's has. */
   #mayBeAskedLate(cnxn: CnxnRecord): boolean {
     const askers = cnxn.session === undefined ? undefined : this.#askersOf.get(cnxn.session);
-    return askers?.some((asker) => asker !== cnxn && asker.shakenMs === 0) === true;
+    return askers?.some((asker) => asker !== cnxn && asker.openedMs <= cnxn.openedMs && asker.shakenMs === 0) === true;
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */

@@ -60,7 +60,7 @@ export class Flood {
     this.#bytesLeft = plan.bytesMax;
   }
 
-  /** Nobody of it waits for an answer. */
+  /** Whether no client of the flood waits for an answer. */
   get isQuiet(): boolean {
     return this.#clients.every(({ outstandingCount }) => outstandingCount === 0);
   }

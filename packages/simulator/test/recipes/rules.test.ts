@@ -221,7 +221,7 @@ describe('leases', () => {
       `2 delete ${names[1]} and create /l/lease_holder two`,
     );
     expect(judgeLeases([first, hold(2, 4n, 60, [first])], broken)).toEqual([]);
-    // The first was told only after the second that it had the lease.
+    // Process 1 got the lease first, but heard of it after process 2 had.
     expect(judgeLeases([hold(2, 4n, 60), hold(1, 1n, 70, [hold(2, 4n, 60)])], broken)).toEqual([]);
     expect(judgeLeases([hold(2, 3n, 60)], broken)).toEqual(['two: process-2 has /l/lease-2 by 3, which no txn has made']);
   });
