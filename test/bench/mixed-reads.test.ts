@@ -13,7 +13,7 @@ interface Measured {
 
 const { results } = JSON.parse(readFileSync(join(import.meta.dirname, '../../bench/results/mixed.json'), 'utf8')) as Measured;
 
-it('C0-18: serves 1,000 sessions, of whose requests 90, 95 or 99 % are reads, tens of thousands of requests a second, as docs/reference/behaviour.md says', () => {
+it('C0-18: serves 1,000 sessions, of whose requests 90, 95 or 99 % are reads, tens of thousands of requests a second, as docs/reference/behaviour/ensembles.md says', () => {
   expect(results.map(({ load }) => [load.connections, load.readPercent])).toEqual([
     [1000, 90],
     [1000, 95],

@@ -18,7 +18,7 @@ export interface Check {
   readonly name: string;
   /** What is right, as one sentence. */
   readonly title: string;
-  /** The promises of docs/reference/behaviour.md that it holds a server to. */
+  /** The ids of the promises in docs/reference/behaviour that it tests. */
   readonly rows: readonly string[];
   /** Where ZooKeeper's documentation, or in its silence the source of a release, says so. */
   readonly docs: string;

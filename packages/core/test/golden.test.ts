@@ -1,7 +1,7 @@
 /**
  * Stories of the core, told in `golden/*.txt`: lines of input, `----`, and what came of them. `npm run golden -- --write` writes the
  * outcome anew; the difference is then for a reader to judge. A line `# rows: C3-17 C3-18` says which promises of
- * docs/reference/behaviour.md the story holds.
+ * docs/reference/behaviour the story proves.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Promises that take a whole server to show: several clients, a clock, a restart. See docs/reference/behaviour.md. */
+/** Promises that take a whole server to show: several clients, a clock, a restart. See docs/reference/behaviour. */
 import { CreateMode, openAcl, type Stat } from '@tskeeper/protocol';
 import { MemoryDisk } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
