@@ -1,6 +1,6 @@
 /**
- * Reads the promises of docs/reference/behaviour/ and the tests that bear their ids, for
- * test/behaviour-reference.test.ts.
+ * Reads the promises of docs/reference/behaviour/ and the tests that bear their ids. `npm run promise` prints them, and
+ * test/behaviour-reference.test.ts compares them.
  *
  * The title of a test begins with ids (`C3-17, C3-18: ...`). In a golden story a line `# rows: C3-17 C3-18` belongs to the block that it
  * stands in, and a check of the conformance suite lists its ids as `rows`.

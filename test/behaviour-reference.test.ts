@@ -3,10 +3,13 @@
  * have. A promise that is called not built has neither a row nor a test, no id has two rows, and no number is left out. Likewise every key
  * of zoo.cfg that is called built has a test of its effect. scripts/behaviour.js reads the pages and the tests.
  */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configKeys } from '../packages/server/src/config/config-keys.ts';
 import { checksFolder, pagesFolder, readPages, readTestFiles, rowsOf, testsOf, type TextFile, unbuiltOf } from '../scripts/behaviour.js';
 
+const root = join(import.meta.dirname, '..');
 const keysOfTitle = /['"`](?:[^'"`\n]*: )?option ((?:[\w.*-]+)(?:, [\w.*-]+)*): /g;
 
 /** Numbers that are neither promised nor called not built. Of F the pages have a part. */
@@ -132,6 +135,31 @@ describe('the titles of tests', () => {
     expect(testsOf([{ path: `${checksFolder}/z.ts`, text }])).toMatchObject([
       { id: 'A1', title: 'paths.legal: names may have dots', line: 4 },
     ]);
+  });
+});
+
+describe('npm run promise', () => {
+  function run(...ids: string[]): { status: number | null; stdout: string; stderr: string } {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts/promise.js'), ...ids], { encoding: 'utf8' });
+    return { status, stdout, stderr };
+  }
+
+  it('prints each promise with the tests that bear its id', () => {
+    const { status, stdout, stderr } = run('C3-18', 'A20');
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toContain(
+      'C3-18: The number is padded with zeros to ten digits.\n  docs/reference/behaviour/data-model.md, Kinds of znodes\n',
+    );
+    expect(stdout).toMatch(/^ {2}packages\/conformance\/src\/checks\/sequence\.ts:\d+\n {4}sequence\.format: /m);
+    expect(stdout).toMatch(/^A20: .*\n {2}not built \(docs\/reference\/behaviour\/not-built\.md\)$/m);
+  });
+
+  it('says that an id is unknown, and ends with 2', () => {
+    expect(run('C3-999')).toEqual({ status: 2, stdout: '', stderr: 'There is no promise C3-999 in docs/reference/behaviour.\n' });
+    const { status, stdout, stderr } = run('X1', 'A1');
+    expect([status, stderr]).toEqual([2, 'There is no promise X1 in docs/reference/behaviour.\n']);
+    expect(stdout).toContain('A1: ');
+    expect(run()).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('npm run promise -- C3-17') });
   });
 });
 
