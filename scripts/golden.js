@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const env = { ...process.env, ...(process.argv.includes('--write') ? { GOLDEN_WRITE: '1' } : {}) };
 const runs = [
-  [vitest, 'run', '--project', 'unit', 'golden'],
+  [vitest, 'run', '--project', 'unit', 'golden', 'properties-reference', 'mutants-reference'],
   // What the API reports are made from is what is built.
   [join(root, 'scripts', 'ensure-built.js')],
   [join(root, 'scripts', 'public-api.js'), ...process.argv.slice(2)],

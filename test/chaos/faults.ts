@@ -1,4 +1,4 @@
-/** Everything that goes wrong in an episode. Numbers are those of the list of faults that the project keeps (docs/internals/reliability.md). */
+/** Everything that goes wrong in an episode. Ids are those of docs/internals/faults.md. */
 import { RawClient } from '@tskeeper/simulator';
 import type { DiskFault } from './disk-faults.ts';
 import type { Member } from './member.ts';

@@ -1,5 +1,5 @@
 /**
- * The part `ensemble`: ensembles in which our servers stand beside ZooKeeper's, in every pair of roles.
+ * The part `ensemble` (F36): ensembles in which our servers stand beside ZooKeeper's, in every pair of roles.
  *
  * A casting says who is who and who leads. In each the same things happen: requests through servers that pass them on; what clients of two
  * servers see of each other; every learner away for a short while and for a long one; the leader killed, and stopped, and killed with txns

@@ -1,0 +1,77 @@
+/**
+ * Compares docs/internals/mutants.md with the mutants themselves. The tables are generated from the fields `what`, `from` and `file` of each mutant:
+ * `npm run golden -- --write` writes them anew.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Mutant } from '../packages/simulator/src/mutants/mutant.ts';
+import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
+
+const root = join(import.meta.dirname, '..');
+const pagePath = join(root, 'docs/internals/mutants.md');
+const write = process.env['GOLDEN_WRITE'] === '1';
+const mark = '<!-- The rest of this page is generated from packages/simulator/src/mutants. -->';
+
+type Zoo = Readonly<Record<string, Omit<Mutant, 'replace' | 'by'>>>;
+
+/** The heading of the table that has the mutants of a hunter. Mutants of recipes share one. */
+const titles: Readonly<Record<string, string>> = {
+  seeds: 'Caught by seeds',
+  scenarios: 'Caught by named scenarios',
+  explorer: 'Caught by the explorer',
+  'crash-states': 'Caught by crash states',
+  recipes: 'Caught by seeds of recipes',
+};
+
+function tables(mutants: Zoo): string {
+  const groups = new Map(Object.keys(titles).map((hunter) => [hunter, [] as string[]]));
+  for (const [name, { hunter = 'seeds', what, from, file }] of Object.entries(mutants)) {
+    const [group = '', family] = hunter.split('/');
+    const rows = groups.get(group);
+    if (rows === undefined) throw new Error(`${name}: no table for ${hunter}`);
+    const changed = `[${file.replace(/^.*\//, '')}](../../${file})`;
+    rows.push(`| \`${name}\` | ${family === undefined ? '' : `${family} | `}${what} | ${from} | ${changed} |`);
+  }
+  return [...groups]
+    .filter(([, rows]) => rows.length > 0)
+    .map(([group, rows]) => {
+      const columns = ['mutant', ...(group === 'recipes' ? ['family'] : []), 'what is wrong', 'from', 'changed file'];
+      const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+      return ['', `## ${titles[group]!}`, '', line(columns), line(columns.map(() => '---')), ...rows, ''].join('\n');
+    })
+    .join('');
+}
+
+function generated(page: string, mutants: Zoo): string {
+  const [written, rest] = page.split(mark);
+  if (rest === undefined) throw new Error(`the page lacks the line ${mark}`);
+  return `${written}${mark}\n${tables(mutants)}`;
+}
+
+describe('docs/internals/mutants.md', () => {
+  it('has every mutant, with its own words, and no other', () => {
+    const page = readFileSync(pagePath, 'utf8');
+    if (write) writeFileSync(pagePath, generated(page, zoo));
+    expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, zoo));
+  });
+
+  it('links to files that exist', () => {
+    expect(Object.values(zoo).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
+  });
+
+  it('would be noticed with a mutant too few, too many, of another hunter or in other words', () => {
+    const one = { what: 'half of the voters are a quorum', from: 'P32', file: 'packages/core/src/quorum.ts' };
+    const page = generated(`# Mutants\n${mark}`, { 'half-quorum': one });
+    expect(page).toContain('## Caught by seeds');
+    expect(page).toContain('| `half-quorum` | half of the voters are a quorum | P32 | [quorum.ts](../../packages/core/src/quorum.ts) |');
+    expect(generated(page, { 'half-quorum': one })).toBe(page);
+    expect(generated(page, {})).not.toBe(page);
+    expect(generated(page, { 'half-quorum': one, 'no-quorum': one })).not.toBe(page);
+    expect(generated(page, { 'half-quorum': { ...one, hunter: 'explorer' } })).not.toBe(page);
+    expect(generated(page, { 'half-quorum': { ...one, what: 'something else' } })).not.toBe(page);
+    const locks = generated(page, { 'half-quorum': { ...one, hunter: 'recipes/locks' } });
+    expect(locks).toContain('| `half-quorum` | locks | half of the voters are a quorum |');
+    expect(() => generated('# Mutants', {})).toThrow('the page lacks the line');
+  });
+});
