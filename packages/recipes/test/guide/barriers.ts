@@ -1,8 +1,8 @@
-/** What docs/guides/recipes/barriers.md shows. */
+/** The code in docs/guides/recipes/barriers.md. */
 import { type Client, op } from '@tskeeper/client';
 import { Barrier, DoubleBarrier, SimpleBarrier } from '@tskeeper/recipes';
 
-/** Workers stand still while the schema is changed. */
+/** Blocks the workers while the schema is changed. */
 export async function migrate(zk: Client, change: () => Promise<void>): Promise<void> {
   const barrier = new Barrier(zk, '/barriers/schema', { data: 'the schema is being changed', ephemeral: true });
   await barrier.set();
@@ -13,7 +13,7 @@ export async function migrate(zk: Client, change: () => Promise<void>): Promise<
   }
 }
 
-/** Goes on at once where there is no barrier. */
+/** Waits before each job; `wait` resolves at once if the barrier is not set. */
 export async function workOn(zk: Client, jobs: readonly (() => Promise<void>)[]): Promise<void> {
   const barrier = new Barrier(zk, '/barriers/schema');
   for (const job of jobs) {
@@ -22,7 +22,10 @@ export async function workOn(zk: Client, jobs: readonly (() => Promise<void>)[])
   }
 }
 
-/** Three begin each step together, and none begins the next one before all have ended this. What is written goes through the participation. */
+/**
+ * Three participants begin each step together, and none begins the next step before all have ended
+ * this one. Results are written through the participation.
+ */
 export async function simulate(zk: Client, steps: number, compute: (step: number) => Promise<string>): Promise<void> {
   const barrier = new DoubleBarrier(zk, '/barriers/simulation', 3, { data: 'worker 7' });
   for (let step = 0; step < steps; step++) {
@@ -33,7 +36,7 @@ export async function simulate(zk: Client, steps: number, compute: (step: number
   }
 }
 
-/** Once: all have loaded before anybody serves, and nobody says that it is over before all have served. */
+/** Once: no participant serves before all have loaded, and none returns before all have served. */
 export async function start(zk: Client, load: () => Promise<void>, serve: () => Promise<void>): Promise<void> {
   const barrier = await SimpleBarrier.at(zk, '/barriers/start', 3);
   await load();

@@ -1,8 +1,8 @@
-/** What docs/guides/recipes/coming-from-curator-and-kazoo.md shows. */
+/** The code in docs/guides/recipes/coming-from-curator-and-kazoo.md. */
 import type { Client } from '@tskeeper/client';
 import { Candidate, Lock, type Sessions } from '@tskeeper/recipes';
 
-/** One at a time, without `await using`: what JavaScript on Node 20 and 22 can do as well. */
+/** A lock without `await using`, for JavaScript on Node 20 and 22. */
 export async function rewriteReport(zk: Client, rewrite: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const held = await new Lock(zk, '/locks/report').acquire({ timeoutMs: 60_000 });
   try {
@@ -12,7 +12,10 @@ export async function rewriteReport(zk: Client, rewrite: (signal: AbortSignal) =
   }
 }
 
-/** Curator's ConnectionStateListener, for one hold: pauses while nobody knows, and stops when it is lost. */
+/**
+ * Curator's ConnectionStateListener, for one hold: pauses while the connection is lost, and stops
+ * when the hold is lost.
+ */
 export async function watchedWork(zk: Client, work: { pause(): void; goOn(): void; stop(): void; done: Promise<void> }): Promise<void> {
   const held = await new Lock(zk, '/locks/index').acquire();
   const forget = held.onStateChange((state) => {
@@ -28,7 +31,7 @@ export async function watchedWork(zk: Client, work: { pause(): void; goOn(): voi
   }
 }
 
-/** Curator's LeaderLatch, in one line with those of Java, through as many sessions as it takes. */
+/** Curator's LeaderLatch: queues with those of Java, and continues in each new session. */
 export function latch(sessions: Sessions, id: string, changed: (leads: boolean) => void): Candidate {
   const candidate = new Candidate(sessions, '/election', { name: 'latch-', data: id });
   candidate.onChange((leadership) => changed(leadership !== undefined));

@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/discovery.md shows. */
+/** The code in docs/guides/recipes/discovery.md. */
 import type { Client } from '@tskeeper/client';
 import {
   randomly,
@@ -11,12 +11,15 @@ import {
   uriOf,
 } from '@tskeeper/recipes';
 
-/** What instances say of themselves besides their address. */
+/** What instances publish besides their address. */
 export interface Zone {
   readonly zone: string;
 }
 
-/** Registers this process, session after session, until the result is closed: `await using registration = await announce(sessions, 'eu')`. */
+/**
+ * Registers this process, in each new session again, until the result is closed:
+ * `await using registration = await announce(sessions, 'eu')`.
+ */
 export async function announce(sessions: Sessions, zone: string): Promise<Registration<Zone>> {
   const registry = new ServiceRegistry<Zone>(sessions, '/services');
   return await registry.register({
@@ -28,18 +31,21 @@ export async function announce(sessions: Sessions, zone: string): Promise<Regist
   });
 }
 
-/** Clients one after another, for as long as the process lives. */
+/** Opens a client, and a new one each time that a session has expired. */
 export async function openSessions(servers: string, options?: SessionsOptions): Promise<Sessions> {
   return await Sessions.start(servers, options);
 }
 
-/** Those of one zone: the same one as long as it can be used, and then any. */
+/** Instances of one zone: the same one while it is usable, then a random one. */
 export function near(source: Client | Sessions, zone: string, random: () => number = Math.random): ServiceProvider<Zone> {
   const registry = new ServiceRegistry<Zone>(source, '/services');
   return registry.provider('api', { strategy: sticky(randomly(random)), include: ({ payload }) => payload.zone === zone });
 }
 
-/** Asks instances until one answers. One that fails twice within half a minute is passed over for as long. */
+/**
+ * Tries one instance after another until one answers. The provider skips an instance that fails
+ * twice within half a minute for that long.
+ */
 export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) => Promise<string>): Promise<string> {
   await provider.ready({ timeoutMs: 10_000 });
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -54,12 +60,12 @@ export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) =>
   throw new Error('no instance of the service answers');
 }
 
-/** Takes an instance out of use, as an operator does, and back. It stays registered. */
+/** Disables or enables an instance, as an operator does. It stays registered. */
 export async function setEnabled(source: Client | Sessions, id: string, enabled: boolean): Promise<void> {
   await new ServiceRegistry<Zone>(source, '/services').update('api', id, { enabled });
 }
 
-/** Tells who comes and goes. */
+/** Reports each instance that registers or leaves. */
 export async function report(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using cache = new ServiceRegistry<Zone>(source, '/services').cache('api');
   for await (const change of cache.changes({ signal })) {

@@ -1,8 +1,11 @@
-/** What docs/guides/recipes/elections.md shows. */
+/** The code in docs/guides/recipes/elections.md. */
 import { type Client, op } from '@tskeeper/client';
 import { Candidate, Election, type Leadership, type Sessions } from '@tskeeper/recipes';
 
-/** Leads whenever it is its turn, through as many sessions as it takes, until the program ends it. `work` stops when its signal says so. */
+/**
+ * Leads whenever it is elected, also in later sessions, until the signal is aborted. `work` stops
+ * when its own signal is aborted.
+ */
 export async function leadForever(
   source: Client | Sessions,
   id: string,
@@ -20,7 +23,7 @@ export async function leadForever(
   );
 }
 
-/** Does something on the side for as long as it leads. */
+/** Starts something when it becomes the leader, and stops it when it no longer leads. */
 export function whileLeading(source: Client | Sessions, id: string, start: (leadership: Leadership) => () => void): Candidate {
   const candidate = new Candidate(source, '/election', { data: id });
   let stop: (() => void) | undefined;
@@ -36,7 +39,7 @@ export async function onceAsLeader(source: Client | Sessions, id: string, work: 
   await new Election(source, '/election', { data: id }).run(work, { timeoutMs: 60_000 });
 }
 
-/** Tells who leads, now and whenever that changes. */
+/** Reports the leader, now and after each change. */
 export async function tellLeaders(source: Client | Sessions, tell: (leader: string) => void, signal: AbortSignal): Promise<void> {
   for await (const leader of new Election(source, '/election').observe({ signal })) {
     const id = leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined);

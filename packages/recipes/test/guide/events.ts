@@ -1,19 +1,22 @@
-/** What docs/guides/recipes/events.md shows. */
+/** The code in docs/guides/recipes/events.md. */
 import type { Client } from '@tskeeper/client';
 import { EventHandle } from '@tskeeper/recipes';
 
-/** Whoever needs the data waits until somebody has loaded them; whoever comes later does not wait at all. */
+/** Waits until the data are loaded; does not wait if they are loaded already. */
 export async function whenLoaded(zk: Client, work: () => Promise<void>): Promise<void> {
   await new EventHandle(zk, '/events/loaded').wait({ timeoutMs: 60_000 });
   await work();
 }
 
-/** Tells everyone. */
+/** Wakes all that wait. */
 export async function loaded(zk: Client): Promise<void> {
   await new EventHandle(zk, '/events/loaded').set();
 }
 
-/** One of those who run this does the work, each time that `wake` is called; calls that come before it is taken count as one. */
+/**
+ * Of all processes that run this, one does the work each time that `wake` is called. Calls that are
+ * made before a process takes the event count as one.
+ */
 export async function onWake(zk: Client, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
   const event = new EventHandle(zk, '/events/wake', { autoReset: true });
   while (!signal.aborted) {
@@ -22,7 +25,7 @@ export async function onWake(zk: Client, work: () => Promise<void>, signal: Abor
   }
 }
 
-/** Has the work done once more. */
+/** Requests one more run of the work. */
 export async function wake(zk: Client): Promise<void> {
   await new EventHandle(zk, '/events/wake', { autoReset: true }).set();
 }

@@ -1,8 +1,8 @@
-/** What docs/guides/recipes/groups.md shows. */
+/** The code in docs/guides/recipes/groups.md. */
 import type { Client, ConnectOptions } from '@tskeeper/client';
 import { Group, type Held, type Membership, PersistentNode, Sessions, SetPartitioner } from '@tskeeper/recipes';
 
-/** Is listed until the signal comes, whatever becomes of its session. */
+/** Stays a member until the signal is aborted, even if its session expires. */
 export async function serve(servers: string, address: string, until: AbortSignal, options: ConnectOptions = {}): Promise<void> {
   await using sessions = await Sessions.start(servers, options);
   await using member = await new Group(sessions, '/workers').join('alice', { data: address });
@@ -10,20 +10,20 @@ export async function serve(servers: string, address: string, until: AbortSignal
   if (!until.aborted) await new Promise((resolve) => until.addEventListener('abort', resolve, { once: true }));
 }
 
-/** Tells who is there, and whether that is known to be so. */
+/** Reports the members, and whether the list is up to date. */
 export async function look(source: Client | Sessions, tell: (line: string) => void): Promise<void> {
   for await (const { members, inStep } of new Group(source, '/workers').observe()) {
     tell(`${members.map(({ name }) => name).join(', ') || 'nobody'}${inStep ? '' : ', as far as is known'}`);
   }
 }
 
-/** By name, as often as need be, from what was told last. */
+/** Looks a member up in the last list; sends no request. */
 export function addressOf({ members }: Membership, name: string): string | undefined {
   const member = members.find((each) => each.name === name);
   return member && new TextDecoder().decode(member.data ?? undefined);
 }
 
-/** Says that this machine is up, to those who come a day later as well. */
+/** Announces that this machine is up; the znode lasts a day longer than this process. */
 export async function sign(source: Client | Sessions): Promise<PersistentNode> {
   const node = new PersistentNode(source, '/machines/m7', 'up', { mode: 'persistentWithTtl', ttlMs: 24 * 3_600_000 });
   await node.ready({ timeoutMs: 30_000 });
@@ -31,7 +31,7 @@ export async function sign(source: Client | Sessions): Promise<PersistentNode> {
   return node;
 }
 
-/** Works on its share of the queues, whoever else comes and goes. */
+/** Works on its share of the queues, also when members join or leave. */
 export function share(source: Client | Sessions, name: string, process: (queue: string, held: Held) => Promise<void>): SetPartitioner {
   const queues = ['mail', 'pictures', 'reports'];
   return new SetPartitioner(

@@ -1,8 +1,11 @@
-/** What docs/guides/recipes/leases.md shows. */
+/** The code in docs/guides/recipes/leases.md. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { type HeldLease, Lease, MultiLease, type Sessions } from '@tskeeper/recipes';
 
-/** Once an hour, on one host, which keeps the job for the next time: the lease is longer than the hour. Others come in when it fails. */
+/**
+ * Runs a job on one host; call it once an hour. The lease is longer than an hour, so the host keeps
+ * the job. Another host takes it after this one has failed.
+ */
 export async function hourly(source: Client | Sessions, host: string, job: () => Promise<void>): Promise<boolean> {
   const held = await new Lease(source, '/leases/cleanup', { holder: host, durationMs: 70 * 60_000 }).tryAcquire();
   if (held === undefined) return false;
@@ -10,7 +13,7 @@ export async function hourly(source: Client | Sessions, host: string, job: () =>
   return true;
 }
 
-/** For as long as there are parts to do, each of which takes less than a minute. */
+/** Renews the lease before each part; each part takes less than a minute. */
 export async function allParts(
   source: Client | Sessions,
   host: string,
@@ -23,7 +26,7 @@ export async function allParts(
   }
 }
 
-/** Once more when there was no answer, as twice does no harm, and for as long as it is held. */
+/** Retries after a lost connection while the lease is held; a second renewal does no harm. */
 async function renew(held: HeldLease): Promise<void> {
   for (;;) {
     try {
@@ -35,7 +38,7 @@ async function renew(held: HeldLease): Promise<void> {
   }
 }
 
-/** Three hosts, no matter which. */
+/** Any three hosts. */
 export async function mayCrawl(source: Client | Sessions, host: string): Promise<boolean> {
   const options = { count: 3, holder: host, durationMs: 10 * 60_000 };
   return (await new MultiLease(source, '/leases/crawl', options).tryAcquire()) !== undefined;

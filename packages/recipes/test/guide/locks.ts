@@ -1,10 +1,10 @@
-/** What docs/guides/recipes/locks.md shows. */
+/** The code in docs/guides/recipes/locks.md. */
 import { type Client, op } from '@tskeeper/client';
 import { type Contender, type Held, Lock, MultiLock, PriorityLock, type Sessions, SharedLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
-/** One at a time. What is written goes through the hold, so that nothing is written by one who has lost it. */
+/** Adds one. The write goes through the hold, so a process that has lost the lock writes nothing. */
 export async function countUp(source: Client | Sessions): Promise<number> {
   await using held = await new Lock(source, '/locks/counter', { data: 'worker 7' }).acquire({ timeoutMs: 30_000 });
   const { data, stat } = await held.zk.getData('/counter', { retry: true });
@@ -13,7 +13,7 @@ export async function countUp(source: Client | Sessions): Promise<number> {
   return next;
 }
 
-/** What is written elsewhere takes the token along; whoever stores it refuses a token lower than one it has seen. */
+/** Passes the token to a store, which rejects a token lower than one it has seen. */
 export async function writeReport(source: Client | Sessions, store: (report: string, token: bigint) => Promise<void>): Promise<void> {
   await new Lock(source, '/locks/report').run(async (held) => {
     for (const report of ['january', 'february']) {
@@ -23,13 +23,16 @@ export async function writeReport(source: Client | Sessions, store: (report: str
   });
 }
 
-/** For whoever has the lock already, and for whoever has not: it is given back when everyone who has it has given it back. */
+/**
+ * With `mine` it uses the caller's hold, without it acquires the lock. The lock is released after all
+ * of its holds are released.
+ */
 export async function append(source: Client | Sessions, line: string, mine?: Held): Promise<void> {
   await using held = mine?.again() ?? (await new Lock(source, '/locks/log').acquire());
   await held.multi([op.create('/log/line-', line, { mode: 'persistentSequential' })]);
 }
 
-/** Two lines, with nothing of others between them. */
+/** Appends two lines; no other process appends between them. */
 export async function appendBoth(source: Client | Sessions, one: string, other: string): Promise<void> {
   await new Lock(source, '/locks/log').run(async (held) => {
     await append(source, one, held);
@@ -37,13 +40,13 @@ export async function appendBoth(source: Client | Sessions, one: string, other: 
   });
 }
 
-/** Both, or neither: in the order of their paths, so that nobody waits for one who waits for them. */
+/** Acquires both locks or neither, in the order of their paths to avoid a deadlock. */
 export async function move(source: Client | Sessions, from: string, to: string): Promise<void> {
   const both = new MultiLock([new Lock(source, `/locks/${from}`), new Lock(source, `/locks/${to}`)]);
   await both.run((held) => held.multi([op.delete(`/things/${from}`), op.create(`/things/${to}`)]));
 }
 
-/** Stands still while nobody knows whether the hold lasts. */
+/** Pauses while it is unknown whether the hold lasts. */
 export function pauses(held: Held, pause: () => void, goOn: () => void): () => void {
   return held.onStateChange((state) => {
     if (state === 'suspended') pause();
@@ -51,7 +54,10 @@ export function pauses(held: Held, pause: () => void, goOn: () => void): () => v
   });
 }
 
-/** Many readers, or one writer, who asks the readers to go and waits no longer than ten seconds for those who do not. */
+/**
+ * Writes alone. Asks the readers to release the lock, and waits at most ten seconds for those that
+ * do not.
+ */
 export async function rebuild(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
   const lock = new SharedLock(source, '/locks/index');
   const ask = async () => {
@@ -61,7 +67,10 @@ export async function rebuild(source: Client | Sessions, work: (held: Held) => P
   await Promise.all([lock.writing.run(work), ask()]);
 }
 
-/** Reads until a writer asks for the hold back, and releases it after the query that runs. Rejects when the hold is lost. */
+/**
+ * Reads until a writer revokes the hold, and releases it after the current query. Rejects when the
+ * hold is lost.
+ */
 export async function readUntilAsked(source: Client | Sessions, query: () => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let isOver!: () => void;
@@ -82,13 +91,16 @@ export async function readUntilAsked(source: Client | Sessions, query: () => Pro
   );
 }
 
-/** Urgent work goes ahead of all other, and asks those for the lock who have it for something less urgent. */
+/** Urgent work runs before all other work, and revokes the holds of less urgent work. */
 export async function urgently(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
   const lock = new PriorityLock(source, '/locks/table');
   await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
 }
 
-/** What has time waits for all other work. Its signal is aborted when the lock is asked back, which is given back when the work has stopped, and when the lock is lost. */
+/**
+ * Work that can wait runs after all other work. Its signal is aborted when the lock is revoked or
+ * lost. A revoked lock is released when the work has stopped.
+ */
 export async function whenThereIsTime(source: Client | Sessions, work: (stop: AbortSignal) => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let stopped!: () => void;
@@ -102,7 +114,7 @@ export async function whenThereIsTime(source: Client | Sessions, work: (stop: Ab
     .run((held) => work(AbortSignal.any([asked.signal, held.signal])).finally(stopped), { onRevocation });
 }
 
-/** Who has a lock, and who waits for it. */
+/** The data of the holder and of all waiting contenders. */
 export async function shows(zk: Client, path: string): Promise<string[]> {
   const line = await new Lock(zk, path).contenders();
   const who = async ({ path: each }: Contender) => utf8.decode((await zk.getData(each)).data ?? undefined);

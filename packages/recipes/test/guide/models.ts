@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/models.md shows. */
+/** The code in docs/guides/recipes/models.md. */
 import { type Client, type ClientView, op } from '@tskeeper/client';
 import { Election, jsonCodec, Migrations, Model, SchemaSet } from '@tskeeper/recipes';
 
@@ -7,7 +7,10 @@ export interface Order {
   readonly count: number;
 }
 
-/** Judges what is read, and what is to be written. A schema of Zod, Valibot, ArkType and others does as well: `jsonCodec(z.object({ ... }))`. */
+/**
+ * Validates each value that is read or is to be written. A schema of Zod, Valibot, ArkType or
+ * another library works too: `jsonCodec(z.object({ ... }))`.
+ */
 function order(value: unknown): Order {
   const { item, count } = value as Partial<Order>;
   if (typeof item !== 'string' || typeof count !== 'number') throw new TypeError('an order has an item and a count');
@@ -16,14 +19,14 @@ function order(value: unknown): Order {
 
 export const orders = new Model('/users/{user}/orders/{order}', { codec: jsonCodec(order) });
 
-/** Adds to an order, whoever else does; makes it if there is none. */
+/** Adds to an order, also while others add to it; creates the order if it does not exist. */
 export async function addTo(zk: Client, user: string, item: string, more: number): Promise<number> {
   const znode = orders.at(zk, { user, order: item });
   const left = await znode.update((before) => ({ item, count: (before?.count ?? 0) + more }), { create: true });
   return left!.value.count;
 }
 
-/** Reads, thinks for as long as it likes, and writes only if the order is still the one that was read. */
+/** Reads, decides, and deletes the order only if it has not changed since it was read. */
 export async function cancel(zk: Client, user: string, item: string, mayCancel: (value: Order) => Promise<boolean>): Promise<boolean> {
   const znode = orders.at(zk, { user, order: item });
   const { value, stat } = await znode.get();
@@ -32,13 +35,13 @@ export async function cancel(zk: Client, user: string, item: string, mayCancel: 
   return true;
 }
 
-/** All orders of a user, by item: read now. */
+/** Reads all orders of a user, by item. */
 export async function countsOf(zk: Client, user: string): Promise<Map<string, number>> {
   const all = await orders.below(zk, { user }).list();
   return new Map(all.map(({ params, value }) => [params.order, value.count]));
 }
 
-/** The same, at hand from now on. Data that are no order are told, and not taken for one. */
+/** Keeps the same in a cache. Reports data that are not an order as an error. */
 export async function report(zk: Client, user: string, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using cache = orders.below(zk, { user }).cache();
   for await (const change of cache.changes({ signal })) {
@@ -48,7 +51,10 @@ export async function report(zk: Client, user: string, tell: (line: string) => v
   }
 }
 
-/** What this program may write, and where. All that goes through the view is held to it, recipes as well. */
+/**
+ * What this program may write, and where. The view applies these rules to all writes, also to those
+ * of recipes.
+ */
 export function guarded(zk: Client): ClientView {
   const schemas = new SchemaSet(
     [
@@ -61,13 +67,16 @@ export function guarded(zk: Client): ClientView {
   return schemas.view(zk);
 }
 
-/** Leads, by what is guarded. */
+/** Leads, through the view. */
 export async function lead(zk: Client, work: (zk: ClientView) => Promise<void>): Promise<void> {
   const view = guarded(zk);
   await new Election(view, '/election').run(async () => await work(view));
 }
 
-/** Each applied once, in this order, by whoever comes first. Say this when the program begins. */
+/**
+ * Applies each migration once, in this order; the first process to get here does it. Call this when
+ * the program starts.
+ */
 export async function prepare(zk: Client): Promise<readonly string[]> {
   const migrations = new Migrations(zk, '/migrations', [
     { name: 'users', ops: [op.create('/users'), op.create('/users/admin')] },

@@ -1,10 +1,10 @@
-/** What docs/guides/recipes/names-and-configuration.md shows. */
+/** The code in docs/guides/recipes/names-and-configuration.md. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { jsonCodec, SharedValue, TreeCache } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
-/** Gives a name to one of those who want it: false when it is taken. */
+/** Binds a name to an address; returns false if the name is taken. */
 export async function bind(zk: Client, name: string, address: string): Promise<boolean> {
   try {
     await zk.create(`/names/${name}`, address, { parents: true });
@@ -15,7 +15,10 @@ export async function bind(zk: Client, name: string, address: string): Promise<b
   }
 }
 
-/** What a name stands for; undefined when nobody has it. As new as any answer that was given to anybody before. */
+/**
+ * The address of a name, or undefined if it is not bound. The read is linearizable: it is at least as
+ * new as any earlier answer to any client.
+ */
 export async function lookUp(zk: Client, name: string): Promise<string | undefined> {
   try {
     const { data } = await zk.getData(`/names/${name}`, { linearizable: true });
@@ -26,7 +29,7 @@ export async function lookUp(zk: Client, name: string): Promise<string | undefin
   }
 }
 
-/** All names at hand, for one who looks many up. */
+/** Keeps all names in a cache, for a program that looks many up. */
 export async function allNames(zk: Client): Promise<(name: string) => string | undefined> {
   const cache = new TreeCache(zk, '/names', { decode: (data) => utf8.decode(data ?? undefined) });
   await cache.ready({ timeoutMs: 30_000 });
@@ -38,19 +41,19 @@ interface Settings {
   readonly cacheMb: number;
 }
 
-/** Throws for what is no settings: the value that was read, or is to be written. */
+/** Validates settings that were read or are to be written; throws if they are invalid. */
 function checked(value: unknown): Settings {
   const { colour, cacheMb } = value as Partial<Settings>;
   if (typeof colour !== 'string' || typeof cacheMb !== 'number') throw new TypeError('settings are a colour and a cacheMb');
   return { colour, cacheMb };
 }
 
-/** Settings of a program: one znode for all that has to change together. */
+/** Settings of a program: one znode for everything that has to change together. */
 export function settingsOf(zk: Client): SharedValue<Settings> {
   return new SharedValue(zk, '/config/app', jsonCodec(checked));
 }
 
-/** Takes settings up as they come, and keeps the last good ones. */
+/** Applies new settings as they arrive, and keeps the last valid ones. */
 export async function configure(
   settings: SharedValue<Settings>,
   take: (settings: Settings) => void,

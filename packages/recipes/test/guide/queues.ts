@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/queues.md shows. */
+/** The code in docs/guides/recipes/queues.md. */
 import { type Client, KeeperError, op } from '@tskeeper/client';
 import {
   type ClaimedItem,
@@ -15,19 +15,22 @@ import {
 const utf8 = new TextDecoder();
 const textOf = ({ data }: QueueItem): string => utf8.decode(data ?? undefined);
 
-/** Makes a queue once, and uses it for as long as there is something to put. */
+/** Creates a queue object once, and uses it for all puts. */
 export async function announce(source: Client | Sessions, news: readonly string[]): Promise<void> {
   await using queue = new Queue(source, '/news', { maxItems: 1000 });
   for (const each of news) await queue.put(each, { timeoutMs: 10_000 });
 }
 
-/** Has each item at most once: what is taken when this process dies is gone. */
+/** Receives each item at most once: if this process dies, the item that it has taken is lost. */
 export async function listen(source: Client | Sessions, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
   await using queue = new Queue(source, '/news');
   for await (const item of queue.items({ signal })) tell(textOf(item));
 }
 
-/** Works on each item at least once; one that has failed three times is put aside, in the txn that acknowledges it. */
+/**
+ * Processes each item at least once. An item that has failed three times is moved to `/failed` in the
+ * txn that acknowledges it.
+ */
 export async function work(
   sessions: Sessions,
   job: (text: string, signal: AbortSignal) => Promise<void>,
@@ -44,45 +47,49 @@ export async function work(
     if (!isDone && item.attempt < 3) continue;
     const aside = isDone ? [] : [op.create('/failed/job-', item.data, { mode: 'persistentSequential' })];
     await item.done(aside).catch((error: unknown) => {
-      // The claim is lost, so another worker has the item; or the session ended before the answer came, and the item is done or another worker has it.
+      // The claim is lost, so another worker gets the item. Or the session ended before the reply
+      // arrived: the item is done, or another worker gets it.
       const isLost = error instanceof RecipeError && error.code === 'Lost';
       if (!isLost && !KeeperError.is(error, 'SessionExpired', 'ConnectionLoss')) throw error;
     });
   }
 }
 
-/** Counts each item exactly once: the result is written by the txn that acknowledges it. */
+/** Counts each item exactly once: the txn that acknowledges the item also writes the result. */
 export async function count(zk: Client, item: ClaimedItem): Promise<void> {
   const { data, stat } = await zk.getData('/total');
   const total = Number(utf8.decode(data ?? undefined)) + Number(textOf(item));
   await item.done([op.setData('/total', String(total), { version: stat.version })]);
 }
 
-/** What is urgent comes first. */
+/** Urgent items are first. */
 export async function report(source: Client | Sessions, trouble: string, isUrgent: boolean): Promise<void> {
   await using queue = new PriorityQueue(source, '/troubles');
   await queue.put(trouble, { priority: isUrgent ? 0 : 50 });
 }
 
-/** Reminds of something later, unless it is settled by then. */
+/** Puts an item that consumers can take a minute later. */
 export async function remind(source: Client | Sessions, order: string): Promise<void> {
   await using later = new DelayQueue(source, '/reminders');
   await later.put(order, { delayMs: 60_000 });
 }
 
-/** Takes back what nobody works on yet. */
+/** Removes items that no consumer works on yet. */
 export async function cancel(source: Client | Sessions, order: string): Promise<number> {
   await using orders = new IdQueue(source, '/orders');
   return await orders.remove(order);
 }
 
-/** Who is in the queue, and who is being worked on. */
+/** Lists the items, and marks those in process. */
 export async function shows(source: Client | Sessions, path: string): Promise<string[]> {
   await using queue = new Queue(source, path);
   return (await queue.contents()).map(({ name, isClaimed }) => (isClaimed ? `${name} (in process)` : name));
 }
 
-/** Shares a queue with Curator's DistributedQueue, whose consumers lock their items below `/mail-locks`. */
+/**
+ * Shares a queue with Curator's DistributedQueue, whose consumers lock their items below
+ * `/mail-locks`.
+ */
 export async function relay(source: Client | Sessions, letter: string, deliver: (letter: string) => Promise<void>): Promise<void> {
   await using queue = new Queue(source, '/mail', { takenPath: '/mail-locks' });
   await queue.put(curatorItemsCodec.encode([letter]));

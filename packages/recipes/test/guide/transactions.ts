@@ -1,25 +1,34 @@
-/** What docs/guides/recipes/transactions.md shows. */
+/** The code in docs/guides/recipes/transactions.md. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { RecipeError, TwoPhaseCommit, type Vote } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
-/** Begins a transfer, of which the sites read what is to be done. Whoever calls this is not needed any more. */
+/**
+ * Begins a transfer; the sites read the order from its data. The calling process may end after
+ * this.
+ */
 export async function transfer(zk: Client, id: string, order: string): Promise<void> {
   await new TwoPhaseCommit(zk, `/transfers/${id}`, { presence: true }).begin(['berlin', 'paris'], { data: order });
 }
 
-/** What a site has on a disk of its own. */
+/** What a site keeps on its own disk. */
 export interface Books {
-  /** Whether the order can be carried out. If so that is kept, and has to stay so, until it is finished. */
+  /**
+   * Returns whether the order can be carried out. If so, the site records it, and must be able to
+   * carry it out until it is finished.
+   */
   prepare(id: string, order: string): Promise<boolean>;
-  /** Does the order, or undoes what was prepared. May be called twice. */
+  /** Carries the order out, or undoes what was prepared. May be called twice. */
   finish(id: string, outcome: Vote): Promise<void>;
-  /** What was prepared, and not finished. */
+  /** The orders that were prepared and not finished. */
   unfinished(): Promise<readonly string[]>;
 }
 
-/** What each site does, also for a transfer that it was at when it crashed: a vote that it has cast stands. */
+/**
+ * What each site does, also after a crash in the middle of a transfer: a vote that was cast stays
+ * valid.
+ */
 export async function takePart(zk: Client, id: string, name: string, books: Books): Promise<Vote> {
   await using site = await new TwoPhaseCommit(zk, `/transfers/${id}`, { presence: true }).join(name);
   const isPrepared = await books.prepare(id, utf8.decode(site.data ?? undefined));
@@ -37,13 +46,14 @@ export async function recover(zk: Client, name: string, books: Books): Promise<v
       await takePart(zk, id, name, books);
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
-      // It stays until this site has acknowledged it, and that comes behind `finish`. So it never began.
+      // The transaction stays until this site has acknowledged it, which happens after `finish`. So it
+      // never began.
       await books.finish(id, 'abort');
     }
   }
 }
 
-/** Waits for a while, and then for nobody any more. */
+/** Waits for a while, then aborts. */
 export async function settle(zk: Client, id: string, patienceMs: number): Promise<Vote> {
   const transaction = new TwoPhaseCommit(zk, `/transfers/${id}`, { presence: true });
   try {
@@ -54,7 +64,7 @@ export async function settle(zk: Client, id: string, patienceMs: number): Promis
   }
 }
 
-/** One of many sites: the votes are watched by one of them, who tells the others. */
+/** One of many sites: one of them watches the votes and publishes the decision. */
 export async function agree(zk: Client, path: string, name: string, vote: Vote): Promise<Vote> {
   await using site = await new TwoPhaseCommit(zk, path, { watching: 'coordinator' }).join(name);
   await site.vote(vote);
