@@ -1,7 +1,10 @@
-/** What docs/guides/watches.md shows. */
+/** The code in docs/guides/watches.md. */
 import { type Client, KeeperError, type NodeEvent, type WatchedEvent } from '@tskeeper/client';
 
-/** Keeps a copy of everything below a znode, until the signal. `tell` hears whenever the copy may have changed. */
+/**
+ * Keeps a copy of everything below a znode, until the signal is aborted. Calls `tell` when the copy
+ * may have changed.
+ */
 export async function mirror(
   zk: Client,
   root: string,
@@ -26,9 +29,9 @@ export async function mirror(
           break;
       }
     } catch (error) {
-      // The connection is lost: a Reread is on its way, and the copy is not to be shown before.
+      // The connection is lost: a Reread will follow, and the copy is incomplete until then.
       if (KeeperError.is(error, 'ConnectionLoss')) continue;
-      // Gone since. If that was a single znode its NodeDeleted is on its way as well.
+      // The znode was deleted meanwhile. If it was a single znode, its NodeDeleted will follow.
       if (!KeeperError.is(error, 'NoNode')) throw error;
     }
     tell(copy);
@@ -36,7 +39,7 @@ export async function mirror(
   throw new Error('the client has been closed');
 }
 
-/** Resolves when a znode is not there, which it may be already. */
+/** Resolves when a znode does not exist; at once if that is so already. */
 export async function untilGone(zk: Client, path: string, signal?: AbortSignal): Promise<void> {
   for await (const event of zk.watch(path, { signal })) {
     if (event.type === 'NodeDeleted') return;
@@ -45,7 +48,7 @@ export async function untilGone(zk: Client, path: string, signal?: AbortSignal):
   throw new Error('the client has been closed');
 }
 
-/** The next change of a znode, by a one-shot watch: made, deleted, or its data written. */
+/** The next change of a znode, by a one-shot watch: creation, deletion or new data. */
 export function nextChange(zk: Client, path: string): Promise<NodeEvent> {
   return new Promise((resolve, reject) => {
     const watch = (event: WatchedEvent) => {
@@ -56,7 +59,10 @@ export function nextChange(zk: Client, path: string): Promise<NodeEvent> {
   });
 }
 
-/** Tells of every change below a znode, but for those it misses while not connected. Resolves with what ends it. */
+/**
+ * Logs every change below a znode, except changes while the connection is lost. Resolves with a
+ * function that ends the watch.
+ */
 export async function report(zk: Client, path: string, log: (line: string) => void): Promise<() => Promise<void>> {
   const watch = (event: WatchedEvent) => {
     if (event.type !== 'None') log(`${event.type} ${event.path}`);

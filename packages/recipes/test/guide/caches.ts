@@ -1,8 +1,8 @@
-/** What docs/guides/caches.md shows. */
+/** The code in docs/guides/caches.md. */
 import type { Client } from '@tskeeper/client';
 import { type CacheChange, ChildrenCache, NodeCache, type Sessions, TreeCache } from '@tskeeper/recipes';
 
-/** A setting that is always at hand. What cannot be read as one leaves the default in force. */
+/** Keeps the settings in memory. Invalid data leave the default in force. */
 export async function openSettings(
   source: Client | Sessions,
 ): Promise<{ readonly current: () => Settings; readonly cache: NodeCache<Settings> }> {
@@ -13,7 +13,7 @@ export async function openSettings(
   return { current: () => cache.znode?.data ?? defaults, cache };
 }
 
-/** What the settings are, and what they may be. */
+/** Valid settings. */
 export interface Settings {
   readonly colour: string;
 }
@@ -25,7 +25,7 @@ function asSettings(value: unknown): Settings {
   throw new TypeError('settings are {"colour": "..."}');
 }
 
-/** The workers that are there, and a turn for each. */
+/** Keeps the list of workers, and returns one after another. */
 export async function openWorkers(
   source: Client | Sessions,
 ): Promise<{ readonly next: () => string | undefined; readonly cache: ChildrenCache }> {
@@ -39,7 +39,7 @@ export async function openWorkers(
   return { next, cache };
 }
 
-/** Everything that happens below a znode, for as long as the signal lets it. */
+/** Reports everything that happens below a znode, until the signal is aborted. */
 export async function follow(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using cache = new TreeCache(source, '/app', { maxDepth: 2 });
   const changes = cache.changes({ signal });
