@@ -1,6 +1,10 @@
 /**
- * One participant: `main.js <connect string> <root> <size> <name> [rounds] [ms]`. Each round has a barrier of its own, `<root>-0`, `<root>-1` ...,
- * with up to `ms` milliseconds of work before it and behind it. Prints what happens and when, in nanoseconds of the machine's clock.
+ * One participant of a barrier:
+ *
+ *   main.js <connect string> <root> <size> <name> [rounds] [ms]
+ *
+ * Each round has its own barrier, `<root>-0`, `<root>-1` ..., with up to `ms` milliseconds of work
+ * before it and after it. Prints each step and its time, in nanoseconds of the machine's clock.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';

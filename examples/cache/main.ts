@@ -1,6 +1,10 @@
 /**
- * A subtree at hand: `main.js <connect string> <path>` prints what is below a znode, and whatever changes there, until it is ended. While the connection is lost it
- * goes by what it knows, and says so.
+ * A subtree in memory:
+ *
+ *   main.js <connect string> <path>
+ *
+ * Prints everything below a znode, and each change, until it is ended. While the connection is lost
+ * it keeps the last known state, and says so.
  */
 import { connect } from '@tskeeper/client';
 import { type CacheChange, TreeCache } from '@tskeeper/recipes';
@@ -13,7 +17,7 @@ if (hosts === undefined || path === undefined) {
 
 const zk = await connect(hosts, { sessionTimeoutMs: 3000 });
 const cache = new TreeCache(zk, path, { decode: (data) => new TextDecoder().decode(data ?? undefined) });
-// The loop ends when the cache does.
+// The loop ends when the cache is closed.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void cache.close());
 for await (const change of cache.changes()) console.log(inWords(change));
 await zk.close();

@@ -1,12 +1,15 @@
 /**
- * Configuration: a znode holds it, every program that needs it watches it.
+ * Configuration: a znode holds it, and every program that needs it watches the znode.
  *
  *   main.js <connect string> <path> set <value>
  *   main.js <connect string> <path> follow        prints the value, and each later one, until it is deleted
  */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 
-/** Calls `take` with the data of a znode now and after each change; resolves when it is gone. Changes that follow each other fast may be seen as one. */
+/**
+ * Calls `take` with the data of a znode now and after each change; resolves when the znode is deleted.
+ * Fast changes may be merged into one call.
+ */
 export async function follow(zk: Client, path: string, take: (value: string, version: number) => void): Promise<void> {
   let seen = -1n;
   for (;;) {
@@ -14,7 +17,7 @@ export async function follow(zk: Client, path: string, take: (value: string, ver
     const changed = new Promise<void>((resolve) => (tell = resolve));
     try {
       const { data, stat } = await zk.getData(path, { watch: tell });
-      // The watch also speaks when the connection comes and goes; then there may be nothing new.
+      // The watch also fires when the state of the connection changes; then there may be no new data.
       if (stat.mzxid !== seen) take(Buffer.from(data ?? []).toString(), stat.version);
       seen = stat.mzxid;
     } catch (error) {
@@ -26,7 +29,7 @@ export async function follow(zk: Client, path: string, take: (value: string, ver
   }
 }
 
-/** Makes the znode if need be. */
+/** Creates the znode if it does not exist. */
 export async function set(zk: Client, path: string, value: string): Promise<void> {
   try {
     await zk.setData(path, value);

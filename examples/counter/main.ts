@@ -1,4 +1,8 @@
-/** A number that several count up: `main.js <connect string> <number> <name> [times]` adds one so many times. Prints what it has made of it. */
+/**
+ * A number that several processes increment:
+ *
+ *   main.js <connect string> <number> <name> [times]     adds one so many times, prints each result
+ */
 import { connect } from '@tskeeper/client';
 import { AtomicNumber, textInteger } from '@tskeeper/recipes';
 

@@ -1,8 +1,8 @@
 /**
  * Service discovery:
  *
- *   main.js <connect string> <base> register <name> <id> <port>     is an instance of a service until it is ended
- *   main.js <connect string> <base> watch <name>                    prints who is there, and who comes and goes
+ *   main.js <connect string> <base> register <name> <id> <port>     registers an instance until it is ended
+ *   main.js <connect string> <base> watch <name>                    prints the instances, and each one that registers or leaves
  */
 import { ServiceRegistry, Sessions } from '@tskeeper/recipes';
 
@@ -17,7 +17,7 @@ const ended = new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
 });
 
-// One client after another: an instance stays registered when a session is lost.
+// Opens a new client after a session is lost: the instance is registered again.
 await using sessions = await Sessions.start(hosts, { sessionTimeoutMs: 3000, retry: true });
 const registry = new ServiceRegistry(sessions, base);
 if (what === 'register') {

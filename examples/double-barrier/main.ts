@@ -1,6 +1,10 @@
 /**
- * One participant: `main.js <connect string> <barrier> <size> <name> [rounds] [ms]`. `size` of them begin each round together and end it together, with up to `ms`
- * milliseconds of work before it and in it. Prints what happens and when, in nanoseconds of the machine's clock.
+ * One participant of a double barrier:
+ *
+ *   main.js <connect string> <barrier> <size> <name> [rounds] [ms]
+ *
+ * `size` participants begin and end each round together, with up to `ms` milliseconds of work before
+ * it and in it. Prints each step and its time, in nanoseconds of the machine's clock.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';

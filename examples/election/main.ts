@@ -1,6 +1,8 @@
 /**
- * Who leads: `main.js <connect string> <path> [name]` stands as a candidate until it is ended, and says when it leads; without a name it looks on, and says who
- * leads whenever that changes.
+ * Leader election:
+ *
+ *   main.js <connect string> <path> <name>     is a candidate until it is ended, and prints when it leads
+ *   main.js <connect string> <path>            observes, and prints each new leader
  */
 import { connect } from '@tskeeper/client';
 import { Election } from '@tskeeper/recipes';
@@ -39,7 +41,7 @@ async function stand(): Promise<void> {
 
 async function lookOn(): Promise<void> {
   for await (const leader of election.observe({ signal: ended.signal })) {
-    // What a candidate does first may take time: it leads for certain when it says so.
+    // A new leader may need time for its first steps: it acknowledges when it is ready.
     if (leader?.acknowledged !== false)
       console.log(`leader: ${leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined)}`);
   }

@@ -1,8 +1,8 @@
 /**
- * An event that lets one through each time it is set:
+ * An event that releases one waiter each time that it is set:
  *
  *   main.js <connect string> <event> set
- *   main.js <connect string> <event> wait <name>     prints when it is through, and ends
+ *   main.js <connect string> <event> wait <name>     waits for the event, prints a line, and ends
  */
 import { connect } from '@tskeeper/client';
 import { EventHandle } from '@tskeeper/recipes';
@@ -17,7 +17,7 @@ await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
 const event = new EventHandle(zk, path, { autoReset: true });
 if (what === 'set') await event.set();
 else {
-  // Whoever is told to end gives up its place, so that the next in line need not wait until the session is over.
+  // On a signal it leaves the queue, so that the next waiter need not wait until this session has ended.
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
   console.log(`${name} waits`);

@@ -1,6 +1,6 @@
 /**
- * Failover: a program that counts, and an ensemble in the same process that is troubled on purpose. What the program does about it is what any
- * program has to do.
+ * Failover: a program that counts, and an ensemble in the same process that fails on purpose. The
+ * program does what any program has to do about such failures.
  *
  *   main.js
  */
@@ -10,8 +10,8 @@ import { TestEnsemble } from '@tskeeper/testing';
 const path = '/counter';
 
 /**
- * Adds one, exactly once. A call that fails with ConnectionLoss may have been carried out or not: the version that the write asks for makes it safe to
- * ask again, and what is there afterwards tells which it was.
+ * Adds one, exactly once. A call that fails with ConnectionLoss may have been applied or not. The
+ * version in the write makes a retry safe, and the number afterwards shows whether it was applied.
  */
 async function increment(zk: Client): Promise<number> {
   const from = await read(zk);
@@ -21,7 +21,7 @@ async function increment(zk: Client): Promise<number> {
       return from.count + 1;
     } catch (error) {
       if (KeeperError.is(error, 'ConnectionLoss')) continue;
-      // Nobody else counts, so it was we who wrote it, in a call that had no answer.
+      // No other process counts, so this one wrote the number, in a call whose reply was lost.
       if (KeeperError.is(error, 'BadVersion') && (await read(zk)).count === from.count + 1) return from.count + 1;
       throw error;
     }
@@ -67,7 +67,8 @@ try {
   await ensemble.inStep();
   console.log(`all servers are in step: ${ensemble.followers.length} follow`);
 
-  // A minute passes for the servers, and for whoever lives by their clock. Of the worker, which does not, nothing is heard in all this time.
+  // A minute passes for the servers and for clients with their clock. The worker uses another clock,
+  // so it sends nothing during that minute.
   const witness = await connect(ensemble.connectString, { clock: ensemble.clock });
   const worker = await connect(ensemble.connectString, { sessionTimeoutMs: 10_000 });
   await worker.create('/worker', '', { mode: 'ephemeral' });

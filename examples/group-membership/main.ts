@@ -1,12 +1,13 @@
 /**
- * Group membership: the group is a znode, each member an ephemeral child that goes with the member's session, however the member ends.
+ * Group membership: the group is a znode, and each member an ephemeral child, which is deleted when
+ * the member's session ends for any reason.
  *
  *   main.js <connect string> <group> join <name>      stays until it is ended
  *   main.js <connect string> <group> watch            prints the members, and again whenever they change
  */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 
-/** Joins under a name; the client's session is the membership. */
+/** Joins under a name; the membership lasts as long as the client's session. */
 export async function join(zk: Client, group: string, name: string, about: string): Promise<void> {
   await makeGroup(zk, group);
   await zk.create(`${group}/${name}`, about, { mode: 'ephemeral' });
@@ -21,7 +22,7 @@ export async function watchMembers(zk: Client, group: string, take: (names: read
     const changed = new Promise<void>((resolve) => (tell = resolve));
     try {
       const { children, stat } = await zk.getChildren(group, { watch: tell });
-      // The watch also speaks when the connection comes and goes; then there may be nothing new.
+      // The watch also fires when the state of the connection changes; then there may be no change.
       if (stat.pzxid !== seen) take(children.toSorted());
       seen = stat.pzxid;
     } catch (error) {
@@ -49,14 +50,14 @@ if (hosts === undefined || group === undefined || (command !== 'watch' && (comma
 const zk = await connect(hosts, { sessionTimeoutMs: 4000 });
 zk.on('state', ({ state }) => {
   if (state !== 'Expired') return;
-  // Whoever was away for too long is a member no more, and must not behave like one.
+  // This process is no longer a member, and must not behave like one.
   console.error('the session has expired');
   process.exit(1);
 });
 if (command === 'join') {
   await join(zk, group, name!, `process ${process.pid}`);
   console.log(`${name} is a member of ${group}`);
-  // A signal is a good end: the member goes at once, rather than when its session's time is up.
+  // On a signal the session is closed, so the member leaves at once and not after the session timeout.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void zk.close());
 } else {
   await watchMembers(zk, group, (names) => console.log(`members: ${names.join(' ') || 'none'}`));

@@ -1,6 +1,10 @@
 /**
- * A lock at work: `main.js <connect string> <lock> <number> <name> [times] [ms]` counts up the znode `number` so many times, for each of which it takes the
- * lock, reads the number, works for up to `ms` milliseconds and writes the next one.
+ * A lock:
+ *
+ *   main.js <connect string> <lock> <number> <name> [times] [ms]
+ *
+ * Increments the znode `number` so many times. Each time it acquires the lock, reads the number,
+ * works for up to `ms` milliseconds and writes the next number.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect, KeeperError, op } from '@tskeeper/client';
@@ -21,7 +25,7 @@ async function countUp(): Promise<void> {
   const { data } = await zk.getData(number!);
   const next = Number(new TextDecoder().decode(data ?? undefined)) + 1;
   await pass(Math.random() * Number(ms));
-  // Refused if the lock is lost by now, however long ago and whether or not this process has heard of it.
+  // Rejected if the lock is lost, even if this process does not know that yet.
   await held.multi([op.setData(number!, String(next))]);
   console.log(`${name} ${next}`);
 }

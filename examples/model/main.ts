@@ -1,5 +1,5 @@
 /**
- * Znodes with types: orders of users, as JSON that is judged whenever it is read or written.
+ * Znodes with types: orders of users, as JSON that is validated at each read and write.
  *
  *   main.js <connect string> add <user> <item> <count> [times]     adds so many of an item to the order of a user, so many times
  *   main.js <connect string> list <user>                           prints all orders of a user
@@ -36,7 +36,7 @@ if (what === 'list') {
 } else {
   const znode = orders.at(zk, { user, order: item! });
   for (let time = 0; time < Number(times); time++) {
-    // Written only if nobody has written meanwhile, and otherwise read and tried again.
+    // Written only if no other client has written meanwhile; otherwise read again and retried.
     const left = await znode.update((before) => ({ item: item!, count: (before?.count ?? 0) + Number(more) }), { create: true });
     console.log(`${item} ${left!.value.count}`);
   }

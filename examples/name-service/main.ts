@@ -1,5 +1,5 @@
 /**
- * A name service: a name is a znode, what it stands for is its data.
+ * A name service: a name is a znode, and its address is the data.
  *
  *   main.js <connect string> bind <name> <address>     fails when the name is taken
  *   main.js <connect string> lookup <name>
@@ -10,14 +10,14 @@ import { type Client, connect, KeeperError } from '@tskeeper/client';
 
 const root = '/names';
 
-/** Returns false when the name is taken: of several who want it, one gets it. */
+/** Returns false when the name is taken: if several clients bind it, one succeeds. */
 export async function bind(zk: Client, name: string, address: string): Promise<boolean> {
   await zk.create(root).catch(ignore('NodeExists'));
   const made = await zk.create(`${root}/${name}`, address).catch(ignore('NodeExists'));
   return made !== undefined;
 }
 
-/** undefined when nobody has that name. */
+/** Returns undefined when the name is not bound. */
 export async function lookup(zk: Client, name: string): Promise<string | undefined> {
   const found = await zk.getData(`${root}/${name}`).catch(ignore('NoNode'));
   return found === undefined ? undefined : Buffer.from(found.data ?? []).toString();

@@ -1,6 +1,10 @@
 /**
- * Work that is shared out: `main.js <connect string> <set> <name> <item> <item> ...` works on its share of the items for as long as it is there, each item being one
- * process's at a time. Prints when it begins and ends with an item, in nanoseconds of the machine's clock.
+ * Shared work:
+ *
+ *   main.js <connect string> <set> <name> <item> <item> ...
+ *
+ * Works on its share of the items until it is ended; one process at a time works on each item. Prints
+ * when it begins and ends with an item, in nanoseconds of the machine's clock.
  */
 import { once } from 'node:events';
 import { connect } from '@tskeeper/client';
@@ -24,7 +28,7 @@ await using _share = new SetPartitioner(
   items,
   async ({ item, signal }) => {
     console.log(`${item} ${name} ${process.hrtime.bigint()}`);
-    // Aborted when the item is to be another's, or is lost.
+    // The signal is aborted when the item moves to another process, or is lost.
     if (!signal.aborted) await once(signal, 'abort');
     console.log(`${item} ends ${process.hrtime.bigint()}`);
   },

@@ -1,6 +1,10 @@
 /**
- * A znode that is there for as long as this program is: `main.js <connect string> <path> <data>` makes it, and makes it again when somebody deletes it, and when it went with a session. While
- * another session has the znode it waits. Prints the states that it goes through.
+ * A znode that exists as long as this program runs:
+ *
+ *   main.js <connect string> <path> <data>
+ *
+ * Creates the znode, and creates it again when it was deleted by hand or with its session. Waits while
+ * another session has the znode. Prints the states of the znode.
  */
 import { PersistentNode, Sessions } from '@tskeeper/recipes';
 
@@ -14,7 +18,7 @@ const ended = new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
 });
 
-// One client after another: what is lost with one session is made in the next.
+// Opens a new client after a session is lost: the next session creates the znode again.
 await using sessions = await Sessions.start(hosts, { sessionTimeoutMs: 3000 });
 await using node = new PersistentNode(sessions, path, data);
 console.log(`${data} is ${node.state}`);

@@ -2,7 +2,7 @@
  * A queue:
  *
  *   main.js <connect string> <queue> <results> put <name> <count>     puts so many items
- *   main.js <connect string> <queue> <results> work <name> [ms]       works on one after the other until it is ended, for up to `ms` milliseconds each, and writes
+ *   main.js <connect string> <queue> <results> work <name> [ms]       processes items until it is ended, for up to `ms` milliseconds each, and writes
  *                                                                     the znode `<results>/<item>` in the txn that acknowledges it
  */
 import { setTimeout as pass } from 'node:timers/promises';
@@ -30,7 +30,7 @@ async function work(signal: AbortSignal): Promise<void> {
       await item.done([op.create(`${results!}/${text}`, name)]);
       console.log(`${name} has done ${text}`);
     } catch (error) {
-      // Somebody else has it by now, and the result is theirs.
+      // Another worker has the item now, and writes the result.
       if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
       console.log(`${name} has lost ${text}`);
     }

@@ -1,6 +1,10 @@
 /**
- * So many at a time: `main.js <connect string> <semaphore> <size> <name> [times] [ms]` takes one of `size` leases so many times, and holds it for up to `ms`
- * milliseconds. Prints when, in nanoseconds of the machine's clock.
+ * A semaphore:
+ *
+ *   main.js <connect string> <semaphore> <size> <name> [times] [ms]
+ *
+ * Acquires one of `size` leases so many times, and holds it for up to `ms` milliseconds. Prints when,
+ * in nanoseconds of the machine's clock.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';

@@ -1,6 +1,10 @@
 /**
- * Readers and writers: `main.js <connect string> <path> read|write <name> [times] [ms]` has the lock so many times, each for up to `ms` milliseconds, and prints
- * when it began and ended, in nanoseconds of the machine's clock.
+ * Readers and writers:
+ *
+ *   main.js <connect string> <path> read|write <name> [times] [ms]
+ *
+ * Holds the lock so many times, each for up to `ms` milliseconds. Prints when it began and ended, in
+ * nanoseconds of the machine's clock.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';

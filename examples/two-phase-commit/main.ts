@@ -1,9 +1,9 @@
 /**
- * Two-phase commit: payments that several sites make all together, or not at all. What a site has promised, and what it has done, is in a file of its own, so
- * that it can be killed at any moment and started again.
+ * Two-phase commit: several sites make a payment all together, or not at all. Each site records its
+ * promises and its payments in its own file, so it can be killed at any moment and started again.
  *
  *   main.js <connect string> <folder> begin <id> <amount> <site> <site> ...
- *   main.js <connect string> <folder> site <name> <file> <most it can pay> [ms that it thinks]
+ *   main.js <connect string> <folder> site <name> <file> <most it can pay> [ms before it votes]
  *   main.js <connect string> <folder> abort <id>
  */
 import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { TwoPhaseCommit, type Vote } from '@tskeeper/recipes';
 
-/** A line for each promise, and one for what became of it. Each is on the disk before anybody hears of it. */
+/** A line for each promise, and one for its outcome. Each is on disk before others learn of it. */
 class Ledger {
   readonly #file: string;
   readonly #promised = new Set<string>();
@@ -40,7 +40,7 @@ class Ledger {
     if (!this.#promised.has(id)) this.#write('promised', id, amount);
   }
 
-  /** Once, however often it is told. */
+  /** Records the outcome once, also if called again. */
   finish(id: string, outcome: Vote, amount: number): void {
     if (!this.#finished.has(id)) this.#write(outcome, id, amount);
   }
@@ -67,14 +67,18 @@ async function takePart(transaction: TwoPhaseCommit, id: string, { name, ledger,
   await site.acknowledge();
 }
 
-/** Takes part in each transaction of the folder that it is a site of, those that it was at when it was killed among them. */
+/**
+ * Takes part in each transaction of the folder that names this site, including those that it had not
+ * finished when it was killed.
+ */
 async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhaseCommit, site: Site, ended: AbortSignal): Promise<void> {
   const known = new Set<string>();
   const join = async (id: string): Promise<void> => {
     try {
       await takePart(open(id), id, site);
     } catch (error) {
-      // Others agree on this one, or it is over; or this process is told to end, and will go on when it is started again.
+      // This site has no part in the transaction, or the transaction is over. Or this process is
+      // ending, and will continue when it is started again.
       if (KeeperError.is(error, 'NoNode') || ended.aborted) return;
       console.error(`${site.name}: ${String(error)}`);
       process.exit(1);
@@ -89,7 +93,8 @@ async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhase
         void join(id);
       }
     } catch (error) {
-      // None was begun yet; or the connection is lost, and the loop will hear of the next one; or this process is told to end.
+      // There is no transaction yet; or the connection is lost, and a Reread will follow; or this
+      // process is ending.
       if (ended.aborted) return;
       if (!KeeperError.is(error, 'NoNode', 'ConnectionLoss')) throw error;
     }
@@ -113,7 +118,7 @@ if (command === 'begin' && second !== undefined && rest.length > 0) {
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
-      // What is asked from here on is refused, while the client is being closed and afterwards.
+      // From here on the client rejects all calls.
       ended.abort();
       void zk.close();
     });
