@@ -1,4 +1,4 @@
-/** What docs/guides/watches.md says, in virtual time. */
+/** Tests what docs/guides/watches.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, op, type WatchedEvent } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** Loses the connection of the client, and does something before it is back. */
+/** Breaks the connection of the client, and does something before it reconnects. */
 async function whileAway(doing: () => Promise<unknown>): Promise<void> {
   world.break();
   const done = doing();
@@ -52,7 +52,7 @@ test('a mirror is right from the beginning, after each change, and after a lost 
   await expect(over).rejects.toBe(stop.signal.reason);
 });
 
-/** Longer than its session lives the client finds no server; meanwhile something happens. */
+/** Cuts the client off for longer than its session timeout; meanwhile something happens. */
 async function untilExpired(doing: () => Promise<unknown>): Promise<void> {
   const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: { address } }) => address === '10.1.0.2')!;
   world.wire.cut(dialer.address, listener.address);

@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/barriers.md says, in virtual time. */
+/** Tests what docs/guides/recipes/barriers.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecipeWorld } from '../support/recipe-world.ts';
 import * as guide from './barriers.ts';

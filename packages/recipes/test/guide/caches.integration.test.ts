@@ -1,11 +1,11 @@
-/** What the guide shows, run: our server, real sockets. */
+/** Runs the code of the guide with our server and real sockets. */
 import { connect } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { expect, test } from 'vitest';
 import type { Cache } from '../../src/index.ts';
 import * as guide from './caches.ts';
 
-/** Looks at each change, until it is so. */
+/** Consumes changes until the condition holds. */
 async function until<Data>(cache: Cache<Data>, isSo: () => boolean): Promise<void> {
   const changes = cache.changes();
   while (!isSo()) await changes.next();

@@ -1,4 +1,4 @@
-/** What docs/guides/caches.md says of lost connections and sessions, in virtual time. */
+/** Tests what docs/guides/caches.md says about lost connections and sessions, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import { Program } from '../support/troubles.ts';

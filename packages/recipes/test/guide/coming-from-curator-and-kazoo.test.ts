@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/coming-from-curator-and-kazoo.md says, in virtual time. */
+/** Tests what docs/guides/recipes/coming-from-curator-and-kazoo.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Lock, Sessions } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';

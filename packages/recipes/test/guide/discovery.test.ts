@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/discovery.md says, in virtual time. */
+/** Tests what docs/guides/recipes/discovery.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ServiceRegistry } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';

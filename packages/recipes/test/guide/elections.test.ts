@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/elections.md says, in virtual time. */
+/** Tests what docs/guides/recipes/elections.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Election, type Leadership } from '../../src/index.ts';
 import { forgetful } from '../support/faults.ts';
@@ -53,7 +53,7 @@ test('something on the side while one leads, and one thing as a leader', async (
   expect(steps).toEqual(['start', 'stop', 'once']);
 });
 
-/** Leads until its signal says stop; `began` counts the terms. */
+/** Leads until its signal is aborted; `began` counts the terms. */
 function workOf(began: () => void): (signal: AbortSignal) => Promise<void> {
   return (signal) => {
     began();
@@ -139,7 +139,7 @@ test('what is done on the side goes on through a cut, stops when the session exp
   await program.expire();
   await t.until(two.leading());
   expect(steps.toSorted()).toEqual(['one starts', 'one stops, lost', 'two starts']);
-  // It stands again, and leads when the other has gone.
+  // It queues again, and leads when the other has left.
   await t.until(two.close());
   await t.until(one.leading());
   expect(steps.slice(-2)).toEqual(['two stops, held', 'one starts']);

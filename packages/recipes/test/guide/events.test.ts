@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/events.md says, in virtual time. */
+/** Tests what docs/guides/recipes/events.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import * as guide from './events.ts';

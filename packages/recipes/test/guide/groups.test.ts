@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/groups.md says, in virtual time. */
+/** Tests what docs/guides/recipes/groups.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Group } from '../../src/index.ts';
 import { forgetful } from '../support/faults.ts';
@@ -65,7 +65,7 @@ test('queues are shared', async () => {
   await t.until(Promise.all([one.close(), two.close()]));
 });
 
-// --- Trouble while a member is there, signs, or works on its share
+// --- Failures while a member is listed, announces itself, or works on its share
 
 const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined);
 const idOf = async (path: string) => (await t.until(t.zk.exists(path)))?.ephemeralOwner;
@@ -175,7 +175,7 @@ test('a share is kept through a cut, is lost with its session, and is had again 
   await t.pass(3000);
   expect(own()).toEqual(before);
   const two = sharing(await t.client(), 'two');
-  // While it is away another member takes its queues, and gives back what is not its own when it has come back.
+  // While it is disconnected another member gets its queues, and releases them when it returns.
   await program.expire(() => t.pass(5000));
   await t.until(Promise.all([one.ready(), two.ready()]));
   log.length = 0;

@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/leases.md says, in virtual time. */
+/** Tests what docs/guides/recipes/leases.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -43,7 +43,7 @@ test('three hosts of four crawl', async () => {
   expect(may).toEqual([true, true, true, false]);
 });
 
-// --- Trouble while the lease is held
+// --- Failures while the lease is held
 
 test('the job is done through a cut and an expired session, and stays with its host', async () => {
   const program = await Program.start(t);
@@ -64,7 +64,7 @@ test('the job is done through a cut and an expired session, and stays with its h
 });
 
 test('all parts are done when the connection is cut at any moment', async () => {
-  // 0 .. as many requests as a lease takes that is had, renewed twice and given back.
+  // 0 .. the number of requests to acquire a lease, renew it twice and release it.
   for (let at = 0, isHit = true; isHit; at++) {
     const forgets = await forgetful(t);
     forgets.loseAt(at);
@@ -95,7 +95,7 @@ test('parts go on in the next session, and what they hold is given back there', 
   }
   await t.until(working);
   expect(aborted).toEqual([false, false]);
-  // Given back: the next one need not wait for the end of it.
+  // Released: the next holder need not wait for its end.
   const begun = t.world.clock.now().elapsedMs;
   await t.until(guide.allParts(t.zk, 'two', []));
   expect(t.world.clock.now().elapsedMs - begun).toBeLessThan(10_000);

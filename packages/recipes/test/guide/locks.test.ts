@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/locks.md says, in virtual time. */
+/** Tests what docs/guides/recipes/locks.md says, in virtual time. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -154,11 +154,11 @@ test('the index is rebuilt, and the table worked on, in the next session', async
   await t.until(program.sessions.close());
 });
 
-// --- Trouble while the lock is held
+// --- Failures while the lock is held
 
 const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined);
 
-/** A client whose first request of this kind waits on its way, with that; its session expires then. */
+/** A client whose first request of this kind is delayed until its session has expired. */
 async function expiring(sent: keyof typeof OpCode) {
   let goOn: (() => void) | undefined;
   const ahead = () => new Promise<void>((resolve) => (goOn = resolve));
@@ -170,7 +170,7 @@ async function expiring(sent: keyof typeof OpCode) {
   return { zk, untilExpired, goOn: () => goOn!() };
 }
 
-/** What programs do that write through the hold, and how often each has been carried out. */
+/** Programs that write through the hold, and how often each write was applied. */
 const writing: readonly {
   readonly name: string;
   readonly run: (zk: Client) => Promise<unknown>;
@@ -192,7 +192,7 @@ test('what is written through a hold is written once when the answer is lost, th
     const failure = await t.until(failureOf(run(forgets.zk)));
     expect([forgets.lost, KeeperError.is(failure, 'ConnectionLoss') && failure.outcome], name).toEqual([1, 'unknown']);
     expect(await times(), name).toBe(1);
-    // The lock is free: the next one gets it, with the session of the first still there.
+    // The lock is free: the next one gets it while the session of the first is still alive.
     await t.until(Promise.allSettled([run(t.zk)]));
     expect(await times(), name).toBe(name === 'move' ? 1 : 2);
     expect(forgets.zk.state, name).toBe('connected');
@@ -249,7 +249,7 @@ test('reports go on after a cut with the token they had, and end when the sessio
       expect(written).toEqual(['january']);
     }
   }
-  // The lock is free, in the session that is there now.
+  // The lock is free, in the current session.
   const held = await t.until(new Lock(t.zk, '/locks/report').acquire());
   await t.until(held.release());
   await t.until(program.sessions.close());

@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/models.md says, in virtual time. */
+/** Tests what docs/guides/recipes/models.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import * as guide from './models.ts';

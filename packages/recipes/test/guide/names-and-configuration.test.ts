@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/names-and-configuration.md says, in virtual time. */
+/** Tests what docs/guides/recipes/names-and-configuration.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecipeWorld } from '../support/recipe-world.ts';
 import * as guide from './names-and-configuration.ts';

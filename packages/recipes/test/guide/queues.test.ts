@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/queues.md says, in virtual time. */
+/** Tests what docs/guides/recipes/queues.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DelayQueue, IdQueue, PriorityQueue, Queue } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -129,7 +129,7 @@ test('a job that was under way when the connection was cut, or the session expir
     await t.until(other.put(text));
     await t.world.untilSo(() => finish !== undefined);
     await trouble();
-    // What is finished now was begun before the trouble; after the end of the session it is begun again.
+    // The job that ends now began before the failure; after the end of the session it begins again.
     const first = finish!;
     finish = undefined;
     first();

@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/transactions.md says, in virtual time. */
+/** Tests what docs/guides/recipes/transactions.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TwoPhaseCommit, type Vote } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';

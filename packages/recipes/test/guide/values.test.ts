@@ -1,4 +1,4 @@
-/** What docs/guides/recipes/values.md says, in virtual time. */
+/** Tests what docs/guides/recipes/values.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AtomicNumber, SharedCount } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
