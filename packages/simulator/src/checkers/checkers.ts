@@ -1,6 +1,7 @@
 /** All checkers, by name. */
 import type { Recording } from '../record/recording.ts';
 import { type Replay, replay } from '../replay/replay.ts';
+import { fewestFindings } from '../replay/tracings.ts';
 import { access } from './access.ts';
 import { acknowledgedWhere } from './acknowledged-where.ts';
 import { afterFailure } from './after-failure.ts';
@@ -108,7 +109,19 @@ export interface Finding {
   readonly evidence: string;
 }
 
+/**
+ * What is wrong with a recording. A doubtful txn may be traced to the wrong request (replay/whose-txn.ts), which would look like a broken promise. So a recording
+ * has no finding if its doubtful txns can be traced so that there is none.
+ */
 export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
+  const first = { doubtful: story.doubtful, findings: judge(recording, story) };
+  return fewestFindings(first, (tracing) => {
+    const retold = replay(recording, tracing);
+    return { doubtful: retold.doubtful, findings: judge(recording, retold) };
+  });
+}
+
+function judge(recording: Recording, story: Replay): Finding[] {
   const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
   for (const [name, checker] of Object.entries(recording.isImpersonated ? { afterFailure } : checkers)) {
     const { property } = checker;

@@ -26,7 +26,7 @@ import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '..
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
 import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
-import { type Candidate, leadsOn, type NextTxn, whoseTxn, type ConnectionWrites } from './whose-txn.ts';
+import { alternatives, type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn } from './whose-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -113,7 +113,19 @@ export interface Replay {
   readonly contents: ReadonlyMap<string, { readonly stat: Stat; readonly data: Data; readonly acl: readonly AclEntry[] }>;
   readonly liveSessions: ReadonlyMap<SessionId, Millis>;
   readonly digest: bigint;
+  /** Txns that may have come from another request than the one they were traced to. */
+  readonly doubtful: readonly DoubtfulTxn[];
 }
+
+/** A txn that came from one of several requests with one session and one xid, none of which was answered. */
+export interface DoubtfulTxn {
+  readonly zxid: Zxid;
+  /** Of the connections over which the others were sent. */
+  readonly others: readonly string[];
+}
+
+/** For doubtful txns, by zxid: the connection over which its request was sent. */
+export type Tracing = ReadonlyMap<Zxid, string>;
 
 export const writeNames: ReadonlySet<string> = new Set([
   'create',
@@ -151,8 +163,8 @@ export function keyOf(session: SessionId, xid: number): string {
   return `${session} ${xid}`;
 }
 
-export function replay(recording: Recording): Replay {
-  return new Replaying(recording).run();
+export function replay(recording: Recording, tracing: Tracing = new Map()): Replay {
+  return new Replaying(recording, tracing).run();
 }
 
 /** Who is told what next. */
@@ -202,6 +214,8 @@ function askersOf({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
 
 class Replaying {
   readonly #recording: Recording;
+  readonly #tracing: Tracing;
+  readonly #doubtful: DoubtfulTxn[] = [];
   readonly #model: ReferenceModel;
   readonly #lines: Line[] = [];
   /** By session and xid; more than one where processes share a session. */
@@ -229,8 +243,9 @@ class Replaying {
    */
   #passedAcls = new Map<string, (readonly AclEntry[])[]>();
 
-  constructor(recording: Recording) {
+  constructor(recording: Recording, tracing: Tracing) {
     this.#recording = recording;
+    this.#tracing = tracing;
     this.#askersOf = askersOf(recording);
     const {
       minSessionTimeoutMs,
@@ -280,6 +295,7 @@ class Replaying {
       contents: this.#model.contents(),
       liveSessions: this.#model.sessions(),
       digest: this.#model.digest(),
+      doubtful: this.#doubtful,
     };
   }
 
@@ -305,14 +321,17 @@ class Replaying {
     const movedMs = this.#movedMs(cnxn);
     const mayBeLeft = movedMs < Infinity || this.#mayBeAskedLate(cnxn);
     const over: ConnectionWrites = { writes: [], tracedPlace: 0, tracedZxid: 0, turnedAway: turnedAwayUnheard(this.#recording, cnxn) };
+    let shownZxid = 0;
     for (const request of cnxn.requests) {
+      const before = shownZxid;
+      if (request.reply !== undefined && !overtakes(request)) shownZxid = Math.max(shownZxid, request.reply.zxid);
       const operation = operationFrom(request.name, request.opCode, request.record);
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
       if (!isWrite(request)) continue;
       const place = over.writes.push(request);
-      this.#addRequest({ request, admitted, line, movedMs, mayBeLeft, over, place, zxids: [] });
+      this.#addRequest({ request, admitted, line, movedMs, mayBeLeft, over, place, shownZxid: before, zxids: [] });
     }
   }
 
@@ -326,7 +345,13 @@ class Replaying {
   #find({ atMs, logged }: LogEntry): FoundRequest | undefined {
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
-    const found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
+    let found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
+    if (found !== undefined && candidates.length > 1) {
+      const others = alternatives(candidates, found, logged, atMs);
+      if (others.length > 0) this.#doubtful.push({ zxid, others: others.map(({ line }) => line.cnxn.key) });
+      const given = this.#tracing.get(zxid);
+      found = others.find(({ line }) => line.cnxn.key === given) ?? found;
+    }
     if (found !== undefined) {
       found.zxids.push(zxid);
       const { over, place } = found;

@@ -33,6 +33,8 @@ export interface Candidate {
   readonly mayBeLeft: boolean;
   /** Its place among the writes over its connection, from 1. */
   readonly place: number;
+  /** The latest zxid in a reply to an earlier request over its connection: replies are in order, so its own txn has a later one. */
+  readonly shownZxid: Zxid;
   readonly over: ConnectionWrites;
   /** Txns that were traced to it. */
   readonly zxids: readonly Zxid[];
@@ -65,6 +67,7 @@ export function whoseTxn<T extends Candidate>(
   // A connection is served in order.
   narrow(({ place, over }) => place > over.tracedPlace);
   narrow((each) => follows(each, each.over.tracedPlace));
+  narrow(({ shownZxid }) => shownZxid < header.zxid);
   if (isMoved(txn)) narrow(({ movedMs }) => movedMs <= atMs + 1);
   else if (isRefusal(logged)) narrow(agrees);
   narrow(({ request }) => request.reply?.zxid === header.zxid);
@@ -77,6 +80,19 @@ export function whoseTxn<T extends Candidate>(
   // What one connection has asked comes in a row.
   const latest = Math.max(...left.map(({ over }) => over.tracedZxid));
   return left.find(({ over }) => over.tracedZxid === latest);
+}
+
+/**
+ * The candidates that can have asked for the txn as well as `chosen`, and nobody could tell: no client has had an answer to any of them. Empty if
+ * the chosen one was answered.
+ */
+export function alternatives<T extends Candidate>(candidates: readonly T[], chosen: T, logged: LoggedTxn, atMs: Millis): T[] {
+  if (chosen.request.reply !== undefined) return [];
+  return candidates.filter((each) => {
+    const { request, zxids, place, over } = each;
+    if (each === chosen || request.reply !== undefined || zxids.length > 0 || place <= over.tracedPlace) return false;
+    return follows(each, over.tracedPlace) && canBeOf(each, { logged, atMs });
+  });
 }
 
 /** A txn further on in the same session, and the requests that bear its xid. */
@@ -115,7 +131,8 @@ export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T
 }
 
 /** A session can have moved ahead of `movedMs`: the question of a connection that it has left may be long on its way. */
-function canBeOf({ request, mayBeLeft }: Candidate, { logged, atMs }: NextTxn<Candidate>): boolean {
+function canBeOf({ request, mayBeLeft, shownZxid }: Candidate, { logged, atMs }: Pick<NextTxn<Candidate>, 'logged' | 'atMs'>): boolean {
+  if (shownZxid >= logged.header.zxid) return false;
   // Times in a log are whole milliseconds.
   return request.sentMs <= atMs + 1 && mayBeOf(request, logged) && (!isMoved(logged.txn) || mayBeLeft);
 }

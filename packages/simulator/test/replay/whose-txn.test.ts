@@ -2,7 +2,7 @@
 import { ErrorCode, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/record/recording.ts';
-import { type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn } from '../../src/replay/whose-txn.ts';
+import { alternatives, type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn } from '../../src/replay/whose-txn.ts';
 
 const at = 0x100000007;
 
@@ -23,7 +23,16 @@ function candidates(requests: readonly Request[], more: Partial<Candidate & Conn
   const { tracedPlace = 0, tracedZxid = 0, turnedAway = [], ...rest } = more;
   const over: ConnectionWrites = { writes: [...requests], tracedPlace, tracedZxid, turnedAway };
   const mayBeLeft = (rest.movedMs ?? Infinity) < Infinity;
-  return requests.map((request, index) => ({ request, movedMs: Infinity, mayBeLeft, place: index + 1, over, zxids: [], ...rest }));
+  return requests.map((request, index) => ({
+    request,
+    movedMs: Infinity,
+    mayBeLeft,
+    place: index + 1,
+    shownZxid: 0,
+    over,
+    zxids: [],
+    ...rest,
+  }));
 }
 
 /** The last one of its connection. */
@@ -54,6 +63,30 @@ describe('a txn whose session and xid two requests bear', () => {
     const [first, second] = [candidate(setData('same')), candidate(setData('same'))];
     expect(whoseTxn([first, second], setTo('same'), 20, always, (each) => each === second)).toBe(second);
     expect(whoseTxn([second, first], setTo('same'), 20, always, (each) => each === first)).toBe(first);
+  });
+
+  it('does not belong to one whose connection had shown a later state before it was asked', () => {
+    const moved = refused(ErrorCode.SessionMoved);
+    const left = { movedMs: 5, mayBeLeft: true };
+    const first = candidate(setData('first'), { ...left, movedMs: 4 });
+    const second = candidate(setData('second'), { ...left, shownZxid: at });
+    expect(whoseTxn([first, second], moved, 20, always, always)).toBe(first);
+    expect(whoseTxn([second, first], moved, 20, always, always)).toBe(first);
+    expect(leadsOn(first, [{ logged: moved, atMs: 20, candidates: [second] }])).toBe(false);
+  });
+
+  it('may as well belong to another that can have asked for it, if neither was answered', () => {
+    const moved = refused(ErrorCode.SessionMoved);
+    const left = { movedMs: 5, mayBeLeft: true };
+    const [first, second] = [candidate(setData('first'), left), candidate(setData('second'), left)];
+    expect(alternatives([first, second], first, moved, 20)).toEqual([second]);
+    const answered = candidate(setData('third', answer(ErrorCode.SessionMoved)), left);
+    expect(alternatives([first, answered], first, moved, 20)).toEqual([]);
+    expect(alternatives([first, answered], answered, moved, 20)).toEqual([]);
+    const happened = candidate(setData('fourth'), { ...left, zxids: [at - 1] });
+    const later = candidate(setData('fifth', { sentMs: 22 }), left);
+    const stayed = candidate(setData('sixth'));
+    expect(alternatives([first, happened, later, stayed], first, moved, 20)).toEqual([]);
   });
 
   it('belongs to none of them when none asked for its content', () => {
