@@ -1,11 +1,11 @@
-/** The transform of docs/guides/jest.md: what it makes of ES modules, CommonJS loads. */
+/** The transform of docs/guides/jest.md converts ES modules to CommonJS that loads. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { expect, test } from 'vitest';
 
-/** Evaluates CommonJS as Jest does, in a function of its own. */
+/** Evaluates CommonJS as Jest does, inside a function. */
 function load(code: string, file: string, require: (name: string) => unknown): Record<string, unknown> {
   const module = { exports: {} };
   compileFunction(code, ['module', 'exports', 'require', '__filename'])(module, module.exports, require, file);

@@ -1,4 +1,4 @@
-/** The programs of docs/guides/first-steps.md, run as they stand: what they print is what the guide says. */
+/** Runs the programs of docs/guides/first-steps.md and compares their output with the guide. */
 import { readFileSync } from 'node:fs';
 import { TestServer } from '@tskeeper/testing';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A program of the guide has no functions that could be called: it runs when it is imported, once. */
+/** The guide's programs export no functions: each runs once, when it is imported. */
 async function printedBy(run: () => Promise<unknown>): Promise<string> {
   await using server = await TestServer.start();
   process.argv = [program!, script!, server.connectString];

@@ -3,15 +3,15 @@ import { connect, KeeperError } from '@tskeeper/client';
 const servers = process.argv[2] ?? '127.0.0.1:2181';
 const text = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
 
-// Resolves when a server has opened a session. `await using` closes it at the end, also when something throws.
+// Resolves when a server has opened a session. `await using` closes it at the end, even after an error.
 await using zk = await connect(servers, { sessionTimeoutMs: 10_000 });
 console.log(`${zk.state}, session time-out ${zk.sessionTimeoutMs} ms`);
 
-// Nothing is left of an earlier run, and nothing is made twice.
+// Remove what an earlier run left.
 await zk.deleteRecursive('/first-steps');
 await zk.create('/first-steps', 'a parent has data too');
 
-// Every part of a path has to exist before its children do. Data are bytes; a string becomes UTF-8.
+// A parent must exist before its children. Data are bytes; a string is encoded as UTF-8.
 await zk.create('/first-steps/colour', 'blue');
 try {
   await zk.create('/first-steps/colour', 'red');
@@ -20,11 +20,11 @@ try {
   console.log(`create: ${error.code} of ${error.path}`);
 }
 
-// A read gives the data and what is known about them. null means: no data at all.
+// A read returns the data and the znode's stat. null means that the znode has no data.
 const { data, stat } = await zk.getData('/first-steps/colour');
 console.log(`read: ${text(data)}, version ${stat.version}`);
 
-// Written only if nobody has written since it was read.
+// Succeeds only if the znode has not changed since it was read.
 await zk.setData('/first-steps/colour', 'green', { version: stat.version });
 try {
   await zk.setData('/first-steps/colour', 'red', { version: stat.version });
@@ -33,11 +33,11 @@ try {
   console.log(`write: ${error.code}, somebody was faster`);
 }
 
-// The server adds a number to the name. It deletes the znode when the session ends, however the program ends.
+// The server appends a number to the name. It deletes the znode when the session ends, however the program ends.
 const { path } = await zk.create('/first-steps/worker-', null, { mode: 'ephemeralSequential' });
 console.log(`ephemeral: ${path}`);
 
-// What happens below a znode, from the first event on. Leaving the loop removes the watch.
+// Watches a znode and everything below it. Leaving the loop removes the watch.
 for await (const event of zk.watch('/first-steps', { recursive: true })) {
   if (event.type === 'Reread') {
     const { children } = await zk.getChildren('/first-steps');

@@ -1,4 +1,4 @@
-/** What docs/guides/retries.md says, in virtual time: the answer to the first attempt is lost each time. */
+/** Tests docs/guides/retries.md in virtual time: the answer to the first attempt is lost each time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -23,7 +23,7 @@ afterEach(async () => {
 /** Length, header, a buffer of one byte, Stat. */
 const readAnswerBytes = 4 + 16 + (4 + 1) + 68;
 
-/** The server has carried out what was asked, and nobody here hears of it. */
+/** The server has applied the request, and the client does not receive the answer. */
 async function losingTheAnswer<Result>(call: () => Promise<Result>): Promise<Result> {
   world.cnxn.backward.hold();
   const made = call();
@@ -57,7 +57,7 @@ test('an increment adds one', async () => {
 test('an increment that cannot be told from that of another rejects, and says so', async () => {
   await world.until(guide.increment(zk));
   const { backward } = world.cnxn;
-  // The read is answered, and of the answer to the write one byte arrives.
+  // The answer to the read arrives; of the answer to the write only one byte arrives.
   backward.resetAfter(backward.deliveredBytes + readAnswerBytes + 1);
   await expect(world.until(guide.increment(zk))).rejects.toMatchObject({ code: 'ConnectionLoss', outcome: 'unknown' });
   expect(text((await world.until(other.getData('/counter'))).data)).toBe('2');

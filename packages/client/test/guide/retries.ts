@@ -1,25 +1,25 @@
-/** What docs/guides/retries.md shows. */
+/** The program of docs/guides/retries.md. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, KeeperError } from '@tskeeper/client';
 
-/** A read may be repeated whatever became of it. */
+/** A read may always be repeated. */
 export async function readConfig(zk: Client): Promise<string> {
   const { data } = await zk.getData('/config', { retry: true, timeoutMs: 10_000 });
   return new TextDecoder().decode(data ?? undefined);
 }
 
-/** The state is what counts, and not who has brought it about: the same data twice are the same data. */
+/** Only the resulting data count, not which client wrote them: writing them twice has the same result. */
 export async function publish(zk: Client, address: string): Promise<void> {
   await zk.setData('/address', address, { idempotent: true });
 }
 
-/** One job, however often the request had to be sent. */
+/** Creates one job, however often the client has to send the request. */
 export async function enqueue(zk: Client, job: string): Promise<string> {
   const { path } = await zk.create('/jobs/job-', job, { mode: 'persistentSequential', protection: true, retry: true });
   return path;
 }
 
-/** Adds one. Never twice: where that cannot be told, it rejects with the outcome `unknown`. */
+/** Adds one, never twice: if that is uncertain, rejects with the outcome `unknown`. */
 export async function increment(zk: Client): Promise<number> {
   const next = (data: Uint8Array | null | undefined) => Number(new TextDecoder().decode(data ?? undefined)) + 1;
   let count = 0;
@@ -27,12 +27,12 @@ export async function increment(zk: Client): Promise<number> {
   return count;
 }
 
-/** Gone in the end. When this rejects the client goes on trying in the background, for as long as its session lives. */
+/** Deletes a znode. If this rejects, the client keeps trying in the background while its session lives. */
 export async function remove(zk: Client, path: string): Promise<void> {
   await zk.delete(path, { guaranteed: true });
 }
 
-/** A policy of one's own: for as long as it takes, and every failure is reported. `isSafe` says whether `call` may be carried out twice. */
+/** Retries until success and reports every failure. `isSafe` says whether `call` may be applied twice. */
 export async function persistently<Result>(
   call: () => Promise<Result>,
   isSafe: boolean,
@@ -46,7 +46,7 @@ export async function persistently<Result>(
       if (!KeeperError.is(error) || !error.retryable) throw error;
       if (error.outcome === 'unknown' && !isSafe) throw error;
       report(error, attempt);
-      // Random, so that clients that have lost the same server do not come back in the same instant.
+      // Random, so that clients that lost the same server do not all retry at the same instant.
       await pause(Math.random() * Math.min(100 * 2 ** attempt, 5000));
     }
   }

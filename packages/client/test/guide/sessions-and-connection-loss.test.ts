@@ -1,4 +1,4 @@
-/** What docs/guides/sessions-and-connection-loss.md says, in virtual time. */
+/** Tests docs/guides/sessions-and-connection-loss.md in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, connect, KeeperError } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -123,7 +123,7 @@ test('who stays registered is registered again after the session has expired, un
   const owner = async () => (await world.until(other.exists('/worker')))?.ephemeralOwner;
   expect(await owner()).toBe(clients[0]!.sessionId);
 
-  // Longer than its time-out the client finds no server.
+  // The client finds no server for longer than its session timeout.
   world.wire.name('server', []);
   world.break();
   await world.pass(12_000);

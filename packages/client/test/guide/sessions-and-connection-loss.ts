@@ -1,9 +1,10 @@
-/** What docs/guides/sessions-and-connection-loss.md shows. */
+/** The program of docs/guides/sessions-and-connection-loss.md. */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
 
 /**
- * Does what only the holder of an ephemeral may do. The signal is aborted as soon as it is uncertain that this session holds it, and `work` is called
- * again once it is certain. Resolves when the work is done, or when the ephemeral is another's. Rejects when the session has ended.
+ * Does work that only the holder of an ephemeral may do. The signal aborts as soon as it is uncertain
+ * whether this session holds it; `work` is called again when that is certain. Resolves when the work
+ * is done, or when another session owns the ephemeral. Rejects when the session has ended.
  */
 export async function whileHolding(zk: Client, path: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   for (;;) {
@@ -17,7 +18,7 @@ export async function whileHolding(zk: Client, path: string, work: (signal: Abor
       await work(certain.signal);
       return;
     } catch (error) {
-      // Ended by the signal, or by a lost connection. Anything else is an error of the work, or the end of the session.
+      // Continue after the signal or a lost connection. Anything else is an error of the work, or the end of the session.
       if (zk.closedBecause !== undefined || !(certain.signal.aborted || KeeperError.is(error, 'ConnectionLoss'))) throw error;
     } finally {
       unlisten();
@@ -25,7 +26,7 @@ export async function whileHolding(zk: Client, path: string, work: (signal: Abor
   }
 }
 
-/** Takes a seat. Whether it was taken is known in the end, whatever is lost on the way: `ticket` tells one's own seat from another's. */
+/** Takes a seat, and returns whether it did, however often the connection is lost: `ticket` identifies the caller. */
 export async function takeSeat(zk: Client, seat: string, ticket: string): Promise<boolean> {
   for (;;) {
     try {
@@ -33,7 +34,7 @@ export async function takeSeat(zk: Client, seat: string, ticket: string): Promis
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NodeExists')) return (await ticketOf(zk, seat)) === ticket;
-      // notSent: not taken. unknown: taken, or not, or about to be. Asked again, either gives an answer.
+      // notSent: not taken. unknown: taken, not taken, or taken later. The next attempt shows which.
       if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
     }
   }
@@ -44,7 +45,7 @@ async function ticketOf(zk: Client, seat: string): Promise<string> {
   return new TextDecoder().decode(data ?? undefined);
 }
 
-/** Registers, and registers anew with a new session whenever the session has expired. Rejects with the signal's reason. */
+/** Registers, and registers again with a new session whenever the session has expired. Rejects with the signal's reason. */
 export async function stayRegistered(
   open: (signal: AbortSignal) => Promise<Client>,
   register: (zk: Client) => Promise<void>,
@@ -80,7 +81,7 @@ export function savedSession(zk: Client): string {
   return JSON.stringify({ id: String(zk.sessionId), password: Buffer.from(zk.sessionPassword).toString('base64') });
 }
 
-/** Goes on with a saved session, and with a new one if that has expired. */
+/** Resumes a saved session, or opens a new one if that has expired. */
 export async function resume(servers: string, saved: string, options: ConnectOptions = {}): Promise<Client> {
   const { id, password } = JSON.parse(saved) as { readonly id: string; readonly password: string };
   try {

@@ -1,4 +1,4 @@
-/** What the README at the root shows of recipes, in virtual time, through cut connections and expired sessions. */
+/** Runs the recipes of README.md at the root in virtual time, with cut connections and expired sessions. */
 import { Sessions } from '@tskeeper/recipes';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expire } from '../support/faults.ts';
@@ -137,7 +137,7 @@ describe('the election of the README', () => {
   });
 
   test('has the next leader when the session of the leader has expired, and the first stands again in a new session', async () => {
-    // A process learns that its session has expired when it is connected again, so the next leader may begin before.
+    // A process learns that its session has expired only after it reconnects, so the next leader may start before that.
     await expire(t, anna.client);
     await t.world.untilSo(() => leading.length === 3);
     expect(leading.toSorted()).toEqual(['anna', 'bert', 'no longer anna']);
