@@ -1,4 +1,4 @@
-/** The program that docs/guides/moving-from-node-zookeeper-client.md arrives at. */
+/** Runs the program of docs/guides/moving-from-node-zookeeper-client.md. */
 import { TestServer } from '@tskeeper/testing';
 import { expect, test } from 'vitest';
 import { connect } from '../../src/index.ts';

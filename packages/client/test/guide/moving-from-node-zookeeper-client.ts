@@ -1,7 +1,7 @@
-/** What docs/guides/moving-from-node-zookeeper-client.md shows. */
+/** The program of docs/guides/moving-from-node-zookeeper-client.md. */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 
-/** Does jobs until the signal: registers, and takes what is in /app/jobs and what comes there. */
+/** Registers, and takes the current and future jobs in /app/jobs, until the signal. */
 export async function work(servers: string, name: string, signal: AbortSignal): Promise<void> {
   await using zk = await connect(servers, { sessionTimeoutMs: 10_000, retry: true, signal });
   await zk.ensurePath('/app/jobs');
@@ -19,7 +19,7 @@ async function finish(zk: Client, job: string, name: string): Promise<void> {
   try {
     await zk.multi([op.delete(`/app/jobs/${job}`), op.create(`/app/done/${job}`, name)]);
   } catch (error) {
-    // Another was faster; or no answer came, and then a Reread follows: the job is still there, or it is done.
+    // Another worker was faster. Or no answer arrived: a Reread follows, and the job is still there or done.
     if (!KeeperError.is(error, 'NoNode', 'ConnectionLoss')) throw error;
   }
 }

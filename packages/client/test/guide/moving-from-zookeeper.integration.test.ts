@@ -1,4 +1,4 @@
-/** The program that docs/guides/moving-from-zookeeper.md arrives at. */
+/** Runs the program of docs/guides/moving-from-zookeeper.md. */
 import { TestServer } from '@tskeeper/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { connect } from '../../src/index.ts';

@@ -1,7 +1,7 @@
-/** What docs/guides/moving-from-zookeeper.md shows. */
+/** The program of docs/guides/moving-from-zookeeper.md. */
 import { type Client, connect, KeeperError, type SessionEvent } from '@tskeeper/client';
 
-/** Follows a setting, and counts how often it was applied, until the signal. */
+/** Follows a setting until the signal, and counts how often it was applied. */
 export async function follow(servers: string, apply: (setting: string) => void, signal: AbortSignal): Promise<void> {
   await using zk = await connect(servers, { sessionTimeoutMs: 20_000, retry: true, signal });
   zk.on('state', ({ state, reason }: SessionEvent) => console.log(state, reason ?? ''));

@@ -1,4 +1,4 @@
-/** What the guide shows, run: our server, with TLS taken off in front of it. */
+/** Runs the program of the guide against our server, with a TLS proxy in front of it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ test('the guide to TLS and authentication does what it says', async () => {
   expect(await guide.diagnose(guide.connectOverTls(servers, '/no/such/folder'))).toMatch(
     /^tls\.ca: the file \/no\/such\/folder\/ca\.pem cannot be read/,
   );
-  // Our server takes no SASL yet, and says so in ZooKeeper's way.
+  // Our server does not support SASL yet, and rejects it as ZooKeeper does.
   expect(await guide.diagnose(guide.connectWithPassword(server.connectString, 'bob', 'secret'))).toMatch(
     /^not let in: .*SASL DIGEST-MD5: the server has not been set up for SASL/,
   );

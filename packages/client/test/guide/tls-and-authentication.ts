@@ -1,17 +1,17 @@
-/** What docs/guides/tls-and-authentication.md shows. */
+/** The program of docs/guides/tls-and-authentication.md. */
 import { type Client, connect, ConnectOptionsError, creatorAcl, KeeperError } from '@tskeeper/client';
 
-/** The servers prove who they are, and nobody can listen. */
+/** The servers prove their identity, and the traffic is encrypted. */
 export function connectOverTls(servers: string, folder: string): Promise<Client> {
   return connect(servers, { tls: { ca: `${folder}/ca.pem` } });
 }
 
-/** The program proves who it is by a certificate, and is known by its subject. */
+/** The program authenticates with a certificate; its subject is the program's identity. */
 export function connectWithCertificate(servers: string, folder: string): Promise<Client> {
   return connect(servers, { tls: { ca: `${folder}/ca.pem`, cert: `${folder}/app.pem`, key: `${folder}/app.key` } });
 }
 
-/** The same with the stores of a Java program. */
+/** The same, with the stores of a Java program. */
 export function connectWithStores(servers: string, folder: string, password: string): Promise<Client> {
   return connect(servers, {
     tls: {
@@ -23,19 +23,19 @@ export function connectWithStores(servers: string, folder: string, password: str
   });
 }
 
-/** The program proves by a password who it is, and so does the server. */
+/** The program and the server prove to each other that they know a password. */
 export function connectWithPassword(servers: string, username: string, password: string): Promise<Client> {
   return connect(servers, { sasl: { mechanism: 'DIGEST-MD5', username, password } });
 }
 
-/** A secret of the program's own, which servers know by its hash only. */
+/** Uses a secret of which servers store only a hash. */
 export async function keepForOurselves(servers: string, folder: string, secret: string): Promise<Client> {
   const zk = await connect(servers, { tls: { ca: `${folder}/ca.pem` }, auth: [{ scheme: 'digest', auth: `app:${secret}` }] });
   await zk.create('/app', 'for our eyes', { acl: creatorAcl });
   return zk;
 }
 
-/** Why not: one sentence, or undefined when all is well. */
+/** Returns why the connection failed, in one sentence, or undefined if it worked. */
 export async function diagnose(opening: Promise<Client>): Promise<string | undefined> {
   try {
     await (await opening).close();

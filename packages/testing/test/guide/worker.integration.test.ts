@@ -3,7 +3,7 @@ import { TestEnsemble, TestServer } from '@tskeeper/testing';
 import { expect, test } from 'vitest';
 import { Worker } from './worker.ts';
 
-/** What the worker does next: each time it is listed a promise is kept. */
+/** `next` resolves with the path of the worker's next entry. */
 function listings() {
   const told: ((path: string) => void)[] = [];
   const paths: string[] = [];
@@ -50,7 +50,7 @@ test('the entry of a worker that is silent for longer than its session lasts is 
   await worker.start();
   const path = await next();
 
-  // At once, for the server and for `zk`, and not for the worker's client. Sessions are looked at once a tick, hence more than ten seconds.
+  // Moves the clock of the server and of `zk`, not of the worker's client. Sessions expire at a tick, hence more than ten seconds.
   await server.advance(15_000);
 
   expect(await zk.exists(path)).toBeNull();

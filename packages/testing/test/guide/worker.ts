@@ -1,7 +1,7 @@
-/** What docs/guides/testing-your-own-code.md tests. */
+/** The program that docs/guides/testing-your-own-code.md tests. */
 import { type Client, KeeperError } from '@tskeeper/client';
 
-/** Lists a worker below /workers for as long as the program runs: when its session has expired, anew with the next. */
+/** Registers a worker below /workers while the program runs, and again after its session has expired. */
 export class Worker {
   readonly #open: () => Promise<Client>;
   readonly #name: string;
@@ -9,20 +9,20 @@ export class Worker {
   #zk: Client | undefined;
   #isStopped = false;
 
-  /** `open` connects: the program says how, and so does a test. `listed` hears of each entry that is made. */
+  /** `open` connects; the program and the tests pass different functions. `listed` receives the path of each new entry. */
   constructor(open: () => Promise<Client>, name: string, listed: (path: string) => void = () => {}) {
     this.#open = open;
     this.#name = name;
     this.#listed = listed;
   }
 
-  /** Resolves when the worker is listed for the first time. */
+  /** Resolves when the worker is registered for the first time. */
   async start(): Promise<void> {
     const zk = await this.#open();
     if (this.#isStopped) return zk.close();
     this.#zk = zk;
     zk.on('state', ({ state }) => {
-      // Its entry has gone with the session. The client cannot be used again.
+      // The server has deleted the entry with the session. The client cannot be used again.
       if (state === 'Expired' && !this.#isStopped) void this.start();
     });
     try {
@@ -30,7 +30,7 @@ export class Worker {
       const { path } = await zk.create('/workers/w-', this.#name, options);
       this.#listed(path);
     } catch (error) {
-      // Then `Expired` is told as well.
+      // The client delivers `Expired` as well.
       if (!KeeperError.is(error, 'SessionExpired')) throw error;
     }
   }
