@@ -58,6 +58,24 @@ describe('C2-15: a session (P21) lives on', () => {
   });
 });
 
+test('what reaches a follower that closes says nothing of a session, nor what it could not tell its leader before, and P21 counts neither', async () => {
+  const world = await started(new VirtualWorld(1, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
+  const follower = world.servers.find(({ role }) => role === 'follower')!;
+  const owner = await client(world, follower, 500);
+  const writer = await client(world, follower, 2000);
+  await world.run(1000);
+  follower.diskDelayMs = () => 600;
+  writer.send('setData', { path: '/', data: Buffer.alloc(1), version: -1 });
+  for (let ms = 0; ms < 1000; ms += 50) world.clock.at(world.clock.elapsedMs + ms, 'ping', undefined, () => owner.send('ping', undefined));
+  await world.run(10);
+  await follower.stop();
+  owner.retire();
+  await world.run(3000);
+  await world.readLogs();
+  expect(world.recording.log.map(({ logged }) => logged.header.type)).toContain(OpCode.closeSession);
+  expect(check(world.recording).map(findingText)).toEqual([]);
+});
+
 test('what reaches a connection that its server has closed says nothing of its session, and the checkers of expiry know that', async () => {
   const options = { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 };
   const world = await started(new VirtualWorld(1, { servers: 1, core: { tickTimeMs }, options }));

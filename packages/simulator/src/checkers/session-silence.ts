@@ -90,9 +90,18 @@ function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (s
     if (reign.server === server) return true;
     const thenMs = atMs + passingMs;
     const toldMs = wokenMs(reign.server, atMs) + passingMs;
+    if (closesBefore(recording, server, atMs, toldMs)) return false;
     const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= toldMs);
     return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], [server], atMs, thenMs);
   };
+}
+
+/** Whether a process that ran at `atMs` was told to close by `untilMs`: from then on it reads nothing, neither from clients nor from its leader. */
+function closesBefore({ processes }: Recording, server: string, atMs: Millis, untilMs: Millis): boolean {
+  return processes.some((process) => {
+    const { startedMs, closingMs = Infinity, endedMs = Infinity } = process;
+    return process.server === server && startedMs <= atMs && endedMs >= atMs && closingMs <= untilMs;
+  });
 }
 
 /** Nothing was wrong between these machines or between them and others, and none of those `awake` stood still. */
