@@ -9,6 +9,7 @@ import { Hoarder, type HoarderOptions } from '../clients/hoarder.ts';
 import { Loiterer } from '../clients/loiterer.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
+import type { Recording } from '../record/recording.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
@@ -433,6 +434,17 @@ export class Stage {
     for (const peer of this.#hostilePeers) if (isImpersonated || this.#random.below(2) === 0) peer.leave();
   }
 
+  /**
+   * Whether a client is served; or cannot be, because the lies of an impersonator have made it see a txn that no server has which serves: servers turn such a client
+   * away, since it would go back in time.
+   */
+  isServed(actor: Actor): boolean {
+    const { recording, servers } = this.world;
+    if (isIdle(actor)) return true;
+    const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking');
+    return recording.isImpersonated && serving.length > 0 && serving.every(({ lastZxid }) => shownZxid(recording, actor) > lastZxid);
+  }
+
   // --- Disks that are lost
 
   /**
@@ -546,6 +558,11 @@ export class Stage {
 }
 
 /** It has a session and waits for nothing. */
+/** The last txn that a client had seen when it last asked for a session. */
+export function shownZxid({ cnxns }: Pick<Recording, 'cnxns'>, { name }: Pick<Actor, 'name'>): Zxid {
+  return cnxns.findLast(({ client, handshake }) => client === name && handshake !== undefined)?.handshake?.lastZxidSeen ?? 0;
+}
+
 export function isIdle(actor: Actor): boolean {
   return actor.ready && actor.outstandingCount === 0;
 }

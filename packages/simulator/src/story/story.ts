@@ -168,7 +168,7 @@ class Story {
     else await this.#loadedReturn();
     if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();
     stage.heal();
-    const rests = () => stage.isWhole && stage.actors.every(isIdle);
+    const rests = () => stage.isWhole && stage.actors.every((actor) => stage.isServed(actor));
     if (!(await world.runUntil(rests, healingMs))) {
       stage.complain(`no rest ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
       return false;
@@ -255,7 +255,7 @@ class Story {
     if (isWell) {
       for (const server of world.servers) server.kill();
       for (const server of world.servers) stage.boot(server);
-      const rests = () => stage.isWhole && stage.actors.every(isIdle);
+      const rests = () => stage.isWhole && stage.actors.every((actor) => stage.isServed(actor));
       if (!(await world.runUntil(rests, healingMs))) {
         stage.complain(`no rest ${healingMs} ms after all were started again behind an impersonation: ${this.#whoWaits()}`);
       }
@@ -288,7 +288,7 @@ class Story {
     // Whoever does not hear a quorum of those behind the leader stays out, as with ZooKeeper. So some of these servers may, if others are in.
     const others = world.servers.filter((server) => !core.includes(server));
     const coreIsIn = () => core.every(isIn) || (core.some(isIn) && others.some(isIn));
-    const rests = () => coreIsIn() && stage.actors.every(isIdle);
+    const rests = () => coreIsIn() && stage.actors.every((actor) => stage.isServed(actor));
     const names = core.map(({ name }) => name).join(', ');
     if (!(await world.runUntil(rests, coreMs))) {
       stage.complain(`no rest ${coreMs} ms after a quorum was healed, which is ${names}: ${this.#whoWaits()}`);
@@ -329,7 +329,7 @@ class Story {
   }
 
   #whoWaits(): string {
-    const waiting = this.stage.actors.filter((actor) => !isIdle(actor)).map(({ name }) => name);
+    const waiting = this.stage.actors.filter((actor) => !this.stage.isServed(actor)).map(({ name }) => name);
     const roles = this.world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
     return [...waiting, ...roles].join(', ');
   }

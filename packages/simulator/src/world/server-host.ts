@@ -116,6 +116,11 @@ export class ServerHost implements MachineTime {
     return this.process?.runtime?.inspect.role();
   }
 
+  /** The last txn that its server has applied; 0 while it is down, or starts. */
+  get lastZxid(): Zxid {
+    return this.process?.runtime?.inspect.lastZxid() ?? 0;
+  }
+
   /** Its process is alive, and does nothing for now. */
   get isPaused(): boolean {
     return this.process !== undefined && this.process.pausedUntilMs > this.#parts.clock.elapsedMs;
