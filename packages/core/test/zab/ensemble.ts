@@ -19,7 +19,8 @@ import {
 } from '@tskeeper/protocol';
 import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
-import { Peer, type PeerOut } from '../../src/peer.ts';
+import { Peer } from '../../src/peer.ts';
+import type { PeerOut } from '../../src/peer-out.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';

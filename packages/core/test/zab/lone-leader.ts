@@ -22,7 +22,8 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../src/index.ts';
-import { Peer, type PeerOut } from '../../src/peer.ts';
+import { Peer } from '../../src/peer.ts';
+import type { PeerOut } from '../../src/peer-out.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';

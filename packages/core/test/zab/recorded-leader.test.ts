@@ -34,7 +34,8 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { coreDefaults, type Now, silentObserver } from '../../src/index.ts';
-import { Peer, type PeerOut } from '../../src/peer.ts';
+import { Peer } from '../../src/peer.ts';
+import type { PeerOut } from '../../src/peer-out.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';

@@ -8,8 +8,8 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     hunter: 'explorer',
     what: 'a follower does not raise the epoch of its vote when it has joined, as its leader does',
     from: 'ZOOKEEPER-1732, ZOOKEEPER-1818',
-    file: 'packages/core/src/peer.ts',
-    replace: "if (name === 'currentEpoch') this.#election.updateVote(epoch);",
+    file: 'packages/core/src/roles/learning-role.ts',
+    replace: "if (name === 'currentEpoch') this.#state.election.updateVote(epoch);",
     by: '',
   },
   'late-voter-not-told': {

@@ -6,6 +6,8 @@
 import type { Mutant } from './mutant.ts';
 
 const peer = 'packages/core/src/peer.ts';
+const flushingRole = 'packages/core/src/roles/flushing-role.ts';
+const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
@@ -50,8 +52,8 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'a learner whose log was cut keeps the state that it had',
     from: 'ZOOKEEPER-2845',
     file: peer,
-    replace: 'this.#replica = replica;\n    this.#config',
-    by: 'this.#config',
+    replace: 'state.replaceReplica(replica);',
+    by: 'state.config.keepIn(replica.tree);',
   },
   'commit-without-quorum': {
     what: 'a leader commits what only it has',
@@ -112,9 +114,9 @@ const explored: Readonly<Record<string, Mutant>> = {
   'election-before-disk': {
     what: 'a server goes into an election while its disk is at work for the last leader',
     from: 'ZOOKEEPER-4712',
-    file: peer,
-    replace: 'if (!this.#disk.isSettled) return;',
-    by: '',
+    file: flushingRole,
+    replace: "this.#disk.isSettled ? { to: 'looking' } : undefined",
+    by: "{ to: 'looking' }",
   },
   'trunc-not-awaited': {
     what: 'a server goes into an election while its log is being cut',
@@ -140,15 +142,15 @@ const explored: Readonly<Record<string, Mutant>> = {
   'committed-log-outlives-snapshot': {
     what: 'a learner that was sent a snapshot keeps the committedLog of the history it has left',
     from: 'ZOOKEEPER-2846',
-    file: peer,
-    replace: 'this.#committedLog.clear();',
+    file: learningRole,
+    replace: 'state.committedLog.clear();',
     by: '',
   },
   'committed-log-outlives-trunc': {
     what: 'txns that were cut off the log stay in the committedLog',
     from: 'ZOOKEEPER-2845',
     file: peer,
-    replace: 'this.#committedLog.truncate(lastZxid);',
+    replace: 'state.committedLog.truncate(lastZxid);',
     by: '',
   },
   'memory-behind-log': {

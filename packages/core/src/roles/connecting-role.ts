@@ -1,0 +1,74 @@
+import type { Millis } from '@tskeeper/protocol';
+import type { FastLeaderElection } from '../election/fast-leader-election.ts';
+import type { Fingerprint } from '../fingerprint.ts';
+import type { Now } from '../now.ts';
+import type { Dialling, TryOutcome } from '../zab/dialling.ts';
+import type { ChannelId } from '../zab/zab-out.ts';
+import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
+import type { PeerState } from './peer-state.ts';
+
+/** For how many times initLimit a leader that does not answer is not voted for, unless a new connection with it is made. */
+const unansweringInitLimits = 3;
+
+/** Stops the connector of a leader that, as the election knows by now, does not lead any more or does not receive from this server. */
+export function stopIfLeaderIsLost(connector: Dialling, election: FastLeaderElection): void {
+  if (election.isLeaderDeaf) connector.leaderIsDeaf();
+  else if (election.isLeaderGone) connector.abandon();
+}
+
+/** The elected leader is dialled (zab/dialling.ts). */
+export class ConnectingRole extends PeerRole {
+  readonly name = 'connecting';
+  readonly #state: PeerState;
+  readonly #connector: Dialling;
+
+  constructor(state: PeerState, connector: Dialling) {
+    super();
+    this.#state = state;
+    this.#connector = connector;
+  }
+
+  override status(): RoleStatus {
+    return { state: this.#state.learnerState, phase: 'discovery', leader: this.#connector.leader };
+  }
+
+  override peersChanged(): void {
+    stopIfLeaderIsLost(this.#connector, this.#state.election);
+  }
+
+  override dialled(channel: ChannelId): Transition {
+    return { to: 'learning', channel, connector: this.#connector };
+  }
+
+  override dialFailed(outcome: TryOutcome, now: Now): void {
+    this.#connector.failed(outcome, now);
+    this.peersChanged();
+  }
+
+  override wake(now: Now): void {
+    this.#connector.wake(now);
+  }
+
+  override deadline(): Millis | undefined {
+    return this.#connector.deadline();
+  }
+
+  override next(now: Now): Transition | undefined {
+    if (!this.#connector.over) return undefined;
+    const { leader, unanswered } = this.#connector;
+    const { out, election, options } = this.#state;
+    // The next leader may be dialled only after a while. A stream to this one that opens meanwhile would pass for a stream to that one.
+    out.dialNobody();
+    this.#state.failedWith(leader, now, !unanswered);
+    if (unanswered) {
+      const { initLimitTicks, tickTimeMs } = options.zab;
+      election.unanswering(leader, now.elapsedMs + unansweringInitLimits * initLimitTicks * tickTimeMs);
+      out.reconnect(leader);
+    }
+    return { to: 'flushing', delayMs: 0 };
+  }
+
+  override fingerprint(to: Fingerprint, now: Now): void {
+    this.#connector.fingerprint(to, now);
+  }
+}

@@ -1,0 +1,210 @@
+import type { Millis, PacketView, Zxid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
+import type { Now } from '../now.ts';
+import { StepBudget } from '../request/budget.ts';
+import { Forwarding, type LeaderLink, type SentTxn } from '../request/forwarding.ts';
+import { Replica } from '../request/replica.ts';
+import type { Server } from '../server.ts';
+import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
+import type { Dialling } from '../zab/dialling.ts';
+import { Learner, type LearnerHost, type LoggedTxn } from '../zab/learner.ts';
+import type { ChannelId, EpochName } from '../zab/zab-out.ts';
+import { stopIfLeaderIsLost } from './connecting-role.ts';
+import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
+import type { PeerState } from './peer-state.ts';
+
+/** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
+const snapshotItemExtraBytes = 1024 * 1024;
+
+/** This server follows or observes a leader (zab/learner.ts), or tries to. */
+export class LearningRole extends PeerRole implements LearnerHost {
+  readonly name = 'learning';
+  readonly #state: PeerState;
+  readonly #channel: ChannelId;
+  readonly #connector: Dialling;
+  readonly #learner: Learner;
+  readonly #kind: 'follower' | 'observer';
+  /** Znodes visited in one step. */
+  readonly #visitsMax: number;
+  /** The snapshot that the leader is sending. */
+  #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
+
+  constructor(state: PeerState, channel: ChannelId, connector: Dialling, now: Now) {
+    super();
+    this.#state = state;
+    this.#channel = channel;
+    this.#connector = connector;
+    this.#kind = state.options.role === 'observer' ? 'observer' : 'follower';
+    this.#visitsMax = new StepBudget(state.options.core.turnUnits).visits;
+    const start = {
+      role: this.#kind,
+      ...state.disk.found,
+      snapshotIn: state.snapshotIn,
+      configVersion: state.config.version,
+      incarnation: state.incarnation,
+      leader: connector.leader,
+    };
+    this.#learner = new Learner(state.options.zab, start, channel, state.view, state.disk.out, this, now);
+  }
+
+  override get server(): Server | undefined {
+    return this.#learner.server;
+  }
+
+  override get epoch(): number | undefined {
+    return this.#learner.epoch;
+  }
+
+  override status(): RoleStatus {
+    const { phase, syncMode } = this.#learner;
+    return { state: this.#state.learnerState, phase, syncMode, leader: this.#connector.leader };
+  }
+
+  // ---- inputs
+
+  override peersChanged(): void {
+    if (!this.#learner.isUnanswered || !this.#state.election.isLeaderDeaf) return;
+    this.#learner.leaderIsDeaf();
+    this.#connector.leaderIsDeaf();
+  }
+
+  override packet(channel: ChannelId, packet: PacketView, now: Now): void {
+    if (channel === this.#channel) this.#learner.packet(packet, now);
+  }
+
+  override isLoading(channel: ChannelId): boolean {
+    return this.#loading !== undefined && channel === this.#channel;
+  }
+
+  override snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number {
+    if (this.#loading === undefined || channel !== this.#channel) return 0;
+    const { loader, zxid } = this.#loading;
+    const taken = loader.isComplete ? 1 : loader.feed(bytes);
+    this.#learner.heard(now);
+    if (!loader.isComplete) return taken;
+    // The caller keeps the last byte, and offers it again in a later turn: so nothing after the snapshot is read before the tree is whole.
+    if (!loader.finishSome(this.#visitsMax)) {
+      this.#state.observer.stepEnded('sync');
+      return taken - 1;
+    }
+    this.#loading = undefined;
+    const state = this.#state;
+    // The snapshot holds the leader's configuration; which one this server uses is another matter (ZOOKEEPER-2819).
+    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' }));
+    state.committedLog.clear();
+    state.wholeFrom = zxid;
+    this.#learner.snapshotLoaded(now);
+    return taken;
+  }
+
+  override channelProgress(channel: ChannelId, now: Now): void {
+    if (channel === this.#channel) this.#learner.heard(now);
+  }
+
+  override channelClosed(channel: ChannelId, now: Now): void {
+    if (channel === this.#channel) this.#learner.gone(now);
+  }
+
+  override appended(zxid: Zxid): void {
+    this.#learner.appended(zxid);
+  }
+
+  override epochSaved(name: EpochName, epoch: number, now: Now): void {
+    this.#learner.epochSaved(name, now);
+    if (name === 'currentEpoch') this.#state.election.updateVote(epoch);
+  }
+
+  override truncated(lastZxid: Zxid, now: Now): void {
+    this.#learner.truncated(lastZxid, now);
+  }
+
+  override truncationRefused(): void {
+    this.#learner.truncationRefused();
+  }
+
+  override snapshotInstalled(now: Now): void {
+    this.#learner.installed(now);
+  }
+
+  override resumed(now: Now): void {
+    this.#learner.wake(now);
+  }
+
+  override wake(now: Now): void {
+    this.#learner.wake(now);
+  }
+
+  override deadline(): Millis | undefined {
+    return this.#learner.deadline();
+  }
+
+  override next(now: Now): Transition | undefined {
+    const { snapshotIn, wasInStep, over, failedTry } = this.#learner;
+    if (over === undefined) return undefined;
+    const state = this.#state;
+    const connector = this.#connector;
+    this.#loading = undefined;
+    this.#learner.end(now);
+    if (failedTry !== undefined) {
+      connector.failed(failedTry, now);
+      stopIfLeaderIsLost(connector, state.election);
+      return { to: 'connecting', connector };
+    }
+    state.snapshotIn = 0;
+    if (!wasInStep && snapshotIn === undefined) state.failedWith(connector.leader, now);
+    state.observer.roleEnded(over);
+    if (snapshotIn === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
+    // At once, and to the same leader, which does not wait for ever: an election could find no one else.
+    state.snapshotIn = snapshotIn;
+    return { to: 'connecting', connector: state.connectTo(connector.leader, now) };
+  }
+
+  /** Many observers that lose one leader must not all connect to the next one at once. Voters do not wait. */
+  #electionDelayMs(): Millis {
+    const maxMs = this.#state.options.observerElectionDelayMs ?? 0;
+    return maxMs > 0 && this.#kind === 'observer' ? this.#state.random.uint32() % maxMs : 0;
+  }
+
+  override fingerprint(to: Fingerprint, now: Now): void {
+    if (this.#loading !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
+    this.#learner.fingerprint(to, now);
+    if (this.#learner.isUnanswered) this.#connector.fingerprint(to, now);
+  }
+
+  // ---- as LearnerHost
+
+  apply(sent: SentTxn, now: Now): void {
+    this.#state.apply(sent, now);
+  }
+
+  committed({ zxid, entry }: LoggedTxn): void {
+    this.#state.committedLog.append(zxid, entry);
+  }
+
+  beginSnapshot(zxid: Zxid): void {
+    const { juteMaxBuffer, juteMaxBufferExtra } = this.#state.options.core;
+    const itemBytesMax = juteMaxBuffer + juteMaxBufferExtra + snapshotItemExtraBytes;
+    this.#loading = { loader: new SnapshotLoader(this.#state.replicaOptions, { itemBytesMax }), zxid };
+  }
+
+  serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding } {
+    const state = this.#state;
+    state.synced();
+    state.beginEpoch(epoch);
+    let forwarding!: Forwarding;
+    const server = state.newServer(state.out, now, (parts) => (forwarding = new Forwarding(this.#kind, link, parts)), true);
+    return { server, forwarding };
+  }
+
+  historySent(): void {
+    this.#state.replica.becomesExact();
+  }
+
+  configSeen(text: string): void {
+    this.#state.config.check(text);
+  }
+
+  configActivated(text: string, now: Now): void {
+    this.#state.maybeAdopt(text, now);
+  }
+}
