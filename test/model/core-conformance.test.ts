@@ -1,5 +1,5 @@
 /** The production core must say what the model says, and the comparison must be able to notice when it does not. */
-import { coreDefaults, silentObserver, Server } from '@tskeeper/core';
+import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
 import { assert, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../breadth.ts';
@@ -7,7 +7,8 @@ import { runStream, type StreamReport } from './core-conformance.ts';
 import type { MakeCore } from './in-process.ts';
 import { Prng, seedStreams } from './operations.ts';
 
-const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+const makeCore: MakeCore = (settings, out, random, now) =>
+  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneOrder(out));
 
 function stream(seed: number, length: number): number[] {
   const random = new Prng(seed);

@@ -1,11 +1,12 @@
 /** Nothing that arrives in a frame may hurt the server or anyone else on it. */
-import { coreDefaults, silentObserver, Server } from '@tskeeper/core';
+import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../breadth.ts';
 import { runHostile } from './hostile.ts';
 import type { MakeCore } from './in-process.ts';
 
-const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+const makeCore: MakeCore = (settings, out, random, now) =>
+  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneOrder(out));
 
 /** `npm run proofs` sets 50: a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? breadth(1, 3));

@@ -2,7 +2,7 @@
 import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';
-import type { CnxnId } from './out.ts';
+import type { CnxnId } from './client-output.ts';
 import type { Load } from './request/load.ts';
 import type { Replica } from './request/replica.ts';
 import type { SessionTracker } from './session/session-tracker.ts';

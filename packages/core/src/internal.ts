@@ -4,13 +4,7 @@ export {
   type ConnectionThrottleOptions,
   type SessionKind,
 } from './cnxn/connection-throttle.ts';
-export {
-  type ElectionConfig,
-  type ElectionOptions,
-  type ElectionOut,
-  FastLeaderElection,
-  type Outcome,
-} from './election/fast-leader-election.ts';
+export { type ElectionConfig, type ElectionOptions, FastLeaderElection, type Outcome } from './election/fast-leader-election.ts';
 export type { Vote } from './election/vote.ts';
 export { Fifo } from './fifo.ts';
 export type { Fingerprint } from './fingerprint.ts';

@@ -1,6 +1,6 @@
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
-import type { CloseReason, CnxnId } from './out.ts';
+import type { CloseReason, CnxnId } from './client-output.ts';
 import type { StepKind } from './request/budget.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 

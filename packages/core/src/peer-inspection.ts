@@ -1,7 +1,7 @@
 /** Answers an operator's questions for a server of an ensemble, whose roles come and go: whoever serves clients now answers. */
 import type { SessionId } from '@tskeeper/protocol';
 import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';
-import type { CnxnId } from './out.ts';
+import type { CnxnId } from './client-output.ts';
 
 export class PeerInspection implements Inspect {
   readonly #current: () => Inspect;

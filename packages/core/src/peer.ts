@@ -16,10 +16,10 @@ import type { Fingerprint } from './fingerprint.ts';
 import type { EnsembleInspect, Inspect } from './inspect.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
-import type { CnxnId } from './out.ts';
+import type { CnxnId } from './client-output.ts';
 import { PeerInspection } from './peer-inspection.ts';
 import type { PeerOptions } from './peer-options.ts';
-import type { PeerOut } from './peer-out.ts';
+import type { PeerIo } from './peer-io.ts';
 import type { Random } from './random.ts';
 import { earliest } from './request/authority.ts';
 import type { MemoryState } from './request/memory-limits.ts';
@@ -36,7 +36,8 @@ import type { Server } from './server.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { TryOutcome } from './zab/dialling.ts';
 import type { LogEntry } from './zab/synchroniser.ts';
-import type { ChannelId, ChannelRank, EpochName } from './zab/zab-out.ts';
+import type { EpochName } from './zab/peer-storage.ts';
+import type { ChannelId, ChannelRank } from './zab/quorum-links.ts';
 
 export class Peer {
   readonly #state: PeerState;
@@ -50,14 +51,14 @@ export class Peer {
     config: ElectionConfig,
     recovered: Recovered,
     view: PacketView,
-    out: PeerOut,
+    io: PeerIo,
     random: Random,
     observer: Observer,
     now: Now,
   ) {
-    this.#state = new PeerState(options, config, recovered, view, out, random, observer);
+    this.#state = new PeerState(options, config, recovered, view, io, random, observer);
     this.#role = new FlushingRole(this.#state.disk, undefined);
-    const withoutClients = new RestingInspection(options.core.tickTimeMs, out);
+    const withoutClients = new RestingInspection(options.core.tickTimeMs, io.clients);
     this.inspect = new PeerInspection(
       () => this.#front?.inspect ?? withoutClients.of(this.#state.replica),
       () => this.#status(),
@@ -201,7 +202,7 @@ export class Peer {
   // ---- clients
 
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
-    if (this.#front === undefined) this.#state.out.close(cnxn, 'not serving');
+    if (this.#front === undefined) this.#state.io.clients.close(cnxn, 'not serving');
     else this.#front.connect(cnxn, context, now);
   }
 
@@ -266,7 +267,7 @@ export class Peer {
 
   /** A server has connected to this server's learner port, which listens while it leads; this may be over by now. */
   accepted(channel: ChannelId, now: Now): void {
-    if (!this.#role.accepted(channel, now)) this.#state.out.closeChannel(channel, 'this server does not lead');
+    if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'this server does not lead');
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -277,7 +278,7 @@ export class Peer {
 
   dialled(channel: ChannelId, now: Now): void {
     const transition = this.#role.dialled(channel);
-    if (transition === undefined) this.#state.out.closeChannel(channel, 'the leader is no longer wanted');
+    if (transition === undefined) this.#state.io.quorum.closeChannel(channel, 'the leader is no longer wanted');
     else this.#enter(transition, now);
   }
 
@@ -316,11 +317,13 @@ export class Peer {
   }
 
   /** There is room again in the output of a channel that was full. */
-  channelDrained(_channel: ChannelId, now: Now): void {
+  channelDrained(channel: ChannelId, now: Now): void {
+    this.#state.disk.resumeLogRead(channel);
     this.#wakeRole(now);
   }
 
   channelGone(channel: ChannelId, now: Now): void {
+    this.#state.disk.stopLogRead(channel);
     this.#role.channelClosed(channel, now);
     this.#advanceRole(now);
   }

@@ -2,7 +2,7 @@ import type { Millis } from '@tskeeper/protocol';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
-import type { Out } from './out.ts';
+import type { ClientOutput } from './client-output.ts';
 import { Load } from './request/load.ts';
 import type { Replica } from './request/replica.ts';
 import { SessionTracker } from './session/session-tracker.ts';
@@ -14,10 +14,10 @@ import { WatchTable } from './tree/watch-table.ts';
  */
 export class RestingInspection {
   readonly #tickTimeMs: Millis;
-  readonly #out: Out;
+  readonly #out: ClientOutput;
   #last: { readonly replica: Replica; readonly inspect: Inspect } | undefined;
 
-  constructor(tickTimeMs: Millis, out: Out) {
+  constructor(tickTimeMs: Millis, out: ClientOutput) {
     this.#tickTimeMs = tickTimeMs;
     this.#out = out;
   }

@@ -1,5 +1,5 @@
 /**
- * What clients talk to, whatever the server's role: one method per input, everything it wants done goes to `Out`.
+ * What clients talk to, whatever the server's role: one method per input, output to clients goes to `ClientOutput`.
  *
  * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or order.ts, which brings a write
  * in order -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
@@ -32,10 +32,10 @@ import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
-import type { CnxnId, Out, SessionOwner } from './out.ts';
+import type { ClientOutput, CnxnId, SessionOwner } from './client-output.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
-import { Authority, earliest, type OrderParts } from './request/authority.ts';
+import { earliest, type OrderFactory } from './request/authority.ts';
 import { bytesPerUnit, type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { AddressLoad, Load } from './request/load.ts';
@@ -64,13 +64,10 @@ const unitsPerByteOfParts = 2;
 /** An entry of an ACL takes two units, and no less than about 16 bytes. */
 const bytesPerUnitOfAcl = 8;
 
-/** How a server that stands alone orders writes: by itself. */
-const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
-
 export class Server {
   readonly #options: CoreOptions;
   readonly #budget: StepBudget;
-  readonly #out: Out;
+  readonly #out: ClientOutput;
   readonly #observer: Observer;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
@@ -123,18 +120,18 @@ export class Server {
   readonly #multiResults = new Writer(256);
 
   /**
+   * @param orderOf makes what orders the server's writes: `standaloneOrder`, or that of a leader or a learner.
    * @param replica what the storage has recovered; without one the server begins empty.
-   * @param orderOf makes what orders the server's writes.
    * @param notesTouches whether `takeTouched` will be called: somebody else decides which sessions live.
    */
   constructor(
     options: CoreOptions,
-    out: Out,
+    out: ClientOutput,
     random: Random,
     observer: Observer,
     now: Now,
+    orderOf: OrderFactory,
     replica: Replica = new Replica(replicaOptions(options, random)),
-    orderOf: (parts: OrderParts, now: Now) => Order = alone,
     notesTouches = false,
   ) {
     this.#options = options;
@@ -158,7 +155,7 @@ export class Server {
     const tracker = this.#tracker;
     const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
     this.#order = orderOf(
-      { options, out, replica, tracker, load: this.#load, headOfLine, registry, permissions: this.#permissions, observer },
+      { options, replica, tracker, load: this.#load, headOfLine, registry, permissions: this.#permissions, observer },
       now,
     );
     this.#handshakes = new Handshakes(

@@ -1,13 +1,14 @@
 import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { coreDefaults, type CoreOptions, type Out, silentObserver, Server } from '../src/index.ts';
+import { coreDefaults, type CoreOptions, type ClientOutput, type TxnLog, silentObserver, Server } from '../src/index.ts';
 import { Script } from './support/script.ts';
+import { standaloneOrder } from '../src/request/authority.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 
 /** An output that counts frames and can be declared full. */
-class CountingOut implements Out {
+class CountingOut implements ClientOutput, TxnLog {
   readonly writer = new Writer();
   full = false;
   lastAppended = 0;
@@ -55,7 +56,7 @@ function connectRequest(): Reader {
 
 function connected(options: Partial<CoreOptions> = {}): { out: CountingOut; core: Server } {
   const out = new CountingOut();
-  const core = new Server({ ...coreDefaults, ...options }, out, { uint32: () => 7 }, silentObserver, now);
+  const core = new Server({ ...coreDefaults, ...options }, out, { uint32: () => 7 }, silentObserver, now, standaloneOrder(out));
   core.connect(1, context, now);
   core.frame(1, connectRequest(), now);
   core.appended(out.lastAppended, now);

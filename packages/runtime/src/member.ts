@@ -2,31 +2,18 @@
  * What a server of an ensemble has besides its clients: the ports to the other servers, and the disk work that its peer asks for. The
  * runtime drives it in its turns.
  */
-import {
-  type ChannelId,
-  ChannelRank,
-  type CoreOptions,
-  type EpochName,
-  type Now,
-  type Observer,
-  type Out,
-  Peer,
-  type PeerOut,
-} from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
-import { formatQuorumConfig, isParticipant, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
-import { DiskError } from './disk.ts';
+import { type ClientOutput, type CoreOptions, type Now, type Observer, Peer } from '@tskeeper/core';
+import { CommittedLog, committedLogDefaults, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { formatQuorumConfig, isParticipant, type Millis, PacketView, type Zxid } from '@tskeeper/protocol';
+import { EnsembleStorage } from './ensemble-storage.ts';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
 import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
-import type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
-import { ReplicaRecovery } from './replica-recovery.ts';
-import type { LogReading } from './storage/log-reading.ts';
-import { SnapshotSpoiled } from './storage/snapshot-files.ts';
+import type { PeerServer } from './ports/peer-core.ts';
+import type { ReplicaRecovery } from './replica-recovery.ts';
 import type { RecoveredMember, Storage } from './storage/storage.ts';
-import { TruncationImpossible } from './storage/truncation.ts';
 import type { World } from './world.ts';
 
 export interface MemberParts {
@@ -39,16 +26,12 @@ export interface MemberParts {
   /** See `RuntimeHooks.oracle`. */
   readonly oracle: (() => Promise<boolean>) | undefined;
   readonly logger: Logger;
-  /** What the peer asks for on behalf of clients. */
-  readonly out: Out;
   /** Runs something as a turn of its own. */
   readonly turn: (work: (now: Now) => void) => void;
   /** The server cannot go on. */
   readonly failed: (error: unknown) => void;
 }
 
-/** How often a leader's snapshot is written before the disk counts as failed. */
-const installTriesMax = 3;
 /** Between two looks at what an oracle says. */
 const oracleIntervalMs: Millis = 100;
 
@@ -58,17 +41,12 @@ export type MemberPort = ElectionPort | LearnerPort;
 export class Member {
   readonly #parts: MemberParts;
   readonly #view: PacketView;
-  readonly #readings = new Map<ChannelId, LogReading | undefined>();
-  /** Those that wait until their stream takes more. */
-  readonly #waitingReadings = new Map<ChannelId, () => void>();
   #peer: Peer | undefined;
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
-  /** Sent to the log and not durable yet, with their times on the wall clock. */
-  readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
+  #storage: EnsembleStorage | undefined;
   /** What the peer has been told last; undefined when it has forgotten. */
   #oracleSaid: boolean | undefined;
-  #isEnding = false;
   #isShut = false;
   #admitsLearners = false;
   /** Raised whenever it begins or ends to lead. */
@@ -114,13 +92,13 @@ export class Member {
    * Makes the peer, which begins to look for a leader at once, and its ports, each of which lets in `strangersMax` connections of one kind from
    * strangers. Nothing is listened to before `listen`.
    */
-  begin(replica: Replica, recovered: RecoveredMember, strangersMax: number, now: Now): Peer {
+  begin(replica: Replica, recovered: RecoveredMember, clients: ClientOutput, strangersMax: number, now: Now): Peer {
     const { world, core, options, logger, turn, observer } = this.#parts;
     const servers = serversOf(options);
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
     const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
-    const shared = { network: world.network, clock: world.clock, core: this.#core(), logger, turn, limits: observer };
+    const shared = { network: world.network, clock: world.clock, logger, turn, limits: observer };
     this.#election = new ElectionPort(
       {
         ...shared,
@@ -154,6 +132,7 @@ export class Member {
       servers,
     );
     this.ports = [this.#election, this.#learners];
+    this.#storage = new EnsembleStorage(this.#parts, this.#learners);
     const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
     for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
     const { oracle } = this.#parts;
@@ -175,11 +154,18 @@ export class Member {
       config,
       found,
       this.#view,
-      this.#out(),
+      {
+        clients,
+        election: this.#election,
+        quorum: this.#learners,
+        storage: this.#storage,
+        oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
+      },
       world.random,
       observer,
       now,
     );
+    for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
     if (oracle !== undefined) void this.#consult(oracle);
     return this.#peer;
   }
@@ -225,70 +211,18 @@ export class Member {
 
   /** Storage is about to close; `shutDown` follows. */
   beginShutDown(): void {
-    this.#isEnding = true;
+    this.#storage?.beginClose();
+  }
+
+  /** Every txn up to `zxid` is durable. */
+  appended(zxid: Zxid, now: Now): void {
+    this.#storage?.appended(zxid, now);
   }
 
   async shutDown(now: Now): Promise<void> {
     this.#isShut = true;
-    for (const channel of this.#readings.keys()) this.#stopReading(channel);
+    this.#storage?.close();
     await Promise.all([this.#election?.shutDown(now), this.#learners?.shutDown(now)]);
-  }
-
-  /** The ports are there before the peer is, which speaks through them from its first moment. */
-  #core(): ElectionCore & LearnerCore {
-    const peer = () => this.#peer;
-    return {
-      notified: (from, notification, now) => peer()?.notified(from, notification, now),
-      reachable: (sid) => peer()?.reachable(sid),
-      unreachable: (sid, now) => peer()?.unreachable(sid, now),
-      accepted: (channel, now) => peer()?.accepted(channel, now),
-      dialled: (channel, now) => peer()?.dialled(channel, now),
-      dialFailed: (outcome, now) => peer()?.dialFailed(outcome, now),
-      packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
-      isLoading: (channel) => peer()?.isLoading(channel) ?? false,
-      snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
-      channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
-      channelRank: (channel) => peer()?.channelRank(channel) ?? ChannelRank.voter,
-      channelDrained: (channel, now) => {
-        this.#goOnReading(channel);
-        peer()?.channelDrained(channel, now);
-      },
-      channelGone: (channel, now) => {
-        this.#stopReading(channel);
-        peer()?.channelGone(channel, now);
-      },
-    };
-  }
-
-  #out(): PeerOut {
-    const { out, storage } = this.#parts;
-    return {
-      reply: (cnxn) => out.reply(cnxn),
-      isFull: (cnxn) => out.isFull(cnxn),
-      close: (cnxn, reason) => out.close(cnxn, reason),
-      append: (zxid, bytes, start, end) => {
-        this.#noteAppend(zxid, bytes, start);
-        storage.append(zxid, bytes, start, end);
-      },
-      notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
-      dialLeader: (sid) => this.#learners!.dialLeader(sid),
-      dialNobody: () => this.#learners!.dialNobody(),
-      reconnect: (sid) => this.#election!.reconnect(sid),
-      askOracle: () => {
-        this.#oracleSaid = undefined;
-        const { oracle } = this.#parts;
-        if (oracle !== undefined) void this.#askOracle(oracle);
-      },
-      packets: (channel) => this.#learners!.packets(channel),
-      share: (channel, bytes, start) => this.#learners!.share(channel, bytes, start),
-      channelIsFull: (channel) => this.#learners!.channelIsFull(channel),
-      closeChannel: (channel, reason) => this.#learners!.closeChannel(channel, reason),
-      saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
-      truncate: (zxid) => this.#truncate(zxid),
-      installSnapshot: (zxid) => this.#installSnapshot(zxid),
-      readLog: (channel, from, isTail) => this.#beginReading(channel, from, isTail),
-      logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
-    };
   }
 
   // --- An oracle
@@ -297,6 +231,12 @@ export class Member {
   async #consult(oracle: () => Promise<boolean>): Promise<void> {
     await this.#askOracle(oracle);
     if (!this.#isShut) this.#parts.world.clock.after(oracleIntervalMs, () => void this.#consult(oracle));
+  }
+
+  /** The peer has forgotten what the oracle said. */
+  #askAgain(oracle: () => Promise<boolean>): void {
+    this.#oracleSaid = undefined;
+    void this.#askOracle(oracle);
   }
 
   async #askOracle(oracle: () => Promise<boolean>): Promise<void> {
@@ -313,149 +253,6 @@ export class Member {
       { event: 'oracle.answered', allowed: mayGoAlone },
     );
     this.#parts.turn((now) => this.peer.oracleSaid(mayGoAlone, now));
-  }
-
-  // --- How old txns are when they are received, and when they are durable, for the books.
-
-  #noteAppend(zxid: Zxid, bytes: Buffer, start: number): void {
-    const { world, books, options } = this.#parts;
-    // A txn begins with its header: session, cxid and zxid come before the time.
-    const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
-    if (this.peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
-    if (options.role === 'participant') this.#logging.push({ zxid, txnMs });
-  }
-
-  /** Every txn up to `zxid` is durable. */
-  appended(zxid: Zxid, now: Now): void {
-    for (let next = this.#logging.peek(); next !== undefined && next.zxid <= zxid; next = this.#logging.peek()) {
-      this.#logging.shift();
-      this.#parts.books.txnLogged(now.wallMs - next.txnMs);
-    }
-  }
-
-  // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.
-
-  async #then<T>(work: Promise<T>, done: (result: T, now: Now) => void): Promise<void> {
-    const { turn } = this.#parts;
-    let result: T;
-    try {
-      result = await work;
-    } catch (error) {
-      this.#workFailed(error);
-      return;
-    }
-    turn((now) => done(result, now));
-  }
-
-  #saveEpoch(name: EpochName, epoch: number): void {
-    void this.#then(this.#parts.storage.saveEpoch(name, epoch), (_, now) => this.peer.epochSaved(name, epoch, now));
-  }
-
-  #truncate(zxid: Zxid): void {
-    const { storage } = this.#parts;
-    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid } | undefined> => {
-      const recovery = this.#newRecovery();
-      try {
-        const { lastZxid } = await storage.truncate(to, recovery);
-        return { recovery, lastZxid };
-      } catch (error) {
-        if (!(error instanceof TruncationImpossible)) throw error;
-        // The leader goes by a txn that is not here. Behind the one before it the two histories are the same, and are compared again.
-        if (error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
-        this.#parts.logger.warn(`${error.message}; the leader is asked for a snapshot`, {
-          event: 'txnlog.not-truncated',
-          reason: error.message,
-        });
-        return undefined;
-      }
-    };
-    void this.#then(cut(zxid), (done, now) => {
-      if (done === undefined) this.peer.truncationRefused(now);
-      else this.peer.truncated(done.recovery.finish(), done.lastZxid, now);
-    });
-  }
-
-  #installSnapshot(zxid: Zxid): void {
-    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => this.peer.installed(zxid, now));
-  }
-
-  /** The leader's snapshot is in memory as it came, so one that the disk has spoiled is written again. */
-  async #replaceBySnapshot(zxid: Zxid, triesLeft: number): Promise<void> {
-    const { storage, logger } = this.#parts;
-    const source = this.peer.snapshot();
-    try {
-      if (!(await storage.replaceBySnapshot(zxid, source))) throw new Error('the server ends');
-      return;
-    } catch (error) {
-      if (!(error instanceof SnapshotSpoiled)) throw error;
-      logger.warn(`${error.message}; ${triesLeft > 1 ? 'it is written again' : 'this server ends'}. Check the disk.`, {
-        event: 'snapshot.spoiled',
-        path: error.path,
-      });
-      if (triesLeft <= 1) throw new DiskError('EIO', 'read back', error.path, error);
-    } finally {
-      source.abandon();
-    }
-    await this.#replaceBySnapshot(zxid, triesLeft - 1);
-  }
-
-  #newRecovery(): ReplicaRecovery {
-    const { core, world, logger } = this.#parts;
-    return new ReplicaRecovery(core, world.random, logger);
-  }
-
-  #beginReading(channel: ChannelId, from: Zxid, isTail: boolean): void {
-    this.#readLog(channel, from, isTail).catch((error: unknown) => {
-      this.#workFailed(error);
-    });
-  }
-
-  /** Storage that closes takes no more work and breaks off what it can, and nobody waits for it. What the disk refuses is another matter. */
-  #workFailed(error: unknown): void {
-    if (this.#isShut || (this.#isEnding && !(error instanceof DiskError))) return;
-    this.#parts.failed(error);
-  }
-
-  /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */
-  async #readLog(channel: ChannelId, from: Zxid, isTail: boolean): Promise<void> {
-    const { storage, turn, options } = this.#parts;
-    this.#stopReading(channel);
-    this.#readings.set(channel, undefined);
-    const reading = await storage.readFrom(from);
-    if (!this.#readings.has(channel) || this.#readings.get(channel) !== undefined) {
-      void reading?.close();
-      return;
-    }
-    const bytesMax = isTail ? Infinity : (logBytesMax(options.snapshotSizeFactor, reading?.snapshotBytes ?? 0) ?? 0);
-    if (reading === undefined || reading.logBytes > bytesMax) {
-      this.#readings.delete(channel);
-      void reading?.close();
-      turn((now) => this.peer.logRefused(channel, now));
-      return;
-    }
-    this.#readings.set(channel, reading);
-    for (;;) {
-      const piece = await reading.next();
-      if (this.#readings.get(channel) !== reading) return;
-      const isEnd = piece.kind !== 'txns';
-      if (isEnd) this.#readings.delete(channel);
-      turn(() => this.peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
-      if (isEnd) return;
-      // The disk is faster than most lines, and what a learner has not taken waits in memory.
-      if (this.#learners!.channelIsFull(channel)) await new Promise<void>((resolve) => this.#waitingReadings.set(channel, resolve));
-    }
-  }
-
-  #stopReading(channel: ChannelId): void {
-    void this.#readings.get(channel)?.close();
-    this.#readings.delete(channel);
-    this.#goOnReading(channel);
-  }
-
-  /** There is room again for what is read, or the reading is over and finds that out. */
-  #goOnReading(channel: ChannelId): void {
-    this.#waitingReadings.get(channel)?.();
-    this.#waitingReadings.delete(channel);
   }
 }
 

@@ -4,7 +4,7 @@
  * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
-import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
+import { type CoreOptions, type Inspect, type Now, type Observer, type Peer, Server, standaloneOrder } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
@@ -75,6 +75,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   /** What a server of an ensemble has besides. */
   #others: Member | undefined;
   #port!: ClientPort;
+  readonly #budgets: { readonly core: number; readonly port: number };
   #throttle: ConnectionThrottle | undefined;
   #listener: Listener | undefined;
   #startedMs: Millis = 0;
@@ -117,6 +118,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       snapshotSliceBytes: new StepBudget(core.turnUnits).snapshotBytes,
     };
     this.#storage = new Storage(world, { ...options, ...limits }, hooks, this);
+    this.#budgets = inFlightBudgets(this.#memoryAtStart());
   }
 
   get inspect(): Inspect {
@@ -132,8 +134,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async start(): Promise<void> {
     const { clock, network, random } = this.#world;
     const { logger } = this.#hooks;
-    const budgets = inFlightBudgets(this.#memoryAtStart());
-    const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
+    const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, this.#budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
       this.#member === undefined
@@ -145,34 +146,13 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logMs: recovered.replayMs,
       txns: recovered.txnCount,
     });
-    const descriptors = this.#descriptors();
-    const throttle = this.#options.connectionThrottle;
-    if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
-    this.#port = new ClientPort({
-      network,
-      core: this.#core,
-      options: {
-        ...clientPortDefaults,
-        ...this.#options,
-        ...this.#options.clientPortSizes,
-        maxCnxns: descriptors.cnxns,
-        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
-        juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
-        inFlightBytesMax: Math.min(this.#options.heldBytesMax, budgets.port),
-        turnUnits: this.#coreOptions.turnUnits,
-        probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),
-      },
-      words: new FourLetterWords({
-        whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
-        inspect: this.#core.inspect,
-        metrics: this.#books,
-        facts: this.#facts(),
-      }),
-      throttle: this.#throttle,
-      observer: this.#books,
-      limits: this.#observer,
-      logger,
+    const words = new FourLetterWords({
+      whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
+      inspect: this.#core.inspect,
+      metrics: this.#books,
+      facts: this.#facts(),
     });
+    this.#port.attach(this.#core, words);
     if (this.#others === undefined) await this.#firstSnapshot(recovered);
     network.start(this);
     if (this.#others !== undefined) this.#state = 'serving';
@@ -221,13 +201,15 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         `${this.#options.dataDir} is empty and db.autocreate is false; put the data in place, or make a file named initialize there to begin a new database`,
       );
     }
+    this.#port = this.#newClientPort();
     const { clock, random } = this.#world;
-    this.#core = new Server(coreOptions, this.#out, random, this.#observer, clock.now(), recovery.finish());
+    const order = standaloneOrder(this.#storage);
+    this.#core = new Server(coreOptions, this.#port, random, this.#observer, clock.now(), order, recovery.finish());
     return recovered;
   }
 
   async #beginAsMember(options: MemberOptions, recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
-    this.#others = new Member({
+    const others = (this.#others = new Member({
       world: this.#world,
       core: coreOptions,
       options,
@@ -236,13 +218,38 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       books: this.#books,
       oracle: this.#hooks.oracle,
       logger: this.#hooks.logger,
-      out: this.#out,
       turn: (work) => this.#turn(work),
       failed: (error) => this.failed(error),
-    });
-    const { replica, recovered } = await this.#others.recover(recovery);
-    this.#core = this.#others.begin(replica, recovered, this.#descriptors().strangers, this.#world.clock.now());
+    }));
+    const { replica, recovered } = await others.recover(recovery);
+    this.#port = this.#newClientPort();
+    this.#core = others.begin(replica, recovered, this.#port, this.#descriptors().strangers, this.#world.clock.now());
     return recovered;
+  }
+
+  /** Made once the files of the storage are open: the number of connections depends on how many descriptors are left. */
+  #newClientPort(): ClientPort {
+    const descriptors = this.#descriptors();
+    const throttle = this.#options.connectionThrottle;
+    if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, this.#world.random);
+    return new ClientPort({
+      network: this.#world.network,
+      options: {
+        ...clientPortDefaults,
+        ...this.#options,
+        ...this.#options.clientPortSizes,
+        maxCnxns: descriptors.cnxns,
+        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
+        juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
+        inFlightBytesMax: Math.min(this.#options.heldBytesMax, this.#budgets.port),
+        turnUnits: this.#coreOptions.turnUnits,
+        probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),
+      },
+      throttle: this.#throttle,
+      observer: this.#books,
+      limits: this.#observer,
+      logger: this.#hooks.logger,
+    });
   }
 
   /**
@@ -495,15 +502,6 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   flushed(batch: FlushedBatch): void {
     this.#books.flushed(batch);
   }
-
-  // --- What the core asks for
-
-  readonly #out: Out = {
-    reply: (cnxn: CnxnId): Writer => this.#port.reply(cnxn),
-    isFull: (cnxn: CnxnId): boolean => this.#port.isFull(cnxn),
-    close: (cnxn: CnxnId): void => this.#port.close(cnxn),
-    append: (zxid: Zxid, bytes: Buffer, start: number, end: number): void => this.#storage.append(zxid, bytes, start, end),
-  };
 
   // --- Snapshots
 

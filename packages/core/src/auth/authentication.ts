@@ -8,7 +8,7 @@ import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
-import type { CloseReason } from '../out.ts';
+import type { CloseReason } from '../client-output.ts';
 import type { Answers } from '../request/answer.ts';
 import type { AuthRegistry, AuthTicket, AuthVerdict } from './auth-provider.ts';
 import type { Identities, IdentityLimits } from './identities.ts';

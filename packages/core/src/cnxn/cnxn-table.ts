@@ -1,6 +1,6 @@
 /** The connections of a server, and how one ends: whoever gives a connection up does it here. */
 import type { Millis } from '@tskeeper/protocol';
-import type { CloseReason, CnxnId, Out } from '../out.ts';
+import type { CloseReason, CnxnId, ClientOutput } from '../client-output.ts';
 import { AddressLoad, type Load } from '../request/load.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
@@ -10,12 +10,12 @@ import type { CnxnContext } from './cnxn-context.ts';
 export class CnxnTable {
   readonly #cnxns = new Map<CnxnId, Cnxn>();
   readonly #addresses = new Map<string, AddressLoad>();
-  readonly #out: Out;
+  readonly #out: ClientOutput;
   readonly #tracker: SessionTracker;
   readonly #watches: WatchTable;
   readonly #load: Load;
 
-  constructor(out: Out, tracker: SessionTracker, watches: WatchTable, load: Load) {
+  constructor(out: ClientOutput, tracker: SessionTracker, watches: WatchTable, load: Load) {
     this.#out = out;
     this.#tracker = tracker;
     this.#watches = watches;

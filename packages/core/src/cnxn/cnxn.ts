@@ -8,7 +8,7 @@ import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspect.ts';
-import type { CloseReason, CnxnId } from '../out.ts';
+import type { CloseReason, CnxnId } from '../client-output.ts';
 import type { AddressLoad } from '../request/load.ts';
 import { writeOrigin } from '../request/proposal.ts';
 import type { ParkedFrame, Waiting } from '../request/session-order.ts';

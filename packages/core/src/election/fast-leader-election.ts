@@ -25,20 +25,15 @@ import {
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
+import type { ElectionLinks } from './election-links.ts';
 import { Eligibility } from './eligibility.ts';
 import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
 import { Whereabouts } from './whereabouts.ts';
 
-/** Where the machine says what must be done, in order. It never calls back. */
-export interface ElectionOut {
+export interface ConfigListener {
   /**
-   * To be sent to that server, never to this one. One message waits per server: a newer one takes the place of what has not left
-   * yet. Without a connection the server is dialled, so that a repeated notification is also a repeated attempt to connect.
-   */
-  notify(to: Sid, notification: Notification): void;
-  /**
-   * `from` goes by a configuration of a higher version than this server's; told with `reconfigEnabled` only, to a server that is
-   * looking. The owner adopts it with `reconfigure` before it looks at `decided`, and starts a new election if the voters are others.
+   * `from` uses a configuration of a higher version than this server's. Called with `reconfigEnabled` only, while this server is looking. The owner adopts
+   * it with `reconfigure` before it reads `decided`, and starts a new election if the voters differ.
    */
   configSeen(from: Sid, config: QuorumConfig): void;
 }
@@ -96,7 +91,8 @@ export class FastLeaderElection {
   readonly #earlySettling: boolean;
   readonly #minIntervalMs: Millis;
   readonly #maxIntervalMs: Millis;
-  readonly #out: ElectionOut;
+  readonly #links: Pick<ElectionLinks, 'notify'>;
+  readonly #configs: ConfigListener;
   #config: ElectionConfig;
 
   /** Undefined before the first election, when there is nothing yet to tell anyone. */
@@ -123,7 +119,7 @@ export class FastLeaderElection {
   readonly #eligible: Eligibility;
   readonly #said = new Map<Sid, Said>();
 
-  constructor(options: ElectionOptions, config: ElectionConfig, out: ElectionOut) {
+  constructor(options: ElectionOptions, config: ElectionConfig, links: Pick<ElectionLinks, 'notify'>, configs: ConfigListener) {
     this.#sid = options.sid;
     this.#role = options.role;
     this.#reconfigEnabled = options.reconfigEnabled ?? false;
@@ -134,7 +130,8 @@ export class FastLeaderElection {
     this.#intervalMs = this.#minIntervalMs;
     this.#eligible = new Eligibility(this.#finalizeWaitMs);
     this.#config = config;
-    this.#out = out;
+    this.#links = links;
+    this.#configs = configs;
   }
 
   /** How the election ended; undefined while it goes on. To be looked at after each input: any of them may end it. */
@@ -218,7 +215,7 @@ export class FastLeaderElection {
     // A round beyond the exact range was not counted up to by anyone, and votes could no longer be told apart by it.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
     const newer = this.#state === 'looking' ? this.#newerConfig(notification) : undefined;
-    if (newer !== undefined) this.#out.configSeen(from, newer);
+    if (newer !== undefined) this.#configs.configSeen(from, newer);
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks everyone and is not counted. It is told this server's round, not that of its vote, as in ZooKeeper.
       this.#answer(from, notification, this.#notification(this.#round), now);
@@ -588,7 +585,7 @@ export class FastLeaderElection {
     // What was said long ago is of no account. It is dropped here, since observers without a sid get another number each time they come.
     if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
     this.#said.set(to, { notification, answers, atMs: now.elapsedMs });
-    this.#out.notify(to, notification);
+    this.#links.notify(to, notification);
   }
 
   #newerConfig({ config: text }: Notification): QuorumConfig | undefined {

@@ -21,7 +21,7 @@ import {
   type Sid,
   systemPath,
 } from '@tskeeper/protocol';
-import type { ElectionConfig } from '../election/fast-leader-election.ts';
+import type { ConfigListener, ElectionConfig } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import { OracleQuorum } from './oracle-quorum.ts';
@@ -34,7 +34,7 @@ export class ConfigurationConflict extends Error {
   override readonly name = 'ConfigurationConflict';
 }
 
-export class Configuration {
+export class Configuration implements ConfigListener {
   readonly #reconfigEnabled: boolean;
   #active: ElectionConfig;
   #members: QuorumConfig;
@@ -70,7 +70,7 @@ export class Configuration {
   }
 
   /** An election, in the middle of which nothing may change, has heard of a later one. See `maybeAdoptHeard`. */
-  hear(config: QuorumConfig): void {
+  configSeen(_from: Sid, config: QuorumConfig): void {
     this.#heard = formatQuorumConfig(config);
   }
 

@@ -5,7 +5,7 @@
 import { ErrorCode, type Millis, type Writer, Xid, Writer as ProtocolWriter, type Zxid } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { Observer } from '../observer.ts';
-import type { Out } from '../out.ts';
+import type { ClientOutput } from '../client-output.ts';
 import { bytesPerUnit } from './budget.ts';
 
 const lengthBytes = 4;
@@ -15,7 +15,7 @@ const unitsPerFrame = 4;
 const replyHeaderBytes = 16;
 
 export class Answers {
-  readonly #out: Out;
+  readonly #out: ClientOutput;
   readonly #observer: Observer;
   /** Units spent on writing so far; by how much it grows tells how long a step has become. */
   work = 0;
@@ -24,7 +24,7 @@ export class Answers {
   /** An event is the same for all who hear it; it is encoded once. */
   readonly #event = new ProtocolWriter(128);
 
-  constructor(out: Out, observer: Observer) {
+  constructor(out: ClientOutput, observer: Observer) {
     this.#out = out;
     this.#observer = observer;
   }

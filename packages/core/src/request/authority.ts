@@ -7,6 +7,7 @@ import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { distance, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import type { TxnLog } from '../txn-log.ts';
 import type { Observer } from '../observer.ts';
 import { Expiry } from '../session/expiry.ts';
 import type { SessionSlot } from '../session/session-table.ts';
@@ -26,6 +27,9 @@ export interface OrderParts extends PrepareParts {
   /** The write that waits at the head of its session's line here, if the txn may be its own. */
   readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
 }
+
+/** Makes what orders the writes of a server. */
+export type OrderFactory = (parts: OrderParts, now: Now) => Order;
 
 /** What a leader knows by its learners alone. `Leader` has this shape. */
 export interface Lead {
@@ -59,15 +63,15 @@ export class Authority implements Order {
 
   readonly #lead: Lead | undefined;
 
-  /** @param lead of a leader; a server that stands alone has nobody to ask. */
-  constructor(parts: OrderParts, now: Now, lead?: Lead) {
+  /** @param lead of a leader; undefined for a standalone server. */
+  constructor(parts: OrderParts, log: TxnLog, now: Now, lead?: Lead) {
     const { options, replica, tracker, load, observer } = parts;
     this.role = lead === undefined ? 'standalone' : 'leader';
     this.#lead = lead;
     this.#tracker = tracker;
     this.#load = load;
     this.#observer = observer;
-    this.#prepare = new Prepare(parts);
+    this.#prepare = new Prepare(parts, log);
     this.#expiry = new Expiry(tracker);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#committed = replica.lastZxid;
@@ -264,4 +268,9 @@ export class Authority implements Order {
 export function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
+}
+
+/** How a standalone server orders its writes. */
+export function standaloneOrder(log: TxnLog): OrderFactory {
+  return (parts, now) => new Authority(parts, log, now);
 }

@@ -9,7 +9,7 @@ import { EventType, Perms, type Zxid } from '@tskeeper/protocol';
 import type { Permissions } from '../auth/permission.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Observer } from '../observer.ts';
-import type { CnxnId } from '../out.ts';
+import type { CnxnId } from '../client-output.ts';
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';

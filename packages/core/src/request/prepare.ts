@@ -54,7 +54,7 @@ import { RequestedAcls, type StoredAcl } from '../auth/requested-acl.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
-import type { Out } from '../out.ts';
+import type { TxnLog } from '../txn-log.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { bytesPerUnit, StepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './budget.ts';
@@ -79,7 +79,6 @@ export type PrepareJob = Generator<void, Proposal, Now>;
 /** What judging needs of the server. */
 export interface PrepareParts {
   readonly options: CoreOptions;
-  readonly out: Out;
   readonly replica: Replica;
   readonly tracker: SessionTracker;
   readonly registry: AuthRegistry;
@@ -123,7 +122,7 @@ class Closing {
 export class Prepare {
   readonly #options: CoreOptions;
   readonly #budget: StepBudget;
-  readonly #out: Out;
+  readonly #log: TxnLog;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
   readonly #permissions: Permissions;
@@ -138,10 +137,10 @@ export class Prepare {
   #grownBytes = 0;
   #grownEntries = 0;
 
-  constructor({ options, out, replica, tracker, registry, permissions, observer }: PrepareParts) {
+  constructor({ options, replica, tracker, registry, permissions, observer }: PrepareParts, log: TxnLog) {
     this.#options = options;
     this.#budget = new StepBudget(options.turnUnits);
-    this.#out = out;
+    this.#log = log;
     this.#replica = replica;
     this.#tracker = tracker;
     this.#permissions = permissions;
@@ -344,7 +343,7 @@ export class Prepare {
       this.outstanding.rollback(zxid);
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
-    this.#out.append(zxid, this.#entry.bytes, 0, this.#entry.offset, origin.owner);
+    this.#log.append(zxid, this.#entry.bytes, 0, this.#entry.offset, origin.owner);
     this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, judgedMs);
     return proposal;
   }

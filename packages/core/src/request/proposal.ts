@@ -2,7 +2,7 @@ import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxi
 import { Identities } from '../auth/identities.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { CnxnId, SessionOwner } from '../out.ts';
+import type { CnxnId, SessionOwner } from '../client-output.ts';
 import { ownerHere } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 

@@ -7,7 +7,7 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Identities } from '../auth/identities.ts';
-import type { CnxnId } from '../out.ts';
+import type { CnxnId } from '../client-output.ts';
 import type { WriteOrigin } from './proposal.ts';
 
 /** A frame that came too early: copied, since its bytes belong to the connection's input. */

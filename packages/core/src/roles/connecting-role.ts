@@ -3,7 +3,7 @@ import type { FastLeaderElection } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Dialling, TryOutcome } from '../zab/dialling.ts';
-import type { ChannelId } from '../zab/zab-out.ts';
+import type { ChannelId } from '../zab/quorum-links.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
@@ -56,14 +56,14 @@ export class ConnectingRole extends PeerRole {
   override next(now: Now): Transition | undefined {
     if (!this.#connector.over) return undefined;
     const { leader, unanswered } = this.#connector;
-    const { out, election, options } = this.#state;
+    const { io, election, options } = this.#state;
     // The next leader may be dialled only after a while. A stream to this one that opens meanwhile would pass for a stream to that one.
-    out.dialNobody();
+    io.quorum.dialNobody();
     this.#state.failedWith(leader, now, !unanswered);
     if (unanswered) {
       const { initLimitTicks, tickTimeMs } = options.zab;
       election.unanswering(leader, now.elapsedMs + unansweringInitLimits * initLimitTicks * tickTimeMs);
-      out.reconnect(leader);
+      io.election.reconnect(leader);
     }
     return { to: 'flushing', delayMs: 0 };
   }

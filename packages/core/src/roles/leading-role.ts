@@ -1,7 +1,6 @@
 import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { Out } from '../out.ts';
 import { Authority } from '../request/authority.ts';
 import { StepBudget } from '../request/budget.ts';
 import type { Server } from '../server.ts';
@@ -9,7 +8,8 @@ import { Leader, type LeaderHost } from '../zab/leader.ts';
 import type { LearnerSync } from '../zab/learner-sync.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions } from '../zab/synchroniser.ts';
 import { diffSyncsMaxDefault, snapSyncsMaxDefault } from '../zab/zab-options.ts';
-import type { ChannelId, ChannelRank, EpochName } from '../zab/zab-out.ts';
+import type { EpochName } from '../zab/peer-storage.ts';
+import type { ChannelId, ChannelRank } from '../zab/quorum-links.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
@@ -23,9 +23,9 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    this.#synchroniser = new Synchroniser(synchroniserOptions(state), state.replica, state.committedLog, state.out);
+    this.#synchroniser = new Synchroniser(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.disk);
     const { options, config, disk } = state;
-    this.#leader = new Leader(options.zab, config.active.verifier, disk.found, disk.out, this, now);
+    this.#leader = new Leader(options.zab, config.active.verifier, disk.found, state.io.quorum, disk, this, now);
     state.attempts.begin(now);
   }
 
@@ -138,13 +138,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     state.election.updateVote(epoch);
     state.beginEpoch(epoch);
     state.maybeAdopt(state.config.proposedBy(epoch), now);
-    const out: Out = {
-      reply: (cnxn) => state.out.reply(cnxn),
-      isFull: (cnxn) => state.out.isFull(cnxn),
-      close: (cnxn, reason) => state.out.close(cnxn, reason),
-      append: (zxid, bytes, start, end, owner) => leader.propose(zxid, bytes, start, end, owner),
-    };
-    return state.newServer(out, now, (parts, then) => new Authority(parts, then, leader), false);
+    return state.newServer(now, (parts, then) => new Authority(parts, leader, then, leader), false);
   }
 
   synchronise(learner: LearnerSync, leaderLast: Zxid): void {
@@ -156,7 +150,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   followed(isFollowed: boolean): void {
-    if (this.#state.config.followed(isFollowed)) this.#state.out.askOracle?.();
+    if (this.#state.config.followed(isFollowed)) this.#state.io.oracle?.ask();
   }
 
   configVersion(): number {
@@ -177,7 +171,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 }
 
-function synchroniserOptions({ options, out, observer, wholeFrom }: PeerState): SynchroniserOptions {
+function synchroniserOptions({ options, observer, wholeFrom }: PeerState): SynchroniserOptions {
   const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = options.zab;
   return {
     tickTimeMs,
@@ -185,7 +179,6 @@ function synchroniserOptions({ options, out, observer, wholeFrom }: PeerState): 
     snapSyncsMax,
     diffSyncsMax,
     snapshotSliceBytes: new StepBudget(options.core.turnUnits).snapshotBytes,
-    logBytesMax: () => out.logBytesMax(),
     wholeFrom,
     stepEnded: () => observer.stepEnded('sync'),
     limitMet: (limit) => observer.limitMet(limit),

@@ -8,7 +8,8 @@ import type { Server } from '../server.ts';
 import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
 import type { Dialling } from '../zab/dialling.ts';
 import { Learner, type LearnerHost, type LoggedTxn } from '../zab/learner.ts';
-import type { ChannelId, EpochName } from '../zab/zab-out.ts';
+import type { EpochName } from '../zab/peer-storage.ts';
+import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
@@ -44,7 +45,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
       incarnation: state.incarnation,
       leader: connector.leader,
     };
-    this.#learner = new Learner(state.options.zab, start, channel, state.view, state.disk.out, this, now);
+    this.#learner = new Learner(state.options.zab, start, channel, state.view, state.io.quorum, state.disk, this, now);
   }
 
   override get server(): Server | undefined {
@@ -192,7 +193,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     state.synced();
     state.beginEpoch(epoch);
     let forwarding!: Forwarding;
-    const server = state.newServer(state.out, now, (parts) => (forwarding = new Forwarding(this.#kind, link, parts)), true);
+    const server = state.newServer(now, (parts) => (forwarding = new Forwarding(this.#kind, link, parts)), true);
     return { server, forwarding };
   }
 

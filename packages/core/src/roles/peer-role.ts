@@ -17,7 +17,8 @@ import type { Now } from '../now.ts';
 import type { Server } from '../server.ts';
 import type { Dialling, TryOutcome } from '../zab/dialling.ts';
 import type { LogEntry } from '../zab/synchroniser.ts';
-import { type ChannelId, ChannelRank, type EpochName } from '../zab/zab-out.ts';
+import type { EpochName } from '../zab/peer-storage.ts';
+import { type ChannelId, ChannelRank } from '../zab/quorum-links.ts';
 
 export type RoleName = 'flushing' | 'looking' | 'connecting' | 'leading' | 'learning';
 

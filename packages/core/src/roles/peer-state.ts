@@ -8,14 +8,12 @@ import { type ElectionConfig, FastLeaderElection } from '../election/fast-leader
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
-import type { Out } from '../out.ts';
 import type { PeerOptions } from '../peer-options.ts';
-import type { PeerOut } from '../peer-out.ts';
+import type { PeerIo } from '../peer-io.ts';
 import { Configuration } from '../quorum/configuration.ts';
 import type { Random } from '../random.ts';
-import type { OrderParts } from '../request/authority.ts';
+import type { OrderFactory } from '../request/authority.ts';
 import type { MemoryState } from '../request/memory-limits.ts';
-import type { Order } from '../request/order.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from '../request/replica.ts';
 import type { SentTxn } from '../request/forwarding.ts';
 import { Server } from '../server.ts';
@@ -38,7 +36,7 @@ const leaderConnectDelayMsDefault = 100;
 export class PeerState {
   readonly options: PeerOptions;
   readonly view: PacketView;
-  readonly out: PeerOut;
+  readonly io: PeerIo;
   readonly random: Random;
   readonly observer: Observer;
   /** Of this process; see `LearnerInfo`. */
@@ -64,17 +62,17 @@ export class PeerState {
     config: ElectionConfig,
     recovered: Recovered,
     view: PacketView,
-    out: PeerOut,
+    io: PeerIo,
     random: Random,
     observer: Observer,
   ) {
     this.options = options;
     this.view = view;
-    this.out = out;
+    this.io = io;
     this.random = random;
     this.observer = observer;
     this.config = new Configuration(config, options.core.reconfigEnabled);
-    this.disk = new DiskState(recovered, out);
+    this.disk = new DiskState(recovered, io.storage);
     this.attempts = new Attempts(options.zab);
     this.incarnation = incarnationOf(random.uint32(), random.uint32());
     this.replicaOptions = replicaOptions(options.core, random);
@@ -82,10 +80,8 @@ export class PeerState {
     this.committedLog = recovered.committedLog;
     this.wholeFrom = recovered.snapshotZxid;
     const { core, zab, role, election } = options;
-    this.election = new FastLeaderElection({ ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled }, config, {
-      notify: (to, notification) => out.notify(to, notification),
-      configSeen: (_from, heard) => this.config.hear(heard),
-    });
+    const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
+    this.election = new FastLeaderElection(electionOptions, config, io.election, this.config);
   }
 
   /** As ZooKeeper calls this server when it has a leader. */
@@ -103,7 +99,7 @@ export class PeerState {
       delayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
       pauseMs: this.attempts.pauseMsBefore(leader),
     };
-    return new Dialling(leader, options, (sid) => this.out.dialLeader(sid), now);
+    return new Dialling(leader, options, this.io.quorum, now);
   }
 
   failedWith(leader: Sid, now: Now, wasRefused = false): void {
@@ -158,11 +154,11 @@ export class PeerState {
     this.election.forgive();
   }
 
-  newServer(out: Out, now: Now, orderOf: (parts: OrderParts, now: Now) => Order, notesTouches: boolean): Server {
+  newServer(now: Now, orderOf: OrderFactory, notesTouches: boolean): Server {
     // No server carries out a reconfig yet, so each answers it as if it were switched off, also where `reconfigEnabled` lets servers
     // exchange the version of their configuration.
     const options = { ...this.options.core, reconfigEnabled: false };
-    const server = new Server(options, out, this.random, this.observer, now, this.replica, orderOf, notesTouches);
+    const server = new Server(options, this.io.clients, this.random, this.observer, now, orderOf, this.replica, notesTouches);
     server.memory(this.memory.state, this.memory.watchesMayGrow);
     return server;
   }

@@ -3,7 +3,7 @@
  * session is an array indexed by it. Slots are used again, so that the arrays stay as short as the largest number of sessions at once.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { CnxnId } from '../out.ts';
+import type { CnxnId } from '../client-output.ts';
 import { LinearHash, mix } from '../tables/linear-hash.ts';
 import { PagedInts } from '../tables/paged-numbers.ts';
 

@@ -6,7 +6,7 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { CnxnId, SessionOwner } from '../out.ts';
+import type { CnxnId, SessionOwner } from '../client-output.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 

@@ -17,7 +17,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { EventType, WatcherType } from '@tskeeper/protocol';
-import type { CnxnId } from '../out.ts';
+import type { CnxnId } from '../client-output.ts';
 import { ByteStrings } from '../tables/byte-strings.ts';
 import { LinearHash, mix } from '../tables/linear-hash.ts';
 import { PagedDoubles, PagedInts } from '../tables/paged-numbers.ts';

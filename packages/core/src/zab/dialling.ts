@@ -8,6 +8,7 @@
 import type { Millis, Sid } from '@tskeeper/protocol';
 import { distance, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import type { QuorumLinks } from './quorum-links.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 export interface DiallingOptions {
@@ -30,7 +31,7 @@ const firstDelayMs: Millis = 10;
 export class Dialling {
   readonly leader: Sid;
   readonly #options: DiallingOptions;
-  readonly #dial: (leader: Sid) => void;
+  readonly #links: Pick<QuorumLinks, 'dialLeader'>;
   readonly #untilMs: Millis;
   #tries = 0;
   /** When the try under way began. */
@@ -42,16 +43,16 @@ export class Dialling {
   #isOver = false;
   #isDeaf = false;
 
-  /** `dial` completes as `failed`, or with a stream. When nothing comes over that, it is `failed` then. */
-  constructor(leader: Sid, options: DiallingOptions, dial: (leader: Sid) => void, now: Now) {
+  /** A dial ends with a stream, or with `failed`. If nothing is received over the stream, the owner calls `failed` then. */
+  constructor(leader: Sid, options: DiallingOptions, links: Pick<QuorumLinks, 'dialLeader'>, now: Now) {
     this.leader = leader;
     this.#options = options;
-    this.#dial = dial;
+    this.#links = links;
     const { tickTimeMs, initLimitTicks } = options.zab;
     this.#untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
     this.#triedMs = now.elapsedMs;
     if (options.pauseMs > 0) this.#retryMs = now.elapsedMs + options.pauseMs;
-    else dial(leader);
+    else links.dialLeader(leader);
   }
 
   /** The leader cannot be reached. */
@@ -92,7 +93,7 @@ export class Dialling {
     } else if (this.#retryMs !== undefined && now.elapsedMs >= this.#retryMs) {
       this.#retryMs = undefined;
       this.#triedMs = now.elapsedMs;
-      this.#dial(this.leader);
+      this.#links.dialLeader(this.leader);
     }
   }
 

@@ -1,11 +1,10 @@
 /**
- * How far the disk of a peer is: what it has been asked for, and what it has done. Leader and learner ask for it through `out`, so nothing goes
- * by unseen. Before a server says in an election how far it is, all of it must be there: what it says has to be true after a crash as well.
+ * How far the disk of a peer is: what it was asked for, and what it has done. Leader and learner use the storage through this class. Before a server says in an election how far it is, all of it must be there: what it says has to be true after a crash as well.
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { LearnerOut } from './learner.ts';
-import type { EpochName } from './zab-out.ts';
+import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { ChannelId } from './quorum-links.ts';
 
 export interface FoundOnDisk {
   /** The last txn of the log. */
@@ -14,43 +13,62 @@ export interface FoundOnDisk {
   readonly currentEpoch: number;
 }
 
-export class DiskState {
-  readonly out: LearnerOut;
+export class DiskState implements PeerStorage {
+  readonly #storage: PeerStorage;
   #acceptedEpoch: number;
   #currentEpoch: number;
   /** The last txn that was sent to the log, and the last that is durable. */
   #logged: Zxid;
   #durable: Zxid;
-  /** Epoch files, TRUNC or a snapshot: what has been asked for and is not done yet. */
+  /** Epoch files, TRUNC or a snapshot: how much of what was asked for is not done yet. */
   #work = 0;
 
-  constructor({ lastZxid, acceptedEpoch, currentEpoch }: FoundOnDisk, out: LearnerOut) {
+  constructor({ lastZxid, acceptedEpoch, currentEpoch }: FoundOnDisk, storage: PeerStorage) {
+    this.#storage = storage;
     this.#acceptedEpoch = acceptedEpoch;
     this.#currentEpoch = currentEpoch;
     this.#logged = this.#durable = lastZxid;
-    this.out = {
-      packets: (channel) => out.packets(channel),
-      share: (channel, bytes, start) => out.share(channel, bytes, start),
-      channelIsFull: (channel) => out.channelIsFull(channel),
-      closeChannel: (channel, reason) => out.closeChannel(channel, reason),
-      append: (zxid, bytes, from, to) => {
-        this.#logged = zxid;
-        out.append(zxid, bytes, from, to);
-      },
-      saveEpoch: (name, epoch) => {
-        this.#work++;
-        out.saveEpoch(name, epoch);
-      },
-      truncate: (zxid) => {
-        this.#work++;
-        out.truncate(zxid);
-      },
-      installSnapshot: (zxid) => {
-        this.#work++;
-        out.installSnapshot(zxid);
-      },
-    };
   }
+
+  // ---- as PeerStorage
+
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    this.#logged = zxid;
+    this.#storage.append(zxid, bytes, start, end);
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    this.#work++;
+    this.#storage.saveEpoch(name, epoch);
+  }
+
+  truncate(zxid: Zxid): void {
+    this.#work++;
+    this.#storage.truncate(zxid);
+  }
+
+  installSnapshot(zxid: Zxid): void {
+    this.#work++;
+    this.#storage.installSnapshot(zxid);
+  }
+
+  logBytesMax(): number | undefined {
+    return this.#storage.logBytesMax();
+  }
+
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
+    this.#storage.readLog(channel, from, isTail);
+  }
+
+  resumeLogRead(channel: ChannelId): void {
+    this.#storage.resumeLogRead(channel);
+  }
+
+  stopLogRead(channel: ChannelId): void {
+    this.#storage.stopLogRead(channel);
+  }
+
+  // ---- what is on the disk
 
   /** What a leader or a learner begins with. */
   get found(): FoundOnDisk {

@@ -42,13 +42,16 @@ import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
-import type { SessionOwner } from '../out.ts';
+import type { SessionOwner } from '../client-output.ts';
+import type { TxnLog } from '../txn-log.ts';
+import type { Lead } from '../request/authority.ts';
 import { ownerHere } from '../session/session-tracker.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './learner-sync.ts';
 import { originOf, originUnknown } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
-import { type ChannelId, ChannelRank, type EpochName, type ZabOut } from './zab-out.ts';
+import type { EpochName, PeerStorage } from './peer-storage.ts';
+import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 
 /** What a leader begins with: its own state, on which everyone else's will be. */
 export interface LeaderStart {
@@ -228,11 +231,12 @@ function entryOf(packet: Buffer): Buffer {
   return packet.subarray(packetHeadBytes, packetHeadBytes + length);
 }
 
-export class Leader {
+export class Leader implements TxnLog, Lead {
   readonly #passedOn = new PassedOnIdentities();
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
-  readonly #out: ZabOut;
+  readonly #links: QuorumLinks;
+  readonly #storage: PeerStorage;
   readonly #host: LeaderHost;
   readonly #start: LeaderStart;
   readonly #isVoter: boolean;
@@ -275,10 +279,19 @@ export class Leader {
   readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
   readonly #packet = new Writer(1024);
 
-  constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, out: ZabOut, host: LeaderHost, now: Now) {
+  constructor(
+    options: ZabOptions,
+    quorum: QuorumVerifier,
+    start: LeaderStart,
+    links: QuorumLinks,
+    storage: PeerStorage,
+    host: LeaderHost,
+    now: Now,
+  ) {
     this.#options = options;
     this.#quorum = quorum;
-    this.#out = out;
+    this.#links = links;
+    this.#storage = storage;
     this.#host = host;
     this.#start = start;
     this.#isVoter = quorum.isVoter(options.sid);
@@ -432,9 +445,9 @@ export class Leader {
     this.#maybeCommit(now);
   }
 
-  /** The server orders a txn for a client of `owner`: its bytes are those of the log, and they are used again after the call. */
-  propose(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void {
-    this.#out.append(zxid, bytes, start, end);
+  /** As `TxnLog`: the server of this leader has ordered a txn, which is proposed to the followers. */
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void {
+    this.#storage.append(zxid, bytes, start, end);
     const writer = this.#packet;
     writer.clear();
     const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
@@ -546,7 +559,7 @@ export class Leader {
   /** Leads no more. What it has proposed is in its log, and may or may not be what the next leader goes on from. */
   end(now: Now): void {
     if (this.#stage !== 'over') this.#giveUp('it was told to end');
-    for (const { channel } of this.#learners.values()) this.#out.closeChannel(channel, 'this server leads no more');
+    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'this server leads no more');
     this.#learners.clear();
     this.#noteFollowers();
     this.#server?.end(now);
@@ -642,7 +655,7 @@ export class Leader {
     claim.ping = undefined;
     if (holder.stage !== 'active' || holder.backlog !== undefined) return;
     claim.ping = this.#ownPing = ++this.#ping;
-    writeEmptyPacket(this.#out.packets(holder.channel), PacketType.PING, this.#proposed);
+    writeEmptyPacket(this.#links.packets(holder.channel), PacketType.PING, this.#proposed);
     holder.pings.push(claim.ping);
   }
 
@@ -727,11 +740,11 @@ export class Leader {
     }
     this.#stage = 'saving acceptedEpoch';
     this.#epoch = this.#acceptedMax + 1;
-    this.#out.saveEpoch('acceptedEpoch', this.#epoch);
+    this.#storage.saveEpoch('acceptedEpoch', this.#epoch);
   }
 
   #tellEpoch({ channel }: Learner): void {
-    const writer = this.#out.packets(channel);
+    const writer = this.#links.packets(channel);
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#epoch, 0));
     writeLeaderInfo(writer);
     endQuorumPacket(writer, at);
@@ -764,7 +777,7 @@ export class Leader {
   #maybeSetEpoch(): void {
     if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     this.#stage = 'saving currentEpoch';
-    this.#out.saveEpoch('currentEpoch', this.#epoch);
+    this.#storage.saveEpoch('currentEpoch', this.#epoch);
   }
 
   // ---- synchronisation
@@ -798,7 +811,7 @@ export class Leader {
   #historySent(learner: Learner): void {
     const { backlog, channel } = learner;
     learner.backlog = undefined;
-    if (backlog !== undefined) this.#out.packets(channel).raw(backlog.bytes, 0, backlog.offset);
+    if (backlog !== undefined) this.#links.packets(channel).raw(backlog.bytes, 0, backlog.offset);
   }
 
   #maybeServe(now: Now): void {
@@ -899,11 +912,11 @@ export class Leader {
 
   /** Where something goes that comes behind everything that the learner is being sent. */
   #behind({ channel, backlog }: Learner): Writer {
-    return backlog ?? this.#out.packets(channel);
+    return backlog ?? this.#links.packets(channel);
   }
 
   #share({ channel, backlog }: Learner, packet: Buffer, start: number): void {
-    if (backlog === undefined) this.#out.share(channel, packet, start);
+    if (backlog === undefined) this.#links.share(channel, packet, start);
     else backlog.raw(packet, start, packet.length);
   }
 
@@ -962,7 +975,7 @@ export class Leader {
       if (!learner.hears) continue;
       // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
       if (learner.backlog !== undefined) continue;
-      writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
+      writeEmptyPacket(this.#links.packets(learner.channel), PacketType.PING, this.#proposed);
       // Learners answer from UPTODATE on. What comes before tells them that we live; to wait for an answer would put the numbers out of step.
       if (learner.stage !== 'active') continue;
       learner.pings.push(number);
@@ -1038,7 +1051,7 @@ export class Leader {
   }
 
   #drop(learner: Learner, reason: string): void {
-    this.#out.closeChannel(learner.channel, reason);
+    this.#links.closeChannel(learner.channel, reason);
     this.#forget(learner);
   }
 

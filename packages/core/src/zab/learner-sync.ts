@@ -1,6 +1,5 @@
-/** A learner that is to be brought to its leader's history, and what goes out to it: what synchroniser.ts and snapshot-syncs.ts share. */
-import type { Writer, Zxid } from '@tskeeper/protocol';
-import type { ChannelId } from './zab-out.ts';
+import type { Zxid } from '@tskeeper/protocol';
+import type { ChannelId } from './quorum-links.ts';
 
 /** A learner that is to be brought up to date, as its leader sees it. */
 export interface LearnerSync {
@@ -16,19 +15,4 @@ export interface LearnerSync {
    */
   begin(): Zxid;
   done(): void;
-}
-
-export interface SynchroniserOut {
-  packets(channel: ChannelId): Writer;
-  /** As `ZabOut.share`. */
-  share(channel: ChannelId, bytes: Buffer, start: number): void;
-  /** Whether so much waits for the stream that what can wait should. Once it has been said, `wake` is called when there is room again. */
-  channelIsFull(channel: ChannelId): boolean;
-  closeChannel(channel: ChannelId, reason: string): void;
-  /**
-   * Reads the log, from the last txn up to `from` on. It completes as `logRead`, in pieces. The reader stops when it is asked for another
-   * log over the same stream, or when that is gone, and waits while the stream is full. `isTail`: however much that is, as the learner has
-   * had what comes before; otherwise it completes as `logRefused` when a snapshot is cheaper.
-   */
-  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void;
 }

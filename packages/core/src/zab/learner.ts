@@ -43,17 +43,8 @@ import type { TryOutcome } from './dialling.ts';
 import { RequestQueue } from './request-queue.ts';
 import { OwnTxns } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
-
-export interface LearnerOut extends ZabOut {
-  /**
-   * Cuts everything behind `zxid` off the log. It completes as the input `truncated`; or as `truncationRefused`, with nothing changed, where the
-   * folder does not lead back there, since it begins with a snapshot of more than that.
-   */
-  truncate(zxid: Zxid): void;
-  /** Makes the state in memory what the folder holds, as of `zxid`; nothing of the log counts beside it. It completes as `installed`. */
-  installSnapshot(zxid: Zxid): void;
-}
+import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 /** What a learner begins with. */
 export interface LearnerStart {
@@ -128,7 +119,8 @@ const earlyTicksMax = 2;
 export class Learner implements LeaderLink {
   readonly #options: ZabOptions;
   readonly #start: LearnerStart;
-  readonly #out: LearnerOut;
+  readonly #links: QuorumLinks;
+  readonly #storage: PeerStorage;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   readonly #requests: RequestQueue;
@@ -171,7 +163,8 @@ export class Learner implements LeaderLink {
     start: LearnerStart,
     channel: ChannelId,
     view: PacketView,
-    out: LearnerOut,
+    links: QuorumLinks,
+    storage: PeerStorage,
     host: LearnerHost,
     now: Now,
   ) {
@@ -179,13 +172,14 @@ export class Learner implements LeaderLink {
     this.#ownTxns = new OwnTxns(options.sid);
     this.#start = start;
     this.#channel = channel;
-    this.#requests = new RequestQueue(out, channel);
+    this.#requests = new RequestQueue(links, channel);
     this.#view = view;
-    this.#out = out;
+    this.#links = links;
+    this.#storage = storage;
     this.#host = host;
     this.#logged = this.#durable = start.lastZxid;
     this.#heardMs = now.elapsedMs;
-    const writer = out.packets(channel);
+    const writer = links.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
     writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion, incarnation: start.incarnation });
@@ -257,7 +251,7 @@ export class Learner implements LeaderLink {
     if (this.#stage !== 'loading') return;
     this.#heardMs = now.elapsedMs;
     this.#stage = 'installing';
-    this.#out.installSnapshot(this.#snapshotZxid);
+    this.#storage.installSnapshot(this.#snapshotZxid);
   }
 
   /** The snapshot is what the folder holds. */
@@ -432,7 +426,7 @@ export class Learner implements LeaderLink {
         if (!this.#expect('accepted', packet)) return;
         this.#syncMode = 'trunc';
         this.#stage = 'truncating';
-        return this.#out.truncate(packet.zxid);
+        return this.#storage.truncate(packet.zxid);
       case PacketType.SNAP:
         return this.#onSnap(packet);
       case PacketType.PROPOSAL:
@@ -499,13 +493,13 @@ export class Learner implements LeaderLink {
       this.#acceptEpoch(-1);
     } else {
       this.#stage = 'saving acceptedEpoch';
-      this.#out.saveEpoch('acceptedEpoch', this.#epoch);
+      this.#storage.saveEpoch('acceptedEpoch', this.#epoch);
     }
   }
 
   #acceptEpoch(currentEpoch: number): void {
     this.#stage = 'accepted';
-    const writer = this.#out.packets(this.#channel);
+    const writer = this.#links.packets(this.#channel);
     const { snapshotIn, lastZxid } = this.#start;
     const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, snapshotIn === this.#epoch ? 0 : lastZxid);
     writeAckEpoch(writer, currentEpoch);
@@ -530,7 +524,7 @@ export class Learner implements LeaderLink {
     const mayBeOurs = this.#ownTxns.mayInclude(packet);
     this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeOurs });
     this.#logged = zxid;
-    this.#out.append(zxid, copy, 0, copy.length);
+    this.#storage.append(zxid, copy, 0, copy.length);
     if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#toAck.push(zxid);
   }
 
@@ -582,7 +576,7 @@ export class Learner implements LeaderLink {
     // Under a steady load the log is never durable to its end.
     if (this.#durable < this.#historyEnd) return;
     this.#stage = 'saving currentEpoch';
-    this.#out.saveEpoch('currentEpoch', this.#epoch);
+    this.#storage.saveEpoch('currentEpoch', this.#epoch);
   }
 
   #onUpToDate(packet: PacketView, now: Now): void {
@@ -602,7 +596,7 @@ export class Learner implements LeaderLink {
    */
   #onPing(zxid: Zxid): void {
     if (this.#stage !== 'serving') return;
-    const writer = this.#out.packets(this.#channel);
+    const writer = this.#links.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.PING, zxid);
     this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));
     endQuorumPacket(writer, at);
@@ -634,7 +628,7 @@ export class Learner implements LeaderLink {
   }
 
   #ack(zxid: Zxid): void {
-    writeEmptyPacket(this.#out.packets(this.#channel), PacketType.ACK, zxid);
+    writeEmptyPacket(this.#links.packets(this.#channel), PacketType.ACK, zxid);
   }
 
   // ---- stages
@@ -667,7 +661,7 @@ export class Learner implements LeaderLink {
     if (this.#stage === 'over') return;
     this.#stage = 'over';
     this.#overReason = reason;
-    this.#out.closeChannel(this.#channel, reason);
+    this.#links.closeChannel(this.#channel, reason);
   }
 }
 

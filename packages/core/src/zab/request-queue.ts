@@ -6,24 +6,24 @@
 import type { Writer } from '@tskeeper/protocol';
 import { Fifo } from '../fifo.ts';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
-import type { ChannelId, ZabOut } from './zab-out.ts';
+import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export class RequestQueue {
-  readonly #out: ZabOut;
+  readonly #links: QuorumLinks;
   readonly #channel: ChannelId;
   readonly #waiting = new Fifo<Buffer>();
   /** Of those that wait. */
   bytes = 0;
 
-  constructor(out: ZabOut, channel: ChannelId) {
-    this.#out = out;
+  constructor(links: QuorumLinks, channel: ChannelId) {
+    this.#links = links;
     this.#channel = channel;
   }
 
   /** Where the next packet is to be written; undefined when it has to wait, and goes to `push`. */
   writer(): Writer | undefined {
-    if (this.#waiting.length > 0 || this.#out.channelIsFull(this.#channel)) return undefined;
-    return this.#out.packets(this.#channel);
+    if (this.#waiting.length > 0 || this.#links.channelIsFull(this.#channel)) return undefined;
+    return this.#links.packets(this.#channel);
   }
 
   /** Its bytes may be used again after the call. */
@@ -35,10 +35,10 @@ export class RequestQueue {
   /** There may be room in the stream. */
   send(): void {
     for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
-      if (this.#out.channelIsFull(this.#channel)) return;
+      if (this.#links.channelIsFull(this.#channel)) return;
       this.#waiting.shift();
       this.bytes -= next.length;
-      this.#out.share(this.#channel, next, 0);
+      this.#links.share(this.#channel, next, 0);
     }
     if (this.bytes !== 0) throw new Error(`no request waits, and ${this.bytes} bytes of them are counted`);
   }

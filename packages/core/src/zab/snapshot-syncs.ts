@@ -10,8 +10,8 @@ import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
-import type { LearnerSync, SynchroniserOut } from './learner-sync.ts';
-import type { ChannelId } from './zab-out.ts';
+import type { LearnerSync } from './learner-sync.ts';
+import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export interface SnapshotSyncsOptions {
   readonly tickTimeMs: Millis;
@@ -57,17 +57,17 @@ const otherAheadBytesMax = 16 * 1024 * 1024;
 
 export class SnapshotSyncs {
   readonly #options: SnapshotSyncsOptions;
-  readonly #out: SynchroniserOut;
+  readonly #links: QuorumLinks;
   readonly #replica: Replica;
   /** Who waits, by rank, and within one in the order in which they came. */
   #queue: LearnerSync[] = [];
   /** Who is being sent one; who was given a slice last is the last. */
   #syncs: SnapshotSync[] = [];
 
-  constructor(options: SnapshotSyncsOptions, replica: Replica, out: SynchroniserOut) {
+  constructor(options: SnapshotSyncsOptions, replica: Replica, links: QuorumLinks) {
     this.#options = options;
     this.#replica = replica;
-    this.#out = out;
+    this.#links = links;
   }
 
   add(learner: LearnerSync): void {
@@ -144,7 +144,7 @@ export class SnapshotSyncs {
   #begin(learner: LearnerSync, nowMs: Millis): void {
     this.#queue.splice(this.#queue.indexOf(learner), 1);
     const zxid = this.#replica.lastZxid;
-    writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
+    writeEmptyPacket(this.#links.packets(learner.channel), PacketType.SNAP, zxid);
     const rank = rankOf(learner);
     const source = this.#replica.snapshotStream(rank === voter ? voterAheadBytesMax : otherAheadBytesMax);
     this.#syncs.push({ learner, rank, source, zxid, movedMs: nowMs, sinceMs: nowMs, sinceBytes: 0 });
@@ -153,7 +153,7 @@ export class SnapshotSyncs {
 
   #goOn(sync: SnapshotSync, nowMs: Millis): void {
     const { learner, source, zxid } = sync;
-    const writer = this.#out.packets(learner.channel);
+    const writer = this.#links.packets(learner.channel);
     const before = writer.offset;
     const isDone = source.next(writer, this.#options.sliceBytes);
     sync.movedMs = nowMs;
@@ -170,7 +170,7 @@ export class SnapshotSyncs {
   #judge(sync: SnapshotSync, nowMs: Millis): void {
     const fault = this.#faultOf(sync, nowMs);
     if (fault === undefined) return;
-    this.#out.closeChannel(sync.learner.channel, fault);
+    this.#links.closeChannel(sync.learner.channel, fault);
     this.#end(sync);
   }
 
@@ -194,7 +194,7 @@ export class SnapshotSyncs {
   }
 
   #isFull({ learner }: SnapshotSync): boolean {
-    return this.#out.channelIsFull(learner.channel);
+    return this.#links.channelIsFull(learner.channel);
   }
 
   #end(sync: SnapshotSync): void {

@@ -8,10 +8,11 @@ import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import { type CommittedLog, mayFollow } from './committed-log.ts';
-import type { LearnerSync, SynchroniserOut } from './learner-sync.ts';
+import type { LearnerSync } from './learner-sync.ts';
 import { SnapshotSyncs } from './snapshot-syncs.ts';
 import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
-import type { ChannelId } from './zab-out.ts';
+import type { PeerStorage } from './peer-storage.ts';
+import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 /** A txn as it stands in the log on disk. */
 export interface LogEntry {
@@ -27,8 +28,6 @@ export interface SynchroniserOptions {
   readonly snapSyncsMax: number;
   readonly diffSyncsMax: number;
   readonly snapshotSliceBytes: number;
-  /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
-  readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
   /** A step has ended in the midst of a snapshot. */
@@ -57,7 +56,8 @@ const purged = 'the log was purged while it was read for this learner';
 
 export class Synchroniser {
   readonly #options: SynchroniserOptions;
-  readonly #out: SynchroniserOut;
+  readonly #links: QuorumLinks;
+  readonly #storage: PeerStorage;
   readonly #committed: CommittedLog;
   readonly #readings = new Map<ChannelId, Reading>();
   readonly #tails = new Map<ChannelId, Tail>();
@@ -65,10 +65,11 @@ export class Synchroniser {
   readonly #waiting: Reading[] = [];
   readonly #snapshots: SnapshotSyncs;
 
-  constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, out: SynchroniserOut) {
+  constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, links: QuorumLinks, storage: PeerStorage) {
     this.#options = options;
     this.#committed = committed;
-    this.#out = out;
+    this.#links = links;
+    this.#storage = storage;
     const snapshots = {
       tickTimeMs: options.tickTimeMs,
       observersMax: options.snapSyncsMax,
@@ -78,13 +79,13 @@ export class Synchroniser {
       begun: (zxid: Zxid, underWay: number) => options.begun('snap', 'tree', underWay, (committed.newest ?? 0) > zxid),
       sent: (learner: LearnerSync, zxid: Zxid) => this.#catchUp(learner, zxid, zxid),
     };
-    this.#snapshots = new SnapshotSyncs(snapshots, replica, out);
+    this.#snapshots = new SnapshotSyncs(snapshots, replica, links);
   }
 
   /** `leaderLast`: the last txn that is committed. */
   add(learner: LearnerSync, leaderLast: Zxid): void {
-    const { forceSnapshotSync, logBytesMax } = this.#options;
-    const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: logBytesMax() };
+    const { forceSnapshotSync } = this.#options;
+    const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: this.#storage.logBytesMax() };
     const plan = planSync(facts, this.#committed);
     if (plan.kind === 'snap') {
       this.#snapshots.add(learner);
@@ -131,7 +132,7 @@ export class Synchroniser {
       this.#snapshots.add(reading.learner);
       this.#readSome();
     } else if (this.#tails.delete(channel)) {
-      this.#out.closeChannel(channel, purged);
+      this.#links.closeChannel(channel, purged);
     }
   }
 
@@ -161,7 +162,7 @@ export class Synchroniser {
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
     this.#options.begun(kind, from, this.#snapshots.underWay, false);
-    writeEmptyPacket(this.#out.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
+    writeEmptyPacket(this.#links.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 
   /**
@@ -176,7 +177,7 @@ export class Synchroniser {
     const { newest } = this.#committed;
     if (newest === undefined ? sent < last : !this.#committed.holdsAllAbove(sent)) {
       this.#tails.set(channel, { learner, sent });
-      this.#out.readLog(channel, sent, true);
+      this.#storage.readLog(channel, sent, true);
       return;
     }
     const upTo = learner.begin();
@@ -204,7 +205,7 @@ export class Synchroniser {
       if (!learner.isVoter) others++;
       const [reading] = this.#waiting.splice(at, 1);
       this.#readings.set(learner.channel, reading!);
-      this.#out.readLog(learner.channel, learner.lastZxid, false);
+      this.#storage.readLog(learner.channel, learner.lastZxid, false);
     }
   }
 
@@ -240,7 +241,7 @@ export class Synchroniser {
       if (!mayFollow(tail.sent, zxid)) {
         this.#tails.delete(channel);
         // It has been sent a part; the rest must not be made up for in any other way.
-        this.#out.closeChannel(channel, purged);
+        this.#links.closeChannel(channel, purged);
         return;
       }
       this.#sendTxn(channel, zxid, bytes);
@@ -254,12 +255,12 @@ export class Synchroniser {
   }
 
   #sendTxn(channel: ChannelId, zxid: Zxid, bytes: Buffer): void {
-    const writer = this.#out.packets(channel);
+    const writer = this.#links.packets(channel);
     writer.int32(PacketType.PROPOSAL);
     writer.int64(zxid);
     writer.int32(bytes.length);
-    this.#out.share(channel, bytes, 0);
-    const behind = this.#out.packets(channel);
+    this.#links.share(channel, bytes, 0);
+    const behind = this.#links.packets(channel);
     // No identities.
     behind.int32(-1);
     writeEmptyPacket(behind, PacketType.COMMIT, zxid);

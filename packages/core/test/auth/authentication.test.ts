@@ -1,7 +1,17 @@
 /** Authentication through a provider that asks elsewhere, or in several steps: what waits, what is answered, and as whom. */
 import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type AuthOutcome, type AuthProvider, coreDefaults, type CoreOptions, type Out, silentObserver, Server } from '../../src/index.ts';
+import {
+  type AuthOutcome,
+  type AuthProvider,
+  coreDefaults,
+  type CoreOptions,
+  type ClientOutput,
+  type TxnLog,
+  silentObserver,
+  Server,
+} from '../../src/index.ts';
+import { standaloneOrder } from '../../src/request/authority.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
@@ -30,7 +40,7 @@ class ToldProvider implements AuthProvider {
   }
 }
 
-class Host implements Out {
+class Host implements ClientOutput, TxnLog {
   readonly provider: ToldProvider;
   readonly core: Server;
   closed: string[] = [];
@@ -40,7 +50,7 @@ class Host implements Out {
   constructor(scheme = 'told', options: Partial<CoreOptions> = {}) {
     this.provider = new ToldProvider(scheme);
     const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
-    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now);
+    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now, standaloneOrder(this));
   }
   reply(cnxn: number): Writer {
     return this.#outputs.get(cnxn)!;

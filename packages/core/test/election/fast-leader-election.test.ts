@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatQuorumConfig, type Notification, noVote, type ServerState, type Sid } from '@tskeeper/protocol';
+import { formatQuorumConfig, type Notification, noVote, type ServerState, type Sid, type QuorumConfig } from '@tskeeper/protocol';
 import { type ElectionConfig, type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import type { Now } from '../../src/now.ts';
@@ -19,13 +19,16 @@ class Bench {
   nowMs = 1000;
 
   constructor(verifier: QuorumVerifier | readonly Sid[] = [1, 2, 3], options: Partial<ElectionOptions> = {}) {
-    this.machine = new FastLeaderElection({ sid: 1, role: 'participant', ...options }, this.config(verifier), {
-      notify: (to, notification) => {
+    const links = {
+      notify: (to: Sid, notification: Notification) => {
         this.said.push({ to, notification });
         this.out.push(`${to} <- ${shown(notification)}`);
       },
-      configSeen: (from, config) => this.out.push(`config of ${from}: ${formatQuorumConfig(config)}`),
-    });
+    };
+    const configs = {
+      configSeen: (from: Sid, config: QuorumConfig) => this.out.push(`config of ${from}: ${formatQuorumConfig(config)}`),
+    };
+    this.machine = new FastLeaderElection({ sid: 1, role: 'participant', ...options }, this.config(verifier), links, configs);
   }
 
   config(verifier: QuorumVerifier | readonly Sid[]): ElectionConfig {
@@ -795,7 +798,7 @@ describe('what a server says while it does not look', () => {
         notify: (to: Sid, notification: Notification) => wire.push({ from: sid, to, notification }),
         configSeen: () => undefined,
       };
-      machines.set(sid, new FastLeaderElection({ sid, role }, config, out));
+      machines.set(sid, new FastLeaderElection({ sid, role }, config, out, out));
     }
     machines.get(1)!.start(7, 1, now);
     for (let round = 0; round < 3; round++) machines.get(9)!.start(0, 0, now);

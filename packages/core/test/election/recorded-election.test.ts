@@ -130,14 +130,15 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
   const said: string[][] = sides.map(() => []);
   const open = new Map<Sid, number>();
   const waiting = new Map<Sid, string>();
-  const machine = new FastLeaderElection({ sid, role: sid === 4 ? 'observer' : 'participant' }, configOf('0'), {
-    notify: (to, notification) => {
+  const links = {
+    notify: (to: Sid, notification: Notification) => {
       const at = open.get(to);
       if (at === undefined) waiting.set(to, hexOf(notification));
       else said[at]!.push(hexOf(notification));
     },
-    configSeen: () => undefined,
-  });
+  };
+  const configs = { configSeen: () => undefined };
+  const machine = new FastLeaderElection({ sid, role: sid === 4 ? 'observer' : 'participant' }, configOf('0'), links, configs);
   let isSettled = false;
   const settle = (elapsedMs: number): void => {
     if (isSettled || machine.decided === undefined) return;

@@ -259,10 +259,9 @@ export class SmallEnsemble {
       maxNotificationIntervalMs: this.#spec.maxNotificationIntervalMs,
     };
     const config = { verifier: this.#verifier, text: 'version=0', version: 0 };
-    server.machine = new FastLeaderElection(options, config, {
-      notify: (to, notification) => this.#send(server, to, this.#mirrored(notification)),
-      configSeen: () => this.#violated('a configuration was seen'),
-    });
+    const links = { notify: (to: Sid, notification: Notification) => this.#send(server, to, this.#mirrored(notification)) };
+    const configs = { configSeen: () => this.#violated('a configuration was seen') };
+    server.machine = new FastLeaderElection(options, config, links, configs);
     this.#look(server);
   }
 

@@ -69,7 +69,7 @@ describe('a configuration', () => {
 
   it('takes over what was heard last, once it is asked to, and only once', () => {
     const configuration = going();
-    for (const version of ['100000004', '200000000']) configuration.hear(parseQuorumConfig(text(version)));
+    for (const version of ['100000004', '200000000']) configuration.configSeen(2, parseQuorumConfig(text(version)));
     expect(configuration.version).toBe(0);
     expect([configuration.maybeAdoptHeard(), configuration.version]).toEqual([true, 0x2_0000_0000]);
     expect(configuration.maybeAdoptHeard()).toBe(false);

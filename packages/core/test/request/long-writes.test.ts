@@ -19,7 +19,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
 import { Cnxn } from '../../src/cnxn/cnxn.ts';
-import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
+import { type CoreOptions, type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
 import type { OrderParts } from '../../src/request/authority.ts';
 import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
 import { AddressLoad } from '../../src/request/load.ts';
@@ -139,7 +139,7 @@ describe('at a learner', () => {
   const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
   const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 
-  class Follower implements Out {
+  class Follower implements ClientOutput, TxnLog {
     readonly core: Server;
     /** The cxids of what has been passed on. */
     readonly passedOn: number[] = [];
@@ -154,7 +154,7 @@ describe('at a learner', () => {
       };
       const options = { ...testOptions, turnUnits };
       const orderOf = (parts: OrderParts) => (this.#forwarding = new Forwarding('follower', link, parts));
-      this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+      this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, orderOf);
       for (let cnxn = 1; cnxn <= cnxns; cnxn++) {
         this.core.connect(cnxn, context, now);
         const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };

@@ -3,7 +3,7 @@ import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } f
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
 import { PassedOnIdentities } from '../../src/auth/passed-on-identities.ts';
-import { type CoreOptions, type Out, Server, silentObserver } from '../../src/index.ts';
+import { type CoreOptions, type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
 import { Authority, type OrderParts } from '../../src/request/authority.ts';
 import { Forwarding } from '../../src/request/forwarding.ts';
 import { noCnxn, type WriteOrigin } from '../../src/request/proposal.ts';
@@ -23,7 +23,7 @@ const lead = {
   askLearners: () => undefined,
 };
 
-class Host implements Out {
+class Host implements ClientOutput, TxnLog {
   readonly core: Server;
   readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
   order!: Authority | Forwarding;
@@ -32,9 +32,9 @@ class Host implements Out {
   constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
     const { link } = this;
     const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, now, lead) : new Forwarding(role, link, parts));
+      (this.order = role === 'leader' ? new Authority(parts, this, now, lead) : new Forwarding(role, link, parts));
     const options = { ...testOptions, ...changed };
-    this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+    this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, orderOf);
   }
   reply(): Writer {
     return this.#output;

@@ -11,7 +11,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type Out, Server, silentObserver } from '../../src/index.ts';
+import { type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
 import { Authority, type OrderParts } from '../../src/request/authority.ts';
 import { Forwarding } from '../../src/request/forwarding.ts';
 import type { WaitingSync } from '../../src/request/session-order.ts';
@@ -25,7 +25,7 @@ const writer = 2;
 const link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
 
 /** A server of which one step applies one txn. */
-class Host implements Out {
+class Host implements ClientOutput, TxnLog {
   readonly core: Server;
   order!: Authority | Forwarding;
   readonly syncs: WaitingSync[] = [];
@@ -40,8 +40,8 @@ class Host implements Out {
       askLearners: () => undefined,
     };
     const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, now, lead) : new Forwarding(role, link, parts));
-    this.core = new Server({ ...testOptions, turnUnits: 4 }, this, { uint32: () => 7 }, silentObserver, now, undefined, orderOf);
+      (this.order = role === 'leader' ? new Authority(parts, this, now, lead) : new Forwarding(role, link, parts));
+    this.core = new Server({ ...testOptions, turnUnits: 4 }, this, { uint32: () => 7 }, silentObserver, now, orderOf);
     for (const cnxn of [client, writer]) {
       this.core.connect(cnxn, context, now);
       const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };

@@ -45,11 +45,13 @@ import {
   coreDefaults,
   type Now,
   type Observer,
-  type Out,
+  type ClientOutput,
+  type TxnLog,
   silentObserver,
   Server,
 } from '../../src/index.ts';
 import type { Replica } from '../../src/request/replica.ts';
+import { standaloneOrder } from '../../src/request/authority.ts';
 
 interface Client {
   readonly name: string;
@@ -64,7 +66,7 @@ interface Client {
 
 export const testOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 1000, minSessionTimeoutMs: 2000, maxSessionTimeoutMs: 20_000 };
 
-export class Script implements Out {
+export class Script implements ClientOutput, TxnLog {
   readonly #clients = new Map<string, Client>();
   readonly #byCnxn = new Map<CnxnId, Client>();
   readonly #outputs = new Map<CnxnId, Writer>();
@@ -80,7 +82,7 @@ export class Script implements Out {
   constructor(changed: Partial<CoreOptions> = {}, replica?: Replica, observer: Observer = silentObserver) {
     let seed = 1;
     const random = { uint32: () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) };
-    this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, replica);
+    this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, standaloneOrder(this), replica);
   }
 
   // ---- Out ----

@@ -18,10 +18,20 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type CnxnId, type CoreOptions, type Now, type Observer, type Out, silentObserver, Server } from '../../src/index.ts';
+import {
+  type CnxnId,
+  type CoreOptions,
+  type Now,
+  type Observer,
+  type ClientOutput,
+  type TxnLog,
+  silentObserver,
+  Server,
+} from '../../src/index.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
 import { workSoFar } from './work.ts';
+import { standaloneOrder } from '../../src/request/authority.ts';
 
 export interface Received {
   readonly cnxn: CnxnId;
@@ -30,7 +40,7 @@ export interface Received {
   readonly body: Reader;
 }
 
-export class Stepper implements Out {
+export class Stepper implements ClientOutput, TxnLog {
   readonly core: Server;
   readonly replica: Replica;
   readonly #log: Buffer[] = [];
@@ -56,7 +66,7 @@ export class Stepper implements Out {
     const random = { uint32: () => 7 };
     this.replica = new Replica(replicaOptions(options, random));
     fill(this.replica);
-    this.core = new Server(options, this, random, observer, this.now, this.replica);
+    this.core = new Server(options, this, random, observer, this.now, standaloneOrder(this), this.replica);
   }
 
   // ---- Out ----

@@ -11,7 +11,7 @@ class Bench {
 
   constructor(pauseMs = 0, delayMsMax = 100, tickTimeMs = 2000) {
     const options = { zab: { ...zab, tickTimeMs }, delayMsMax, pauseMs };
-    this.dialling = new Dialling(7, options, (leader) => this.dials.push(this.nowMs - 1000, leader), this.now);
+    this.dialling = new Dialling(7, options, { dialLeader: (leader) => this.dials.push(this.nowMs - 1000, leader) }, this.now);
   }
 
   get now() {

@@ -1,38 +1,40 @@
-import { Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { DiskState } from '../../src/zab/disk-state.ts';
-import type { LearnerOut } from '../../src/zab/learner.ts';
+import type { PeerStorage } from '../../src/zab/peer-storage.ts';
 
 function opened() {
   const asked: string[] = [];
-  const out: LearnerOut = {
-    packets: () => new Writer(),
-    share: () => undefined,
-    channelIsFull: () => false,
-    closeChannel: (channel, reason) => void asked.push(`close ${channel} ${reason}`),
+  const storage: PeerStorage = {
     append: (zxid, bytes, start, end) => void asked.push(`append ${zxid} ${bytes.toString('latin1', start, end)}`),
     saveEpoch: (name, epoch) => void asked.push(`${name} ${epoch}`),
     truncate: (zxid) => void asked.push(`truncate ${zxid}`),
     installSnapshot: (zxid) => void asked.push(`install ${zxid}`),
+    logBytesMax: () => 70,
+    readLog: (channel, from, isTail) => void asked.push(`read ${channel} ${from} ${isTail}`),
+    resumeLogRead: (channel) => void asked.push(`resume ${channel}`),
+    stopLogRead: (channel) => void asked.push(`stop ${channel}`),
   };
-  return { asked, disk: new DiskState({ lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }, out) };
+  return { asked, disk: new DiskState({ lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }, storage) };
 }
 
 describe('a disk', () => {
   it('is settled as it was found, and passes on what it is asked for', () => {
     const { asked, disk } = opened();
     expect([disk.isSettled, disk.logged, disk.found]).toEqual([true, 5, { lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }]);
-    disk.out.append(6, Buffer.from('.txn.'), 1, 4);
-    disk.out.saveEpoch('acceptedEpoch', 3);
-    disk.out.truncate(4);
-    disk.out.installSnapshot(9);
-    disk.out.closeChannel(1, 'over');
-    expect(asked).toEqual(['append 6 txn', 'acceptedEpoch 3', 'truncate 4', 'install 9', 'close 1 over']);
+    disk.append(6, Buffer.from('.txn.'), 1, 4);
+    disk.saveEpoch('acceptedEpoch', 3);
+    disk.truncate(4);
+    disk.installSnapshot(9);
+    disk.readLog(1, 5, true);
+    disk.resumeLogRead(1);
+    disk.stopLogRead(1);
+    expect(asked).toEqual(['append 6 txn', 'acceptedEpoch 3', 'truncate 4', 'install 9', 'read 1 5 true', 'resume 1', 'stop 1']);
+    expect(disk.logBytesMax()).toBe(70);
   });
 
   it('is not settled before the last txn is durable, and then ends with that', () => {
     const { disk } = opened();
-    for (const zxid of [6, 7]) disk.out.append(zxid, Buffer.alloc(0), 0, 0);
+    for (const zxid of [6, 7]) disk.append(zxid, Buffer.alloc(0), 0, 0);
     expect([disk.logged, disk.isSettled, disk.isAtWork]).toEqual([7, false, false]);
     disk.appended(6);
     expect(disk.isSettled).toBe(false);
@@ -42,24 +44,24 @@ describe('a disk', () => {
 
   it('has an epoch when its file is there, and not when it is asked for', () => {
     const { disk } = opened();
-    disk.out.saveEpoch('acceptedEpoch', 3);
+    disk.saveEpoch('acceptedEpoch', 3);
     expect([disk.isSettled, disk.isAtWork, disk.found.acceptedEpoch]).toEqual([false, true, 2]);
     disk.epochSaved('acceptedEpoch', 3);
     expect([disk.isSettled, disk.found.acceptedEpoch, disk.found.currentEpoch]).toEqual([true, 3, 1]);
-    disk.out.saveEpoch('currentEpoch', 3);
+    disk.saveEpoch('currentEpoch', 3);
     disk.epochSaved('currentEpoch', 3);
     expect(disk.found.currentEpoch).toBe(3);
   });
 
   it('is at work while its log is being cut or a snapshot is put in its place, and ends where that does', () => {
     const { disk } = opened();
-    disk.out.append(8, Buffer.alloc(0), 0, 0);
-    disk.out.truncate(4);
+    disk.append(8, Buffer.alloc(0), 0, 0);
+    disk.truncate(4);
     disk.appended(8);
     expect([disk.isAtWork, disk.isSettled]).toEqual([true, false]);
     disk.replaced(4);
     expect([disk.isSettled, disk.logged]).toEqual([true, 4]);
-    disk.out.installSnapshot(9);
+    disk.installSnapshot(9);
     expect(disk.isSettled).toBe(false);
     disk.replaced(9);
     expect([disk.isSettled, disk.logged]).toEqual([true, 9]);
@@ -67,7 +69,7 @@ describe('a disk', () => {
 
   it('is as it was when its log could not be cut', () => {
     const { disk } = opened();
-    disk.out.truncate(4);
+    disk.truncate(4);
     disk.truncationRefused();
     expect([disk.isSettled, disk.logged]).toEqual([true, 5]);
   });

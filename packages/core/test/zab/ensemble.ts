@@ -20,11 +20,13 @@ import {
 import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer } from '../../src/peer.ts';
-import type { PeerOut } from '../../src/peer-out.ts';
+import type { ClientOutput } from '../../src/client-output.ts';
+import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
-import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
@@ -92,7 +94,7 @@ export interface Listener {
   closed(): void;
 }
 
-export class Node implements PeerOut {
+export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly sid: Sid;
   readonly ensemble: Ensemble;
   readonly folder = new Folder();
@@ -150,7 +152,16 @@ export class Node implements PeerOut {
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
-      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, this.observer, this.now);
+      this.peer = new Peer(
+        options,
+        config,
+        recovered,
+        this.view,
+        { clients: this, election: this, quorum: this, storage: this },
+        ensemble.dice,
+        this.observer,
+        this.now,
+      );
     });
   }
 
@@ -338,6 +349,12 @@ export class Node implements PeerOut {
       });
     };
     next();
+  }
+
+  resumeLogRead(): void {}
+
+  stopLogRead(channel: ChannelId): void {
+    this.#readings.delete(channel);
   }
 
   installSnapshot(zxid: Zxid): void {

@@ -6,7 +6,7 @@ import { ErrorCode, makeZxid, OpCode, openAcl, operations, PacketType, Reader, r
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
 import { isWrite } from '../../src/request/proposal.ts';
-import { ChannelRank } from '../../src/zab/zab-out.ts';
+import { ChannelRank } from '../../src/zab/quorum-links.ts';
 import { LoneLeader } from './lone-leader.ts';
 
 /** Not those of the honest follower. */

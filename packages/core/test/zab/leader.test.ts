@@ -48,7 +48,7 @@ function leading(
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
-  return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
+  return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, notes, host, now);
 }
 
 /** Server 12 speaks over channel 12: its number tells who it is. */
@@ -85,7 +85,7 @@ function requestOf(opCode: number): Buffer {
 
 function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
-  leader.propose(zxid, bytes, 0, bytes.length, ownerHere);
+  leader.append(zxid, bytes, 0, bytes.length, ownerHere);
 }
 
 describe('a leader that waits for a quorum', () => {

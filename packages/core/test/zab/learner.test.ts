@@ -34,7 +34,7 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
     configSeen: (text: string) => notes.note(`config ${text}`),
     configActivated: (text: string) => notes.note(`activate ${text}`),
   };
-  return new Learner(options, { ...start, ...changed }, 9, new PacketView(), notes, host, now);
+  return new Learner(options, { ...start, ...changed }, 9, new PacketView(), notes, notes, host, now);
 }
 
 function txn(zxid: Zxid): Buffer {

@@ -23,13 +23,15 @@ import {
 } from '@tskeeper/protocol';
 import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
-import type { PeerOut } from '../../src/peer-out.ts';
+import type { ClientOutput } from '../../src/client-output.ts';
+import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { LogEntry } from '../../src/zab/synchroniser.ts';
-import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
 const random = { uint32: () => 7 };
 const configText = 'version=0';
@@ -51,7 +53,7 @@ export interface LoneLeaderOptions {
   readonly committedLog?: CommittedLogOptions;
 }
 
-export class LoneLeader implements PeerOut {
+export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly peer: Peer;
   readonly #core: CoreOptions;
   readonly #writers = new Map<ChannelId, Writer>();
@@ -75,7 +77,16 @@ export class LoneLeader implements PeerOut {
     const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
     const config = { verifier: new MajorityQuorum(voters), text: configText, version: 0 };
     const options = { core: this.#core, zab, role: 'participant' as const };
-    this.peer = new Peer(options, config, recovered, new PacketView(), this, random, silentObserver, this.now);
+    this.peer = new Peer(
+      options,
+      config,
+      recovered,
+      new PacketView(),
+      { clients: this, election: this, quorum: this, storage: this },
+      random,
+      silentObserver,
+      this.now,
+    );
     const vote: Notification = {
       state: 'looking',
       leader: 1,
@@ -287,6 +298,8 @@ export class LoneLeader implements PeerOut {
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}
+  resumeLogRead(): void {}
+  stopLogRead(): void {}
   isFull = (): boolean => false;
   channelIsFull = (channel: ChannelId): boolean => this.full.has(channel);
   logBytesMax = (): number | undefined => this.logBytes;

@@ -9,12 +9,13 @@ import {
   Writer,
   writeQuorumPacket,
   type Zxid,
+  type Sid,
 } from '@tskeeper/protocol';
-import type { LearnerOut } from '../../src/zab/learner.ts';
-import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
 /** Notes what is asked for, in order. */
-export class Notes implements LearnerOut {
+export class Notes implements QuorumLinks, PeerStorage {
   readonly #lines: string[] = [];
   readonly #writers = new Map<ChannelId, Writer>();
 
@@ -57,6 +58,26 @@ export class Notes implements LearnerOut {
   installSnapshot(zxid: Zxid): void {
     this.#gather();
     this.#lines.push(`install ${formatZxid(zxid)}`);
+  }
+
+  logBytesMax(): number | undefined {
+    return undefined;
+  }
+
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
+    this.note(`read the log ${isTail ? 'to its end ' : ''}from ${formatZxid(from)} for ${channel}`);
+  }
+
+  resumeLogRead(): void {}
+
+  stopLogRead(): void {}
+
+  dialLeader(sid: Sid): void {
+    this.note(`dial ${sid}`);
+  }
+
+  dialNobody(): void {
+    this.note('dial no more');
   }
 
   note(line: string): void {

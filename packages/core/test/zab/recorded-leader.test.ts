@@ -35,13 +35,15 @@ import {
 import { describe, expect, it } from 'vitest';
 import { coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
-import type { PeerOut } from '../../src/peer-out.ts';
+import type { ClientOutput } from '../../src/client-output.ts';
+import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { NodeId } from '../../src/tree/node-store.ts';
-import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type RecordedLearning, recordedLearnings, type RecordedPacket, viewOf } from './recordings.ts';
 
 const random = { uint32: () => 7 };
@@ -84,7 +86,7 @@ function txnsOf(learnings: readonly RecordedLearning[]): Buffer[] {
   return [...txns].toSorted(([a], [b]) => a - b).map(([, entry]) => entry);
 }
 
-class Replayed implements PeerOut {
+class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly #writers = new Map<ChannelId, Writer>();
   readonly #cutters = new Map<ChannelId, PacketCutter>();
   readonly said = new Map<ChannelId, Said[]>();
@@ -111,7 +113,16 @@ class Replayed implements PeerOut {
     const recovered = { replica, lastZxid, acceptedEpoch: epoch, currentEpoch: epoch, committedLog, snapshotZxid: 0 };
     this.now = { elapsedMs: elapsedMs(learnings[0]!.packets[0]!.t) - 500, wallMs: 0 };
     const config = { verifier, text: configText, version };
-    this.peer = new Peer({ core, zab, role: 'participant' }, config, recovered, new PacketView(), this, random, silentObserver, this.now);
+    this.peer = new Peer(
+      { core, zab, role: 'participant' },
+      config,
+      recovered,
+      new PacketView(),
+      { clients: this, election: this, quorum: this, storage: this },
+      random,
+      silentObserver,
+      this.now,
+    );
     this.#settle();
     const vote: Notification = {
       state: 'looking',
@@ -218,6 +229,8 @@ class Replayed implements PeerOut {
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}
+  resumeLogRead(): void {}
+  stopLogRead(): void {}
   isFull = (): boolean => false;
   channelIsFull = (): boolean => false;
   logBytesMax = (): undefined => undefined;

@@ -33,8 +33,9 @@ import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
 import { noCnxn } from '../../src/request/proposal.ts';
 import { parkFrame } from '../../src/request/session-order.ts';
 import type { Server } from '../../src/server.ts';
-import { Learner, type LearnerOut, type LoggedTxn } from '../../src/zab/learner.ts';
-import type { EpochName } from '../../src/zab/zab-out.ts';
+import { Learner, type LoggedTxn } from '../../src/zab/learner.ts';
+import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { recordedLearnings, type RecordedLearning, type RecordedPacket, viewOf } from './recordings.ts';
 
 const ping = (zxid: Zxid): Buffer => {
@@ -80,11 +81,15 @@ class Replayed {
       forceSnapshotSync: false,
       counterMax: 0xffff_0000,
     };
-    const out: LearnerOut = {
+    const links: QuorumLinks = {
       packets: () => this.#writer,
       share: () => undefined,
       channelIsFull: () => false,
       closeChannel: () => undefined,
+      dialLeader: () => undefined,
+      dialNobody: () => undefined,
+    };
+    const storage: PeerStorage = {
       append: (zxid) => this.#disk.push(() => this.learner.appended(zxid)),
       saveEpoch: (name: EpochName, epoch) => {
         this.state.push(`${name} ${epoch}`);
@@ -95,6 +100,10 @@ class Replayed {
         this.#disk.push(() => this.learner.truncated(zxid, this.#now));
       },
       installSnapshot: () => this.#disk.push(() => this.learner.installed(this.#now)),
+      logBytesMax: () => undefined,
+      readLog: () => undefined,
+      resumeLogRead: () => undefined,
+      stopLogRead: () => undefined,
     };
     const server = {
       takeTouched: (visit: (high: number, low: number, timeoutMs: number) => void) => {
@@ -122,7 +131,7 @@ class Replayed {
       configActivated: () => void this.activated++,
     };
     const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, snapshotIn: 0 } as const;
-    this.learner = new Learner(options, start, 0, new PacketView(), out, host, this.#now);
+    this.learner = new Learner(options, start, 0, new PacketView(), links, storage, host, this.#now);
   }
 
   #settle(): void {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { Replica } from '../../src/request/replica.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import { Synchroniser } from '../../src/zab/synchroniser.ts';
-import type { ChannelId } from '../../src/zab/zab-out.ts';
+import type { ChannelId } from '../../src/zab/quorum-links.ts';
+import { Notes } from './packets.ts';
 import { open, treeOptions } from '../tree/tree-and-model.ts';
 
 const observersMax = 3;
@@ -36,13 +37,14 @@ class Scene {
     };
     const committed = new CommittedLog(committedLogDefaults);
     for (const zxid of inMemory) committed.append(zxid, Buffer.alloc(1));
-    this.synchroniser = new Synchroniser({ ...options, logBytesMax: () => logBytesMax }, this.replica, committed, {
-      packets: (channel) => this.writer(channel),
-      share: (channel, bytes, start) => this.writer(channel).raw(bytes, start, bytes.length),
-      channelIsFull: (channel) => this.full.has(channel),
-      closeChannel: (channel, reason) => void this.closed.set(channel, reason),
-      readLog: (channel) => void this.logsAsked.push(channel),
-    });
+    const links = new Notes();
+    links.packets = (channel) => this.writer(channel);
+    links.channelIsFull = (channel) => this.full.has(channel);
+    links.closeChannel = (channel, reason) => void this.closed.set(channel, reason);
+    const storage = new Notes();
+    storage.logBytesMax = () => logBytesMax;
+    storage.readLog = (channel) => void this.logsAsked.push(channel);
+    this.synchroniser = new Synchroniser(options, this.replica, committed, links, storage);
   }
 
   writer(channel: ChannelId): Writer {

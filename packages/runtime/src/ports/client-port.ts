@@ -13,7 +13,7 @@
  *   (held-shares.ts). A connection that holds nothing keeps its service throughout: its pings and small requests pass, and newcomers
  *   get in.
  */
-import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';
+import type { ClientOutput, CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind, stepUnitsDefault } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
@@ -131,9 +131,7 @@ export interface Words extends Preamble {
 
 export interface ClientPortParts {
   readonly network: Network;
-  readonly core: ClientCore;
   readonly options: ClientPortOptions;
-  readonly words: Words;
   readonly throttle: Throttle | undefined;
   readonly observer: PortObserver;
   readonly limits: Pick<Observer, 'limitMet'>;
@@ -180,11 +178,11 @@ class OutgoingBatch implements SendBatch {
   }
 }
 
-export class ClientPort implements CnxnList {
+export class ClientPort implements ClientOutput, CnxnList {
   readonly #network: Network;
-  readonly #core: ClientCore;
+  #core!: ClientCore;
   readonly #options: ClientPortOptions;
-  readonly #words: Words;
+  #words!: Words;
   readonly #throttle: Throttle | undefined;
   readonly #observer: PortObserver;
   readonly #limits: Pick<Observer, 'limitMet'>;
@@ -250,9 +248,7 @@ export class ClientPort implements CnxnList {
 
   constructor(parts: ClientPortParts) {
     this.#network = parts.network;
-    this.#core = parts.core;
     this.#options = parts.options;
-    this.#words = parts.words;
     this.#throttle = parts.throttle;
     this.#observer = parts.observer;
     this.#limits = parts.limits;
@@ -260,6 +256,12 @@ export class ClientPort implements CnxnList {
     this.#log = new LimitedLog(parts.logger);
     this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
     this.#shares = new HeldShares(parts.options.inFlightBytesMax);
+  }
+
+  /** The core that this port delivers to, and what answers four letter words. Both are made after the port, which the core writes to. */
+  attach(core: ClientCore, words: Words): void {
+    this.#core = core;
+    this.#words = words;
   }
 
   // --- Listening

@@ -16,7 +16,7 @@
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. Nothing is dialled or sent before
  * that, and the core is never called from inside a call of its own.
  */
-import type { Now, Observer } from '@tskeeper/core';
+import type { ElectionLinks, Now, Observer } from '@tskeeper/core';
 import {
   type HostPort,
   type InitialMessage,
@@ -74,7 +74,6 @@ export const electionPortDefaults = {
 export interface ElectionPortParts {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
-  readonly core: ElectionCore;
   readonly options: ElectionPortOptions;
   readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
@@ -92,9 +91,9 @@ const redialPauseMs: Millis = 1000;
 /** A connection over which nothing has come for so long is made anew when there is something to say: whatever has accepted it may have lost its way. */
 const unheardMs: Millis = 1000;
 
-export class ElectionPort {
+export class ElectionPort implements ElectionLinks {
   readonly #network: Network;
-  readonly #core: ElectionCore;
+  #core!: ElectionCore;
   readonly #options: ElectionPortOptions;
   readonly #limits: Pick<Observer, 'limitMet'>;
   readonly #log: LimitedLog;
@@ -129,7 +128,6 @@ export class ElectionPort {
 
   constructor(parts: ElectionPortParts, servers: readonly PeerServer[]) {
     this.#network = parts.network;
-    this.#core = parts.core;
     this.#options = parts.options;
     this.#limits = parts.limits;
     this.#log = new LimitedLog(parts.logger);
@@ -184,6 +182,11 @@ export class ElectionPort {
     if (multiAddressEnabled) writeInitialMessage(writer, { sid, protocolVersion: addresses, addresses: own });
     else writeInitialMessage(writer, { sid, protocolVersion: oneAddress, addresses: own.slice(0, 1) });
     return Buffer.from(writer.written());
+  }
+
+  /** The core that this port delivers to. It is made after the port, which it writes to at once. */
+  attach(core: ElectionCore): void {
+    this.#core = core;
   }
 
   // --- Listening
@@ -262,7 +265,7 @@ export class ElectionPort {
 
   // --- What the core asks for
 
-  /** As `ElectionOut.notify`. */
+  /** As `ElectionLinks.notify`. */
   notify(to: Sid, notification: Notification): void {
     const link = this.#links.get(to);
     if (link === undefined) {
@@ -285,7 +288,7 @@ export class ElectionPort {
     this.#markDirty(link);
   }
 
-  /** As `PeerOut.reconnect`. A connection that is left from before may carry messages in one direction only; a new one takes both. */
+  /** As `ElectionLinks.reconnect`. A connection that is left from before may carry messages in one direction only; a new one takes both. */
   reconnect(sid: Sid): void {
     const link = this.#links.get(sid);
     if (link === undefined) return;

@@ -11,7 +11,7 @@
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. All packets that a turn has for a
  * learner leave in one write.
  */
-import type { ChannelId, Now, Observer } from '@tskeeper/core';
+import type { ChannelId, Now, Observer, QuorumLinks } from '@tskeeper/core';
 import {
   type HostPort,
   type Millis,
@@ -77,7 +77,6 @@ export const learnerPortDefaults: LearnerPortOptions = {
 export interface LearnerPortParts {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
-  readonly core: LearnerCore;
   readonly options: LearnerPortOptions;
   /** Placed over each packet, one after the other. */
   readonly view: PacketView;
@@ -90,9 +89,9 @@ export interface LearnerPortParts {
 /** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
 const firstPacketBytesMax = 1024;
 
-export class LearnerPort {
+export class LearnerPort implements QuorumLinks {
   readonly #network: Network;
-  readonly #core: LearnerCore;
+  #core!: LearnerCore;
   readonly #options: LearnerPortOptions;
   readonly #logger: Logger;
   readonly #limits: Pick<Observer, 'limitMet'>;
@@ -126,7 +125,6 @@ export class LearnerPort {
 
   constructor(parts: LearnerPortParts, servers: readonly PeerServer[]) {
     this.#network = parts.network;
-    this.#core = parts.core;
     this.#options = parts.options;
     this.#logger = parts.logger;
     this.#limits = parts.limits;
@@ -150,6 +148,11 @@ export class LearnerPort {
   /** Another configuration is in force: the next dial goes by it. */
   setServers(servers: readonly PeerServer[]): void {
     this.#addresses = new Map(servers.map(({ sid, quorumAddresses }) => [sid, quorumAddresses]));
+  }
+
+  /** The core that this port delivers to. It is made after the port, which it writes to at once. */
+  attach(core: LearnerCore): void {
+    this.#core = core;
   }
 
   // --- Listening
@@ -226,19 +229,19 @@ export class LearnerPort {
 
   // --- What the core asks for
 
-  /** As `PeerOut.dialLeader`: it completes as `dialled` or `dialFailed`. A dial that is under way is given up, and nothing more is heard of it. */
+  /** As `QuorumLinks.dialLeader`: it completes as `dialled` or `dialFailed`. A dial that is under way is given up, and nothing more is heard of it. */
   dialLeader(sid: Sid): void {
     this.#wanted = sid;
   }
 
-  /** As `PeerOut.dialNobody`. */
+  /** As `QuorumLinks.dialNobody`. */
   dialNobody(): void {
     this.#wanted = undefined;
     if (this.#dial !== undefined) this.#dialler.cancel(this.#dial);
     this.#dial = undefined;
   }
 
-  /** As `ZabOut.packets`. */
+  /** As `QuorumLinks.packets`. */
   packets(id: ChannelId): Writer {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') {
@@ -248,7 +251,7 @@ export class LearnerPort {
     return channel.output.writer();
   }
 
-  /** As `ZabOut.share`. */
+  /** As `QuorumLinks.share`. */
   share(id: ChannelId, bytes: Buffer, start: number): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
@@ -257,7 +260,7 @@ export class LearnerPort {
     else channel.output.share(bytes, start);
   }
 
-  /** As `SynchroniserOut.channelIsFull`: `channelDrained` follows when there is room again. */
+  /** As `QuorumLinks.channelIsFull`: `channelDrained` follows when there is room again. */
   channelIsFull(id: ChannelId): boolean {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.fullBytes) return false;
@@ -266,7 +269,7 @@ export class LearnerPort {
     return true;
   }
 
-  /** As `ZabOut.closeChannel`. The core hears `channelGone` at the end of the turn, whether or not the other side takes what was written. */
+  /** As `QuorumLinks.closeChannel`. The core hears `channelGone` at the end of the turn, whether or not the other side takes what was written. */
   closeChannel(id: ChannelId, reason: string): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;

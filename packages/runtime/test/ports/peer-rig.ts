@@ -131,9 +131,11 @@ export class RigNode implements ElectionCore, LearnerCore {
       error: (line) => this.lines.push(line),
     };
     const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, core: this, limits: silentObserver, logger, turn };
+    const common = { network: this.network, clock: rig.clock, limits: silentObserver, logger, turn };
     this.election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid, ...setup.election } }, servers);
     this.learner = new LearnerPort({ ...common, view: this.view, options: { ...learnerPortDefaults, ...setup.learner } }, servers);
+    this.election.attach(this);
+    this.learner.attach(this);
     this.network.start({
       accepted: (stream, listener, remote) => {
         if (this.election.owns(listener)) turn((now) => this.election.accepted(stream, listener, remote, now));

@@ -1,5 +1,5 @@
 /** Three peers over their ports: the core's rules and the ports' together, on a network in memory and a disk that takes a millisecond. */
-import { coreDefaults, type EpochName, type Now, Peer, type PeerOut, silentObserver } from '@tskeeper/core';
+import { type ClientOutput, coreDefaults, type EpochName, type Now, Peer, type PeerStorage, silentObserver } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, MajorityQuorum, Replica, replicaOptions } from '@tskeeper/core/internal';
 import {
   openAcl,
@@ -24,7 +24,7 @@ const servers = sids.map((sid) => serverOf(sid));
 const random = { uint32: () => 7 };
 const client = 1_000_000;
 
-class Server implements PeerOut {
+class Server implements ClientOutput, PeerStorage {
   readonly rig: Rig;
   readonly sid: Sid;
   readonly network: MemoryNetwork;
@@ -43,25 +43,8 @@ class Server implements PeerOut {
     this.network = rig.wire.stack(addressOf(sid));
     const turn = (work: (now: Now) => void): void => this.turn(work);
     const common = { network: this.network, clock: rig.clock, limits: silentObserver, logger: silentLogger, turn };
-    const electionCore = {
-      notified: (...args: Parameters<Peer['notified']>) => this.peer.notified(...args),
-      reachable: (other: Sid) => this.peer.reachable(other),
-      unreachable: (other: Sid, now: Now) => this.peer.unreachable(other, now),
-    };
-    const learnerCore = {
-      accepted: (...args: Parameters<Peer['accepted']>) => this.peer.accepted(...args),
-      dialled: (...args: Parameters<Peer['dialled']>) => this.peer.dialled(...args),
-      dialFailed: (...args: Parameters<Peer['dialFailed']>) => this.peer.dialFailed(...args),
-      packet: (...args: Parameters<Peer['packet']>) => this.peer.packet(...args),
-      isLoading: (channel: number) => this.peer.isLoading(channel),
-      snapshotBytes: (...args: Parameters<Peer['snapshotBytes']>) => this.peer.snapshotBytes(...args),
-      channelMoves: (...args: Parameters<Peer['channelMoves']>) => this.peer.channelMoves(...args),
-      channelRank: (channel: number) => this.peer.channelRank(channel),
-      channelDrained: (_channel: number, now: Now) => this.peer.wake(now),
-      channelGone: (...args: Parameters<Peer['channelGone']>) => this.peer.channelGone(...args),
-    };
-    this.#election = new ElectionPort({ ...common, core: electionCore, options: { ...electionPortDefaults, sid } }, servers);
-    this.#learner = new LearnerPort({ ...common, core: learnerCore, view: this.#view, options: learnerPortDefaults }, servers);
+    this.#election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid } }, servers);
+    this.#learner = new LearnerPort({ ...common, view: this.#view, options: learnerPortDefaults }, servers);
     const ports = [this.#election, this.#learner];
     this.network.start({
       accepted: (stream, listener, remote) =>
@@ -98,7 +81,12 @@ class Server implements PeerOut {
       committedLog: new CommittedLog(committedLogDefaults),
       snapshotZxid: 0,
     };
-    this.turn((now) => (this.peer = new Peer(options, config, recovered, this.#view, this, random, silentObserver, now)));
+    const io = { clients: this, election: this.#election, quorum: this.#learner, storage: this };
+    this.turn((now) => {
+      this.peer = new Peer(options, config, recovered, this.#view, io, random, silentObserver, now);
+      this.#election.attach(this.peer);
+      this.#learner.attach(this.peer);
+    });
   }
 
   crash(): void {
@@ -154,16 +142,7 @@ class Server implements PeerOut {
     return this.peer.replica.tree.find(path) !== 0;
   }
 
-  // --- PeerOut
-
-  notify: PeerOut['notify'] = (to, notification) => this.#election.notify(to, notification);
-  dialLeader: PeerOut['dialLeader'] = (sid) => this.#learner.dialLeader(sid);
-  dialNobody: PeerOut['dialNobody'] = () => this.#learner.dialNobody();
-  reconnect: PeerOut['reconnect'] = (sid) => this.#election.reconnect(sid);
-  packets: PeerOut['packets'] = (channel) => this.#learner.packets(channel);
-  share: PeerOut['share'] = (channel, bytes, start) => this.#learner.share(channel, bytes, start);
-  channelIsFull: PeerOut['channelIsFull'] = (channel) => this.#learner.channelIsFull(channel);
-  closeChannel: PeerOut['closeChannel'] = (channel, reason) => this.#learner.closeChannel(channel, reason);
+  // --- ClientOutput and PeerStorage
 
   reply(): Writer {
     this.#replies.clear();
@@ -195,6 +174,10 @@ class Server implements PeerOut {
   logBytesMax(): undefined {
     return undefined;
   }
+
+  resumeLogRead(): void {}
+
+  stopLogRead(): void {}
 
   readLog(): void {
     throw new Error('the log is not to be read');

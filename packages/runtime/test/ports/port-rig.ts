@@ -63,19 +63,19 @@ export class PortRig {
     const logger: Logger = { debug() {}, info() {}, warn: (line) => this.lines.push(line), error: (line) => this.lines.push(line) };
     this.port = new ClientPort({
       network: this.network,
-      core: this.core,
       options: { ...clientPortDefaults, ...setup.options },
-      words: new FourLetterWords({
-        whitelist: setup.whitelist ?? new Set(fourLetterWords),
-        inspect: this.core.inspect,
-        metrics: this.metrics,
-        facts: testFacts,
-      }),
       throttle: setup.throttle,
       observer: this.metrics,
       limits: this.metrics,
       logger,
     });
+    const words = new FourLetterWords({
+      whitelist: setup.whitelist ?? new Set(fourLetterWords),
+      inspect: this.core.inspect,
+      metrics: this.metrics,
+      facts: testFacts,
+    });
+    this.port.attach(this.core, words);
     this.core.reply = (cnxn) => this.port.reply(cnxn);
     this.core.close = (cnxn) => this.port.close(cnxn);
     const turn = (input: (now: Now) => void) => this.turn(input);

@@ -30,7 +30,10 @@ import {
   type Observer,
   Peer,
   type PeerOptions,
-  type PeerOut,
+  type ClientOutput,
+  type ElectionLinks,
+  type PeerStorage,
+  type QuorumLinks,
   silentObserver,
 } from '@tskeeper/core';
 import {
@@ -150,7 +153,7 @@ function nameOf(bytes: Buffer): string {
   return txn.kind === 'createSession' ? session : errorName(session, header.cxid);
 }
 
-export class SmallServer implements PeerOut {
+export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly sid: Sid;
   readonly world: Surroundings;
   peer: Peer | undefined;
@@ -287,8 +290,9 @@ export class SmallServer implements PeerOut {
       role: this.world.isObserver(sid) ? 'observer' : 'participant',
     };
     const config = { verifier, text: configText, version: 0 };
+    const io = { clients: this, election: this, quorum: this, storage: this };
     this.#turn(() => {
-      this.peer = new Peer(options, config, recovered, this.#view, this, chance, this.#observer, this.now);
+      this.peer = new Peer(options, config, recovered, this.#view, io, chance, this.#observer, this.now);
     });
   }
 
@@ -546,7 +550,7 @@ export class SmallServer implements PeerOut {
     }
   }
 
-  // ---- PeerOut
+  // ---- the outputs of the peer
 
   notify(to: Sid, notification: Notification): void {
     const { state, leader, zxid } = notification;
@@ -643,6 +647,10 @@ export class SmallServer implements PeerOut {
     }
     this.logQueue.push({ kind: 'append', txn });
   }
+
+  resumeLogRead(): void {}
+
+  stopLogRead(): void {}
 
   saveEpoch(name: EpochName, epoch: number): void {
     if (name === 'currentEpoch') this.world.invariants.epochBegun(epoch, this.view());

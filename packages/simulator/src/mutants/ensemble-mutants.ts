@@ -179,9 +179,9 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     hunter: 'scenarios',
     what: 'a server whose disk has refused an epoch lives on and does nothing',
     from: 'ZOOKEEPER-602, ZOOKEEPER-2247',
-    file: 'packages/runtime/src/member.ts',
-    replace: '      this.#workFailed(error);\n      return;\n    }\n    turn',
-    by: '      return;\n    }\n    turn',
+    file: 'packages/runtime/src/ensemble-storage.ts',
+    replace: '      this.#workFailed(error);\n      return;\n    }\n    this.#parts.turn',
+    by: '      return;\n    }\n    this.#parts.turn',
   },
   'wiped-server-votes': {
     hunter: 'scenarios',

@@ -43,7 +43,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     what: 'a learner writes all requests to the stream at once, however much waits there, until it hangs up on its leader',
     from: 'slow way to leader',
     file: requestQueue,
-    replace: 'if (this.#waiting.length > 0 || this.#out.channelIsFull(this.#channel)) return undefined;',
+    replace: 'if (this.#waiting.length > 0 || this.#links.channelIsFull(this.#channel)) return undefined;',
     by: '',
   },
   'requests-never-sent-on': {

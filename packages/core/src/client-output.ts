@@ -1,4 +1,4 @@
-import type { Writer, Zxid } from '@tskeeper/protocol';
+import type { Writer } from '@tskeeper/protocol';
 
 /**
  * A connection, numbered by whoever carries it: a small integer, used again only after the core has been told `disconnected`.
@@ -26,11 +26,8 @@ export type CloseReason =
   | 'read-only clients only'
   | 'not serving';
 
-/**
- * Where the core says what must be done, in order. The runtime, the simulator and the golden tests each bring one. It never calls
- * back into the core.
- */
-export interface Out {
+/** The output to clients, in order. The client port, the simulator and the golden tests each bring one. It never calls back into the core. */
+export interface ClientOutput {
   /**
    * A writer placed at the end of that connection's output. Whatever is written leaves at the end of the turn, in the order of
    * writing; the caller opens and ends each frame. Writing to a connection that is already gone is harmless.
@@ -45,11 +42,4 @@ export interface Out {
 
   /** Closes the connection once its output has been sent. The core still hears `disconnected`. */
   close(cnxn: CnxnId, reason: CloseReason): void;
-
-  /**
-   * One entry for the transaction log: header, record and digest, without checksum and frame. The bytes are copied before the call
-   * returns. It completes as the input `appended(zxid)`; completions come in order and one may stand for many. `owner` is the server whose
-   * client has asked for the txn.
-   */
-  append(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void;
 }

@@ -1,0 +1,31 @@
+import type { Zxid } from '@tskeeper/protocol';
+import type { ChannelId } from './quorum-links.ts';
+
+export type EpochName = 'acceptedEpoch' | 'currentEpoch';
+
+/** The disk of a server of an ensemble. It never calls back: each call completes as an input of `Peer`. */
+export interface PeerStorage {
+  /** As `TxnLog.append`. */
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void;
+  /** Writes an epoch file. Completes as `epochSaved`; one at a time. */
+  saveEpoch(name: EpochName, epoch: number): void;
+  /**
+   * Removes everything after `zxid` from the log. Completes as `truncated`; or as `truncationRefused`, with nothing changed, if the folder does not lead
+   * back to `zxid`, because it begins with a snapshot of more than that.
+   */
+  truncate(zxid: Zxid): void;
+  /** Makes the state in memory, as of `zxid`, the only content of the folder. Completes as `installed`. */
+  installSnapshot(zxid: Zxid): void;
+  /** How many bytes of the log on disk are cheaper to send to a learner than a snapshot; undefined if it is not to be read. */
+  logBytesMax(): number | undefined;
+  /**
+   * Reads the log for a learner, from the last txn up to `from` on. Completes as `logRead`, in pieces, which wait while the channel is full. It stops when
+   * another log is read for the channel, or at `stopLogRead`. With `isTail` the log is read however long it is, because the learner has
+   * the part before it; otherwise it completes as `logRefused` if a snapshot is cheaper.
+   */
+  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void;
+  /** The channel has room for the next piece. */
+  resumeLogRead(channel: ChannelId): void;
+  /** The channel is closed. */
+  stopLogRead(channel: ChannelId): void;
+}
