@@ -2,16 +2,16 @@
 /**
  * npm run proofs: the proofs that take minutes, in the size that every submission goes through. Longer forms by the same variables:
  *
- *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (160: 320,000)
- *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (30: 600,000)
+ *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (110: 220,000)
+ *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (20: 400,000)
  *   TSKEEPER_KILLS                 SIGKILLs of the real process under load, every acknowledged write read back (50)
  *   TSKEEPER_ATTACKS               hostile connections to the real process beside an honest client (20,000)
  *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
  *   TSKEEPER_CHAOS_KILLS           SIGKILLs of ensembles of real processes, in episodes with all other faults (8)
  *   TSKEEPER_CHAOS_WRITES          acknowledged writes that are read back from each server in these episodes (2,000)
- *   TSKEEPER_RECONNECTS            reconnects in memory over which a client keeps nothing (100,000)
+ *   TSKEEPER_RECONNECTS            reconnects in memory over which a client keeps nothing (40,000; by itself 100,000)
  *   TSKEEPER_SOCKET_RECONNECTS     the same over real sockets (2,000)
- *   TSKEEPER_WATCH_EVENTS          events over which it keeps nothing (1,000,000)
+ *   TSKEEPER_WATCH_EVENTS          events over which it keeps nothing (400,000; by itself 1,000,000)
  *   TSKEEPER_SEED                  another seed than 1
  *
  * The long form of what is done to servers in test/hostile is `npm run test:hostile`.
@@ -22,7 +22,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const defaults = { TSKEEPER_CONFORMANCE_STREAMS: '160', TSKEEPER_HOSTILE_RUNS: '30' };
+const defaults = {
+  TSKEEPER_CONFORMANCE_STREAMS: '110',
+  TSKEEPER_HOSTILE_RUNS: '20',
+  TSKEEPER_RECONNECTS: '40000',
+  TSKEEPER_WATCH_EVENTS: '400000',
+};
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 function prove(name, args) {

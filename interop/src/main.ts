@@ -263,7 +263,7 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number, not ${text}`);
     return value;
   };
-  const operations = number('operations', values.operations ?? (bounded ? '60000' : '500000'));
+  const operations = number('operations', values.operations ?? (bounded ? '40000' : '500000'));
   const rounds = number('rounds', values.rounds);
   return { kind: server, only, seed: number('seed', values.seed), operations, bounded, rounds, verbose };
 }
