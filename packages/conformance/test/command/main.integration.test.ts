@@ -170,7 +170,7 @@ describe('the list of checks', () => {
 
   it('is as long as the README says', () => {
     const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-    expect(readme).toContain(` ${checks.length} checks of what a client can see`);
+    expect(readme).toContain(` ${checks.length} checks of behaviour that a client can observe`);
   });
 
   it('says of each where it is written, and which promise it holds a server to', () => {
