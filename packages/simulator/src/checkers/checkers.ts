@@ -1,7 +1,7 @@
 /** All checkers, by name. */
 import type { Recording } from '../record/recording.ts';
 import { type Replay, replay } from '../replay/replay.ts';
-import { fewestFindings } from '../replay/tracings.ts';
+import { fewestFindings, triesOf } from '../replay/tracings.ts';
 import { access } from './access.ts';
 import { acknowledgedWhere } from './acknowledged-where.ts';
 import { afterFailure } from './after-failure.ts';
@@ -115,7 +115,7 @@ export interface Finding {
  */
 export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
   const first = { doubtful: story.doubtful, findings: judge(recording, story) };
-  return fewestFindings(first, (tracing) => {
+  return fewestFindings(first, triesOf(story.txns.length), (tracing) => {
     const retold = replay(recording, tracing);
     return { doubtful: retold.doubtful, findings: judge(recording, retold) };
   });

@@ -9,14 +9,24 @@ export interface Judged<F> {
   readonly findings: readonly F[];
 }
 
-/** How many tracings are tried. A recording that is really wrong costs so many replays. */
+/** How many tracings are tried, at most. A recording that is really wrong costs so many replays. */
 const triesMax = 64;
+/** How many txns are replayed for that, at most: a long recording takes seconds for each tracing. */
+const replayedTxnsMax = 10_000;
 
-/** The findings of the best tracing that was found, starting from `first`; each step changes the request of one txn and must leave fewer findings. */
-export function fewestFindings<F>(first: Judged<F>, judge: (tracing: Tracing) => Judged<F>): F[] {
+/** How many tracings of a recording with so many txns are tried. */
+export function triesOf(txns: number): number {
+  return Math.min(triesMax, Math.ceil(replayedTxnsMax / Math.max(1, txns)));
+}
+
+/**
+ * The findings of the best tracing that was found, starting from `first`, among `tries` of them; each step changes the request of one txn and must
+ * leave fewer findings.
+ */
+export function fewestFindings<F>(first: Judged<F>, tries: number, judge: (tracing: Tracing) => Judged<F>): F[] {
   let best = first;
   let tracing: Tracing = new Map();
-  for (let triesLeft = triesMax; best.findings.length > 0;) {
+  for (let triesLeft = tries; best.findings.length > 0;) {
     const others = best.doubtful.flatMap(({ zxid, others: cnxns }) => cnxns.map((cnxn) => new Map([...tracing, [zxid, cnxn]])));
     let isBetter = false;
     for (const next of others) {

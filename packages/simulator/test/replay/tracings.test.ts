@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DoubtfulTxn, Tracing } from '../../src/replay/replay.ts';
-import { fewestFindings, type Judged } from '../../src/replay/tracings.ts';
+import { fewestFindings, type Judged, triesOf } from '../../src/replay/tracings.ts';
 
 const doubtful: readonly DoubtfulTxn[] = [
   { zxid: 7, others: ['b', 'c'] },
@@ -24,7 +24,7 @@ class Recorded {
 }
 
 function searched(recorded: Recorded, first: readonly string[]): string[] {
-  return fewestFindings({ doubtful, findings: first }, (tracing) => recorded.judge(tracing));
+  return fewestFindings({ doubtful, findings: first }, triesOf(100), (tracing) => recorded.judge(tracing));
 }
 
 describe('the findings of a recording with doubtful txns', () => {
@@ -52,10 +52,11 @@ describe('the findings of a recording with doubtful txns', () => {
     expect(recorded.tried).toEqual([]);
   });
 
-  it('stay after 64 tracings', () => {
+  it('are searched for among 64 tracings at most, and among fewer if a replay takes long', () => {
+    expect([0, 100, 400, 5000, 50_000].map(triesOf)).toEqual([64, 64, 25, 2, 1]);
     let tries = 0;
     const many = Array.from({ length: 100 }, (_, zxid) => ({ zxid, others: ['b'] }));
-    const found = fewestFindings({ doubtful: many, findings: ['wrong'] }, () => ({
+    const found = fewestFindings({ doubtful: many, findings: ['wrong'] }, 64, () => ({
       doubtful: many,
       findings: ++tries === 65 ? [] : ['wrong'],
     }));
