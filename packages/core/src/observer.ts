@@ -109,6 +109,9 @@ export interface Observer {
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean): void;
   /** A step has ended with work of this kind left over, which goes on in the next one. */
   stepEnded(kind: StepKind): void;
+  /** A request or a commit takes more than one step. The server starts no other, and ends no session, before `jobEnded`. */
+  jobBegan(): void;
+  jobEnded(): void;
   /** A long write has to wait until less is proposed and not applied; `passedOn` by a learner. */
   longWriteWaits(passedOn: boolean): void;
   notice(notice: Notice): void;
@@ -148,6 +151,8 @@ export const silentObserver: Observer = {
   historyReplaced() {},
   learnerSynchronised() {},
   stepEnded() {},
+  jobBegan() {},
+  jobEnded() {},
   longWriteWaits() {},
   notice() {},
 };

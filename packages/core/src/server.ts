@@ -1066,6 +1066,7 @@ export class Server {
     this.#jobUnits += this.#budget.units;
     this.#afterJob = then;
     this.#jobKind = kind;
+    this.#observer.jobBegan();
     this.#observer.stepEnded(kind);
   }
 
@@ -1081,6 +1082,7 @@ export class Server {
     this.#job = undefined;
     this.#afterJob = undefined;
     this.#judging = undefined;
+    this.#observer.jobEnded();
     this.#endsJob = true;
     then(now);
     this.#endsJob = false;

@@ -148,6 +148,28 @@ describe('P22: a dead session ends within its time-out, a tick and a second', ()
     expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
   });
 
+  test('when the request in progress is done, though that takes longer than two ticks, and P22 counts no more than that', async () => {
+    const world = await started(new VirtualWorld(9, { servers: 1, core: { tickTimeMs, turnUnits: 4 } }));
+    const writer = await client(world, world.server, 4000);
+    const dead = await client(world, world.server, 600);
+    dead.retire();
+    dead.sleep(1_000_000);
+    await world.run(200);
+    world.server.turnMs = () => 1;
+    const ops = Array.from({ length: 600 }, () => ({ kind: 'setData' as const, path: '/', data: null, version: -1 }));
+    writer.send('multi', { ops });
+    await world.run(4000);
+    world.server.turnMs = () => 0;
+    await world.run(1000);
+    await world.readLogs();
+    expect(world.recording.log.map(({ logged }) => logged.header.type)).toContain(OpCode.closeSession);
+    const longestMs = Math.max(...world.recording.jobs.map(({ fromMs, toMs }) => toMs - fromMs));
+    expect(longestMs).toBeGreaterThan(2 * tickTimeMs);
+    expect(check(world.recording).map(findingText)).toEqual([]);
+    world.recording.jobs.length = 0;
+    expect(check(world.recording).map(({ checker }) => checker)).toEqual(['lateExpiry']);
+  });
+
   test('though observers that nobody has configured come one after the other and answer no PING', async () => {
     const world = await started(new VirtualWorld(8, { servers: 3, ensemble: { zab: { syncLimitTicks: 20 } }, core: { tickTimeMs } }));
     const find = (role: string) => world.servers.find((server) => server.role === role)!;

@@ -245,6 +245,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   stepEnded(): void {}
 
+  jobBegan(): void {}
+
+  jobEnded(): void {}
+
   longWriteWaits(): void {}
 
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap', _from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void {

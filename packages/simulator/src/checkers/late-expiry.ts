@@ -37,10 +37,12 @@ function silences(recording: Recording, lives: Iterable<SessionLife>) {
 
 /** What overlaps with the silence, and nothing else, puts off its end. */
 function heldBackMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
-  const { disturbances, pauses, processes, ensemble, limits } = recording;
+  const { disturbances, jobs, pauses, processes, ensemble, limits } = recording;
   const overlapMs = (each: { readonly fromMs: Millis; readonly toMs: Millis }) =>
     Math.max(0, Math.min(each.toMs, toMs) - Math.max(each.fromMs, fromMs));
   let heldMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
+  // A session that is due ends when the job in progress is done, before the next one starts.
+  heldMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
   if (ensemble.size === 0) return heldMs;
   // Learners tell whom they have heard with the next PING, and one that has gone without a word is waited for until syncLimit.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;

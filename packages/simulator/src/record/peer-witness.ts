@@ -6,13 +6,27 @@ import type { Recording } from './recording.ts';
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
-/** Counts where steps have ended with work left over, long writes that have waited, and bounds that were reached; and notes what was refused for it, and which connections have ended. */
-export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAway, ended }: Recording): Observer {
+/** Time as the whole run counts it. */
+interface Clock {
+  readonly elapsedMs: Millis;
+}
+
+/**
+ * Counts steps that end with work left over, long writes that wait, and limits that are reached.
+ * Records rejections because of a limit, jobs, and which connections have ended.
+ */
+export function stepWitness(recording: Recording, clock: Clock, server: string): Observer {
+  const { stepsEnded, longWritesWaited, limitsMet, turnedAway, ended, jobs } = recording;
+  let jobBeganMs = 0;
   const keys = new Map<CnxnId, string>();
   const count = (counts: Map<string, number>, what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
   return {
     ...silentObserver,
     stepEnded: (kind) => count(stepsEnded, kind),
+    jobBegan: () => {
+      jobBeganMs = clock.elapsedMs;
+    },
+    jobEnded: () => void jobs.push({ server, fromMs: jobBeganMs, toMs: clock.elapsedMs }),
     longWriteWaits: (passedOn) => void (passedOn ? longWritesWaited.passedOn++ : longWritesWaited.own++),
     limitMet: (limit) => count(limitsMet, limit),
     cnxnOpened: (cnxn, { remoteAddress, remotePort }) => void keys.set(cnxn, `${remoteAddress}:${remotePort}`),
@@ -31,7 +45,7 @@ export function stepWitness({ stepsEnded, longWritesWaited, limitsMet, turnedAwa
 /** The observer of one life of a server. `replaced` is told when a part of what was on its disk counts no more. */
 export function peerWitness(
   recording: Recording,
-  clock: { readonly elapsedMs: Millis },
+  clock: Clock,
   server: string,
   replaced: (by: 'trunc' | 'snap', zxid: Zxid) => void,
 ): Observer {
@@ -40,7 +54,7 @@ export function peerWitness(
   };
   let begun = { epoch: 0, historyEnd: 0 };
   return {
-    ...stepWitness(recording),
+    ...stepWitness(recording, clock, server),
     roleChanged: (role) => {
       if (role === 'looking') note({ kind: 'looking' });
       if (role === 'leader' || role === 'follower' || role === 'observer') note({ kind: 'serves', role, ...begun });

@@ -200,9 +200,11 @@ export interface Recording {
   readonly libraryClients: Set<string>;
   /** What they were told by it. */
   readonly told: ToldRecord[];
-  /** When servers stood still. */
   /** Servers that were short of memory at some time. */
   readonly shortages: Set<string>;
+  /** When servers worked on a single request or commit for longer than one step. */
+  readonly jobs: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
+  /** When servers did not run. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** What servers of an ensemble did among themselves. */
   readonly peers: PeerEvent[];
@@ -261,6 +263,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     libraryClients: new Set(),
     told: [],
     shortages: new Set(),
+    jobs: [],
     pauses: [],
     peers: [],
     ensemble: new Map(),

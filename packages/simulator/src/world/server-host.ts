@@ -205,7 +205,9 @@ export class ServerHost implements MachineTime {
     this.#dark?.breakAll();
     this.#dark = undefined;
     const witness =
-      member === undefined ? stepWitness(recording) : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+      member === undefined
+        ? stepWitness(recording, clock, this.name)
+        : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
     const words = new PeerWords(this.sid, (word) => this.#noteWord(word));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
