@@ -306,9 +306,14 @@ export class Peer {
     return this.#role.snapshotBytes(channel, bytes, now);
   }
 
-  /** Bytes went over a stream: part of a packet has arrived, or part of what waits has been sent. */
-  channelMoves(channel: ChannelId, now: Now): void {
-    this.#role.channelProgress(channel, now);
+  /** Part of a packet has arrived over a stream. */
+  partReceived(channel: ChannelId, now: Now): void {
+    this.#role.partReceived(channel, now);
+  }
+
+  /** Part of what waits for a stream has been sent. */
+  partSent(channel: ChannelId, now: Now): void {
+    this.#role.partSent(channel, now);
   }
 
   /** What the server at the other end of a stream is to this one. */

@@ -47,6 +47,11 @@ export class Eligibility {
     this.#unanswering.delete(sid);
   }
 
+  /** That server may be voted for again. */
+  unshun(sid: Sid): void {
+    this.#shunned.delete(sid);
+  }
+
   forgive(): void {
     this.#shunned.clear();
     this.#unanswering.clear();

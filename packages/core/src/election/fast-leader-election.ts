@@ -22,7 +22,7 @@ import {
   type Sid,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Fingerprint } from '../fingerprint.ts';
+import { type Fingerprint, writeSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { ElectionLinks } from './election-links.ts';
@@ -118,6 +118,8 @@ export class FastLeaderElection {
   readonly #whereabouts = new Whereabouts();
   readonly #eligible: Eligibility;
   readonly #said = new Map<Sid, Said>();
+  /** Voters that looked in an earlier round and voted for this server, since its election began. */
+  readonly #supporters = new Set<Sid>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, links: Pick<ElectionLinks, 'notify'>, configs: ConfigListener) {
     this.#sid = options.sid;
@@ -164,6 +166,7 @@ export class FastLeaderElection {
     this.#round = Math.min(this.#round + 1, Number.MAX_SAFE_INTEGER);
     this.#received.clear();
     this.#settled.clear();
+    this.#supporters.clear();
     this.#whereabouts.look();
     this.#eligible.renew(now);
     this.#eligible.beginRound();
@@ -324,6 +327,7 @@ export class FastLeaderElection {
     }
     this.#whereabouts.fingerprint(to);
     this.#eligible.fingerprint(to, now);
+    writeSet(to, this.#supporters);
     for (const sid of ascending(this.#said.keys())) {
       const said = this.#saidLately(sid, now);
       if (said === undefined) continue;
@@ -339,6 +343,7 @@ export class FastLeaderElection {
   #hear(from: Sid, notification: Notification, now: Now): void {
     // Whoever sends this lags behind. It is told even when the rest of its message is no use.
     if (notification.state === 'looking' && notification.electionEpoch < this.#round) {
+      this.#noteSupport(from, notification.leader, now);
       this.#answer(from, notification, this.#notification(this.#round), now);
       return;
     }
@@ -357,6 +362,20 @@ export class FastLeaderElection {
       default:
         notification.state satisfies never;
     }
+  }
+
+  /**
+   * A server that shuns itself sends nothing, so voters of an earlier round do not learn that it has started a new one. If a quorum votes for it there,
+   * they elect it, find that it does not lead, and shun it; by then it may announce its vote again, to voters that do not adopt it any more. So it
+   * announces its vote as soon as a quorum votes for it.
+   */
+  #noteSupport(from: Sid, leader: Sid, now: Now): void {
+    if (leader === this.#sid) this.#supporters.add(from);
+    else this.#supporters.delete(from);
+    if (this.#proposal.leader !== this.#sid || this.#eligible.has(this.#sid, now)) return;
+    if (!this.#config.verifier.containsQuorum({ has: (sid) => sid === this.#sid || this.#supporters.has(sid) })) return;
+    this.#eligible.unshun(this.#sid);
+    this.#notifyAll(now);
   }
 
   #onLooking(from: Sid, notification: Notification, now: Now): void {

@@ -61,7 +61,12 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#leader.packet(channel, packet, now);
   }
 
-  override channelProgress(channel: ChannelId, now: Now): void {
+  override partReceived(channel: ChannelId, now: Now): void {
+    this.#leader.moves(channel, now);
+  }
+
+  /** A learner that takes a large snapshot or packet may not be able to send anything meanwhile. */
+  override partSent(channel: ChannelId, now: Now): void {
     this.#leader.moves(channel, now);
   }
 

@@ -98,7 +98,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
     return taken;
   }
 
-  override channelProgress(channel: ChannelId, now: Now): void {
+  // What this server sends is not a sign of its leader: over a link that is cut in one direction, only the leader does not arrive. So there is no `partSent`.
+  override partReceived(channel: ChannelId, now: Now): void {
     if (channel === this.#channel) this.#learner.heard(now);
   }
 

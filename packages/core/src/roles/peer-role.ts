@@ -83,7 +83,9 @@ export abstract class PeerRole {
     return 0;
   }
 
-  channelProgress(_channel: ChannelId, _now: Now): void {}
+  partReceived(_channel: ChannelId, _now: Now): void {}
+
+  partSent(_channel: ChannelId, _now: Now): void {}
 
   channelRank(_channel: ChannelId): ChannelRank {
     return ChannelRank.voter;

@@ -966,6 +966,35 @@ describe('a server that is shunned', () => {
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1', '3 <- looking 1 zxid 7 epoch 1 round 1']);
   });
 
+  it('announces its vote again, if it is this one, when a quorum votes for it in an earlier round', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.machine.shun(1, bench.nowMs + 5000);
+    bench.start();
+    bench.take();
+    bench.hear(2, 'looking', [1, 7, 1], 1);
+    bench.hear(3, 'looking', [1, 7, 1], 1);
+    expect(bench.take().filter((line) => line.startsWith('4'))).toEqual(['4 <- looking 1 zxid 7 epoch 1 round 2']);
+    bench.hear(2, 'looking', [1, 7, 1], 2);
+    bench.hear(3, 'looking', [1, 7, 1], 2);
+    bench.pass(200);
+    expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 2');
+  });
+
+  it('stays silent, if it is this one, while fewer vote for it, or did so before its last election', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.machine.shun(1, bench.nowMs + 5000);
+    bench.start();
+    bench.take();
+    bench.hear(2, 'looking', [1, 7, 1], 1);
+    bench.hear(2, 'looking', [2, 7, 1], 1);
+    bench.hear(3, 'looking', [1, 7, 1], 1);
+    bench.start();
+    bench.hear(4, 'looking', [1, 7, 1], 2);
+    expect(bench.take()).toEqual([]);
+  });
+
   it('is forgiven when somebody leads', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(3, bench.nowMs + 500);

@@ -327,7 +327,7 @@ describe('a stream that gives the id of a learner which has one', () => {
     leader.introduce(100, 2, 4);
     for (let at = 0; at < 5; at++) {
       leader.elapse(claimWaitMs / 5);
-      leader.peer.channelMoves(2, leader.now);
+      leader.peer.partReceived(2, leader.now);
       if (at === 3) expect(leader.closed.has(100)).toBe(false);
     }
     leader.elapse(1);

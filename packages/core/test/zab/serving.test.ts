@@ -118,6 +118,20 @@ describe('any server of an ensemble', () => {
     expect(ensemble.leader).toBe(leader);
   });
 
+  it('C4-13: a follower gives up a leader that does not arrive after syncLimit, though parts of its own packets are sent meanwhile', () => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const follower = followersOf(ensemble)[0]!;
+    const [channel] = follower.ends.keys();
+    ensemble.run(500);
+    ensemble.muted.add(`${leader.sid}>${follower.sid}`);
+    for (let ms = 0; ms < 6 * tickTimeMs; ms += tickTimeMs / 2) {
+      follower.turn((peer) => peer.partSent(channel!, follower.now));
+      ensemble.run(tickTimeMs / 2);
+    }
+    expect(ensemble.notes.filter((note) => note.includes('nothing came from the leader'))).toHaveLength(1);
+  });
+
   it.each([
     [
       'what the leader sends',

@@ -211,7 +211,7 @@ export class LearnerPort implements QuorumLinks {
     if (channel === undefined || !channel.output.isHeld) return;
     channel.output.sliceSent(false);
     channel.closingMs = now.elapsedMs;
-    if (channel.stage === 'open') this.#core.channelMoves(stream, now);
+    if (channel.stage === 'open') this.#core.partSent(stream, now);
     this.#markDirty(channel);
   }
 
@@ -442,7 +442,7 @@ export class LearnerPort implements QuorumLinks {
   // --- Coming in
 
   #receive(channel: LearnerChannel, bytes: Buffer, start: number, end: number): void {
-    if (channel.stage === 'open') this.#core.channelMoves(channel.stream, this.#now);
+    if (channel.stage === 'open') this.#core.partReceived(channel.stream, this.#now);
     this.#feed(channel, bytes, start, end);
   }
 

@@ -37,11 +37,10 @@ export interface LearnerCore {
   isLoading(channel: ChannelId): boolean;
   /** Takes bytes of the snapshot; returns how many of them belong to it. Throws a `ProtocolError` for what is no snapshot. */
   snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number;
-  /**
-   * Bytes go over this stream: part of a packet has come, or something of what waits has been taken. Whoever is busy with a snapshot or
-   * a large packet shows no other sign of life.
-   */
-  channelMoves(channel: ChannelId, now: Now): void;
+  /** Part of a packet has arrived over this stream. A server that sends a large packet shows no other sign of life. */
+  partReceived(channel: ChannelId, now: Now): void;
+  /** Part of what waits for this stream has been sent. A server that takes a large snapshot shows no other sign of life. */
+  partSent(channel: ChannelId, now: Now): void;
   /** Who is cut off first when too much waits for all channels together: the higher ranks. */
   channelRank(channel: ChannelId): ChannelRank;
   /** There is room again in the output of a channel that was said to be full. */

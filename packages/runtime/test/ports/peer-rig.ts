@@ -296,7 +296,11 @@ export class RigNode implements ElectionCore, LearnerCore {
   /** How often, for each channel. */
   readonly moves = new Map<ChannelId, number>();
 
-  channelMoves(channel: ChannelId): void {
+  partReceived(channel: ChannelId): void {
+    this.moves.set(channel, (this.moves.get(channel) ?? 0) + 1);
+  }
+
+  partSent(channel: ChannelId): void {
     this.moves.set(channel, (this.moves.get(channel) ?? 0) + 1);
   }
 
