@@ -132,8 +132,7 @@ const checks: readonly Check[] = [
     name: 'no certificate, where one is needed',
     on: ['need'],
     run: async ({ stores, secure, open }) => {
-      const reason =
-        /the server asks for a certificate of this client \(alert: [a-z0-9 ]+\); give tls\.cert and tls\.key, or tls\.keyStore/;
+      const reason = /the server requires a client certificate \(alert: [a-z0-9 ]+\); give tls\.cert and tls\.key, or tls\.keyStore/;
       const { code } = await failure(open, secure, { tls: trusting(stores) }, reason);
       assert.equal(code, 'ConnectionLoss');
     },
@@ -143,7 +142,7 @@ const checks: readonly Check[] = [
     on: ['need', 'want'],
     run: async ({ stores, secure, open }) => {
       const tls = { ...trusting(stores), keyStore: stores.strangerPkcs12, keyStorePassword: storePassword };
-      await failure(open, secure, { tls }, /the server does not accept this client's certificate \(alert: [a-z0-9 ]+\)/);
+      await failure(open, secure, { tls }, /the server rejected this client's certificate \(alert: [a-z0-9 ]+\)/);
     },
   },
   {
@@ -172,10 +171,15 @@ const checks: readonly Check[] = [
     name: 'a server whose certificate is by nobody we trust, or for another name',
     on: ['none'],
     run: async ({ stores, secure, open }) => {
-      const unknown = /the server's certificate "CN=zookeeper", signed by "CN=authority", hangs on no authority that is trusted here/;
+      const unknown = /the server's certificate "CN=zookeeper", signed by "CN=authority", does not lead to a trusted authority/;
       await failure(open, secure, { tls: true }, unknown);
       const other = { ...trusting(stores), serverName: 'zookeeper' };
-      await failure(open, secure, { tls: other }, /the server's certificate "CN=zookeeper" is for .*, and not for zookeeper/);
+      await failure(
+        open,
+        secure,
+        { tls: other },
+        /the server's certificate "CN=zookeeper" is valid for .*, and is not valid for zookeeper/,
+      );
       const zk = await open(secure, { tls: { ...trusting(stores), serverName: 'zookeeper', hostnameVerification: false } });
       assert.equal(zk.state, 'connected');
     },
@@ -184,7 +188,7 @@ const checks: readonly Check[] = [
     name: 'TLS to the port without',
     on: ['none'],
     run: async ({ stores, plain, open }) => {
-      const reason = /is this its secureClientPort, or does it refuse this client\?|does not speak TLS on this port/;
+      const reason = /check that this is its secureClientPort, and that it accepts this client|does not speak TLS on this port/;
       await failure(open, plain, { tls: trusting(stores) }, reason);
     },
   },
@@ -211,7 +215,7 @@ const checks: readonly Check[] = [
     run: async ({ plain, open }) => {
       // Not nobody with the password of somebody: until ZOOKEEPER-4839 that was taken for the somebody who had come last.
       for (const options of [sasl('bob', 'wrong'), sasl('nobody', 'nothing')]) {
-        const { code } = await failure(open, plain, options, /refused the SASL identity/);
+        const { code } = await failure(open, plain, options, /rejected the SASL identity/);
         assert.equal(code, 'AuthFailed');
       }
     },

@@ -1,29 +1,36 @@
 /**
- * Run-time checks of what a program passes to a call. TypeScript finds these mistakes in TypeScript; plain JavaScript does not, and there
- * `setData(path, data, 0)` would overwrite any version and `delete(path, { verison: 3 })` would delete without a condition.
+ * Run-time checks of the arguments of a call. TypeScript finds these mistakes in TypeScript, but
+ * not in plain JavaScript: there `setData(path, data, 0)` would overwrite any version, and
+ * `delete(path, { verison: 3 })` would delete unconditionally.
  *
- * A call is named by its form, as a program writes it: `setData(path, data, options)`. Errors quote that form and say what to write. A value of the wrong type is a
- * TypeError, a number out of its range a RangeError. Checks that pass allocate nothing: they stand on the path of every request.
+ * A call is identified by its form, as a program writes it: `setData(path, data, options)`. Errors
+ * quote the form and say what to write. A value of the wrong type causes a TypeError, a number out
+ * of range a RangeError. Checks that pass allocate nothing, as every request runs them.
  */
 import { editDistance } from '@tskeeper/protocol/internal';
 
 /** What a value must be. */
 export interface Kind {
-  /** Completes the sentence "version is ...": `a whole number`. */
+  /** Completes the sentence "version must be ...": `a whole number`. */
   readonly wanted: string;
-  /** Whether a number that does not fit is out of range, rather than of the wrong type. */
+  /**
+   * Whether a number that does not fit is out of range (RangeError) rather than of the wrong type.
+   */
   readonly isNumber?: boolean;
-  /** Whether an error must not quote the value. Made by `secret`. */
+  /** Whether an error must not quote the value. Set by `secret`. */
   readonly isSecret?: boolean;
   fits(given: unknown): boolean;
-  /** Throws for what is wrong inside a value that fits; `what` names the value in the error: `connect: auth`. */
+  /**
+   * Throws if something inside a fitting value is wrong. `what` names the value in the error:
+   * `connect: auth`.
+   */
   inside?(given: unknown, what: string): void;
 }
 
 /** The options of a call by name. Made by `optionKinds`. */
 export type OptionKinds = Readonly<Record<string, Kind>>;
 
-/** Names and kinds of options, without what a plain object would inherit: `toString` is not an option. */
+/** Names and kinds of options, without inherited properties: `toString` is not an option. */
 export function optionKinds(...groups: readonly Readonly<Record<string, Kind>>[]): OptionKinds {
   return Object.assign(Object.create(null) as Record<string, Kind>, ...groups) as OptionKinds;
 }
@@ -34,28 +41,28 @@ const int32Max = 0x7fffffff;
 export const kinds = {
   boolean: { wanted: 'true or false', fits: (given) => typeof given === 'boolean' },
   string: { wanted: 'a string', fits: isString },
-  /** A version of a znode: the counter is an int, and -1 stands for any. */
+  /** A version of a znode: an int, and -1 means any version. */
   version: {
     wanted: `a whole number from -${int32Max + 1} to ${int32Max}`,
     isNumber: true,
     fits: (given) => Number.isInteger(given) && (given as number) >= -int32Max - 1 && (given as number) <= int32Max,
   },
-  /** A number of things: 1 or more. */
-  count: { wanted: 'a whole number from 1', isNumber: true, fits: (given) => Number.isInteger(given) && (given as number) >= 1 },
-  /** What travels as a positive int. */
+  /** A count: 1 or more. */
+  count: { wanted: 'a whole number >= 1', isNumber: true, fits: (given) => Number.isInteger(given) && (given as number) >= 1 },
+  /** A number that the protocol encodes as a positive int. */
   int: {
     wanted: `a whole number from 1 to ${int32Max}`,
     isNumber: true,
     fits: (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= int32Max,
   },
   milliseconds: {
-    wanted: 'a number of milliseconds from 0, or Infinity',
+    wanted: 'a number of milliseconds >= 0, or Infinity',
     isNumber: true,
     fits: (given) => typeof given === 'number' && given >= 0,
   },
   function: { wanted: 'a function', fits: (given) => typeof given === 'function' },
-  watch: { wanted: 'a function, or true', fits: (given) => typeof given === 'function' || given === true },
-  signal: { wanted: 'an AbortSignal; of an AbortController, give its signal', fits: isSignal },
+  watch: { wanted: 'a function or true', fits: (given) => typeof given === 'function' || given === true },
+  signal: { wanted: 'an AbortSignal (pass controller.signal)', fits: isSignal },
   object: { wanted: 'an object', fits: isObject },
   array: { wanted: 'an array', fits: Array.isArray },
   data: {
@@ -72,9 +79,9 @@ export const kinds = {
   },
 } as const satisfies Readonly<Record<string, Kind>>;
 
-const aclEntry: Kind = { wanted: 'an object: { perms, id: { scheme, id } }', fits: isObject };
-const perms: Kind = { wanted: 'a whole number, as Perms.read | Perms.write', fits: Number.isInteger };
-const aclId: Kind = { wanted: 'an object: { scheme, id }, both strings', fits: isAclId };
+const aclEntry: Kind = { wanted: 'an object { perms, id: { scheme, id } }', fits: isObject };
+const perms: Kind = { wanted: 'a whole number, such as Perms.read | Perms.write', fits: Number.isInteger };
+const aclId: Kind = { wanted: 'an object { scheme, id } of two strings', fits: isAclId };
 
 function checkAclEntry(given: unknown, what: string): void {
   checkValue(given, aclEntry, what);
@@ -89,11 +96,11 @@ export function oneOf(...words: readonly (string | boolean)[]): Kind {
   return { wanted: `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`, fits: (given) => words.includes(given as string) };
 }
 
-/** An object with these options of its own, as `session: { id, password }`. */
+/** An object with options of its own, such as `session: { id, password }`. */
 export function nested(options: OptionKinds, required: readonly string[] = []): Kind {
   const form = `{ ${required.length > 0 ? required.join(', ') : Object.keys(options)[0]}${required.length > 0 ? '' : ': ...'} }`;
   return {
-    wanted: `an object: ${form}`,
+    wanted: `an object ${form}`,
     fits: isOptionsObject,
     inside: (given, what) => {
       checkNames(given as object, options, what);
@@ -104,21 +111,21 @@ export function nested(options: OptionKinds, required: readonly string[] = []): 
   };
 }
 
-/** An array of values of a kind. */
+/** An array of values of one kind. */
 export function arrayOf(kind: Kind): Kind {
   return {
-    wanted: `an array, each element ${kind.wanted}`,
+    wanted: `an array with each element ${kind.wanted}`,
     fits: Array.isArray,
     inside: (given, what) => (given as readonly unknown[]).forEach((each, index) => checkValue(each, kind, `${what}[${index}]`)),
   };
 }
 
-/** This kind, for values that may hold a password: errors do not quote them. */
+/** The same kind, for values that may contain a password: errors do not quote them. */
 export function secret(kind: Kind): Kind {
   return { ...kind, isSecret: true };
 }
 
-/** This kind, or one of the values. */
+/** The kind, or one of the values. */
 export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
   return {
     wanted: [...values.filter((value) => value !== undefined).map(described), kind.wanted].join(' or '),
@@ -129,7 +136,10 @@ export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
   };
 }
 
-/** Throws a TypeError, or a RangeError for a number out of range. `what` names the value in the error: `setData: version`. */
+/**
+ * Throws a TypeError, or a RangeError for a number out of range. `what` names the value in the
+ * error: `setData: version`.
+ */
 export function checkValue(given: unknown, kind: Kind, what: string): void {
   if (kind.fits(given)) kind.inside?.(given, what);
   else throw wrongValue(given, kind, what);
@@ -137,13 +147,14 @@ export function checkValue(given: unknown, kind: Kind, what: string): void {
 
 function wrongValue(given: unknown, kind: Kind, what: string): TypeError | RangeError {
   const quoted = kind.isSecret === true && typeof given === 'string' ? 'a string' : described(given);
-  const message = `${what} is ${kind.wanted}, not ${quoted}`;
+  const message = `${what} must be ${kind.wanted}, not ${quoted}`;
   return kind.isNumber === true && typeof given === 'number' ? new RangeError(message) : new TypeError(message);
 }
 
 /**
- * Checks the options of a call: an object, of known names, each with a value of its kind or undefined. `form` is the call as a program
- * writes it, with the word `options` where these stand: `setData(path, data, options)`. Throws a TypeError or a RangeError.
+ * Checks the options of a call: they must be an object with known names, and each value must be of
+ * its kind or undefined. `form` is the call as a program writes it, with the word `options` in
+ * their place: `setData(path, data, options)`. Throws a TypeError or a RangeError.
  */
 export function checkOptions(given: unknown, options: OptionKinds, form: string): void {
   if (!isOptionsObject(given)) throw notOptions(given, options, form);
@@ -161,32 +172,35 @@ function checkNames(given: object, options: OptionKinds, what: string): void {
   }
 }
 
-/** `count` is `arguments.length` of a call of this form that takes `most` arguments. Throws a TypeError. */
+/**
+ * `count` is `arguments.length` of a call of this form, which takes at most `most` arguments.
+ * Throws a TypeError.
+ */
 export function checkCount(count: number, most: number, form: string): void {
   if (count <= most) return;
   const many = most === 0 ? 'no argument' : most === 1 ? '1 argument' : `${most} arguments`;
-  throw new TypeError(`${form} takes ${many}, not ${count}; calls take no callback, they return promises`);
+  throw new TypeError(`${form} takes ${many}, not ${count}; calls return promises and take no callback`);
 }
 
-/** Throws a TypeError for a path that is not a string. What a string must be to be a path, `pathFault` knows. */
+/** Throws a TypeError for a path that is not a string. `pathFault` validates strings. */
 export function checkPathType(given: unknown, form: string): void {
-  if (typeof given !== 'string') throw new TypeError(`${nameOf(form)}: the path is a string, not ${described(given)}: write ${form}`);
+  if (typeof given !== 'string') throw new TypeError(`${nameOf(form)}: the path must be a string, not ${described(given)}: write ${form}`);
 }
 
-// --- Words for errors
+// --- Texts of errors
 
-/** `connect: session`, and inside that `connect: session.id`. */
+/** `connect: session`, and inside it `connect: session.id`. */
 function within(what: string, name: string): string {
   return what.includes(': ') ? `${what}.${name}` : `${what}: ${name}`;
 }
 
-/** `setData` of `setData(path, data, options)`. */
+/** `setData` from `setData(path, data, options)`. */
 function nameOf(form: string): string {
   const end = form.indexOf('(');
   return end === -1 ? form : form.slice(0, end);
 }
 
-/** A value as an error quotes it. Never the content of bytes or of objects, which may be secret. */
+/** The value as an error quotes it. Never the content of bytes or objects, which may be secret. */
 export function described(given: unknown): string {
   if (typeof given === 'string') return given.length > 60 ? 'a string' : JSON.stringify(given);
   if (typeof given === 'function') return 'a function';
@@ -199,7 +213,10 @@ export function described(given: unknown): string {
   return className === undefined || className === 'Object' || className === '' ? 'an object' : `an object of class ${className}`;
 }
 
-/** Which option stands for an argument of this type in other clients' calls, in the order in which they are looked for. */
+/**
+ * The option that an argument of this type means in other clients' calls; the first one that the
+ * call has wins.
+ */
 const meantBy: Readonly<Record<string, readonly (readonly [name: string, value: (given: unknown) => string])[]>> = {
   number: [
     ['version', String],
@@ -225,13 +242,16 @@ function notOptions(given: unknown, options: OptionKinds, form: string): TypeErr
   const value = meant === undefined ? '...' : meant[1](given);
   const name = meant === undefined ? first : meant[0];
   const example = name === undefined ? '{}' : value === '' ? `{ ${name} }` : `{ ${name}: ${value} }`;
-  const callback = type === 'function' ? '; calls take no callback, they return promises' : '';
+  const callback = type === 'function' ? '; calls return promises and take no callback' : '';
   return new TypeError(
-    `${nameOf(form)}: options are an object, not ${described(given)}: write ${form.replace(/\boptions\b/, example)}${callback}`,
+    `${nameOf(form)}: options must be an object, not ${described(given)}: write ${form.replace(/\boptions\b/, example)}${callback}`,
   );
 }
 
-/** How other clients of ZooKeeper (node-zookeeper-client, zookeeper of npm, kazoo, Curator, Java) call the options, in small letters without signs. */
+/**
+ * The names of the options in other ZooKeeper clients (node-zookeeper-client, zookeeper on npm,
+ * kazoo, Curator, Java), in lower case without signs.
+ */
 const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['aborted', ['signal']],
   ['abortcontroller', ['signal']],
@@ -279,7 +299,7 @@ const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['watchfn', ['watch']],
 ]);
 
-/** What is not an option at all, though other clients have one of that name. */
+/** Options of other clients that are not options here. */
 const elsewhere: ReadonlyMap<string, string> = new Map([
   ['chroot', 'write the chroot at the end of the connect string, as in "zk1:2181/app", or call client.chroot(path)'],
   ['connect', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
@@ -290,24 +310,24 @@ const elsewhere: ReadonlyMap<string, string> = new Map([
 ]);
 
 function unknownOption(given: object, name: string, options: OptionKinds, what: string): TypeError {
-  if (isSignal(given)) return new TypeError(`${what}: options are an object, not an AbortSignal: write { signal }`);
+  if (isSignal(given)) return new TypeError(`${what}: options must be an object, not an AbortSignal: write { signal }`);
   const plain = name.toLowerCase().replaceAll(/[_-]/g, '');
   const known = Object.keys(options);
   const near = otherNames.get(plain)?.find((each) => known.includes(each)) ?? nearest(plain, known);
   const remedy =
     near === undefined
       ? (elsewhere.get(plain) ?? `the options are ${known.join(', ')}`)
-      : `write ${near}, which is ${options[near]!.wanted}`;
+      : `write ${near}, which must be ${options[near]!.wanted}`;
   return new TypeError(`${what}: unknown option ${JSON.stringify(name)}; ${remedy}`);
 }
 
-/** The name that the fewest slips of the pen lead to; undefined when all of them are too many. */
+/** The known name with the smallest edit distance; undefined if all distances are too large. */
 export function nearest(plain: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {
     const lower = name.toLowerCase();
-    // The unit that our names end in is left out by many, and the end of a name by some.
+    // Many programs omit the unit at the end of our names, and some the end of a name.
     const distance = lower === `${plain}ms` ? 0 : plain.length >= 3 && lower.startsWith(plain) ? 1 : editDistance(plain, lower);
     if (distance >= fewest) continue;
     fewest = distance;
@@ -316,7 +336,7 @@ export function nearest(plain: string, known: readonly string[]): string | undef
   return best;
 }
 
-// --- What things are
+// --- Types of values
 
 function isString(given: unknown): boolean {
   return typeof given === 'string';
@@ -326,12 +346,15 @@ function isObject(given: unknown): given is object {
   return typeof given === 'object' && given !== null;
 }
 
-/** Not by its class: signals of another realm, and those of packages, are signals as well. */
+/** Does not check the class: signals of another realm or of a package are signals too. */
 function isSignal(given: unknown): given is AbortSignal {
   return isObject(given) && typeof (given as Partial<AbortSignal>).aborted === 'boolean' && 'addEventListener' in given;
 }
 
-/** A plain object at once; an object of a class unless its class is one that programs do not use for options. */
+/**
+ * Whether the value can be options: a plain object, or an object of a class that programs may use
+ * for options.
+ */
 function isOptionsObject(given: unknown): given is object {
   if (typeof given !== 'object' || given === null) return false;
   const prototype: unknown = Object.getPrototypeOf(given);

@@ -1,7 +1,7 @@
-/** A call of the client, and what its arguments are compared with when it is made. */
+/** A call of the client, and the validation of its arguments. */
 import { checkCount, checkOptions, checkValue, type Kind, kinds, optionKinds, type OptionKinds } from './arguments.ts';
 
-/** A call by its form: `setData(path, data, options)`. */
+/** A call, described by its form: `setData(path, data, options)`. */
 export class CallForm {
   readonly #form: string;
   readonly #most: number;
@@ -9,7 +9,10 @@ export class CallForm {
   readonly #options: OptionKinds;
   readonly #positional: readonly Kind[];
 
-  /** `positional`: what the arguments in front of the options are; an argument called `path` is a string anyway. */
+  /**
+   * `positional`: kinds of the arguments before the options; an argument called `path` is always a
+   * string.
+   */
   constructor(form: string, options: OptionKinds = optionKinds(), ...positional: readonly Kind[]) {
     this.#form = form;
     this.#options = options;
@@ -19,7 +22,10 @@ export class CallForm {
     this.#positional = names[0] === 'path' ? [pathKind, ...positional] : positional;
   }
 
-  /** `count` is `arguments.length` of the call; `first` and `second` stand in front of the options. Throws a TypeError, or a RangeError for a number out of range. */
+  /**
+   * `count` is `arguments.length` of the call; `first` and `second` are the arguments before the
+   * options. Throws a TypeError, or a RangeError for a number out of range.
+   */
   check(count: number, options: unknown, first?: unknown, second?: unknown): void {
     checkCount(count, this.#most, this.#form);
     const { length } = this.#positional;
@@ -28,7 +34,7 @@ export class CallForm {
     checkOptions(options, this.#options, this.#form);
   }
 
-  /** What `check` would throw; undefined when the call is right. */
+  /** The error that `check` would throw; undefined if the arguments are valid. */
   misuse(count: number, options: unknown, first?: unknown, second?: unknown): unknown {
     try {
       this.check(count, options, first, second);
@@ -39,5 +45,5 @@ export class CallForm {
   }
 }
 
-/** What is wrong with a string as a path is found later, and is a KeeperError: BadArguments. */
+/** A string that is not a valid path is found later, and causes a KeeperError: BadArguments. */
 const pathKind: Kind = { ...kinds.string, wanted: 'a string, as in "/app/config"' };

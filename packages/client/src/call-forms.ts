@@ -1,6 +1,6 @@
 /**
- * The calls of the client as a program writes them, and the options that each takes: what their arguments are compared with when they are
- * made. A call that returns a promise rejects with what is wrong; one that returns something else throws it.
+ * The forms and options of the client's calls, for the validation of their arguments. A call that
+ * returns a promise rejects with a mistake; other calls throw it.
  */
 import { CallForm } from './call-form.ts';
 import { checkValue, described, type Kind, kinds, nearest, nested, oneOf, optionKinds, orOneOf, secret } from './arguments.ts';
@@ -28,7 +28,7 @@ const setData = { ...versioned, idempotent: kinds.boolean };
 const deletion = { ...versioned, idempotent: kinds.boolean, guaranteed: kinds.boolean };
 const serverLines: Kind = { wanted: 'a string or an array', fits: (given) => typeof given === 'string' || Array.isArray(given) };
 
-/** The options of calls, for packages whose calls hand them on. */
+/** The options of calls, for packages whose calls pass them on. */
 export const callKinds = { call, plainRead, create, setData, deletion } as const;
 
 /** The methods of a client. */
@@ -97,7 +97,9 @@ export const methodForms = {
 
 const noOptions = {};
 
-/** What programs listen to by name with other emitters, in small letters: the states that `on('state')` reports. */
+/**
+ * Names of events of other emitters, in lower case, and the states of `on('state')` that they mean.
+ */
 const stateNames: ReadonlyMap<string, KeeperState> = new Map([
   ['authfailed', 'AuthFailed'],
   ['close', 'Closed'],
@@ -118,7 +120,7 @@ const stateNames: ReadonlyMap<string, KeeperState> = new Map([
 ]);
 
 function unknownEvent(name: unknown, names: readonly string[]): TypeError {
-  if (typeof name !== 'string') return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+  if (typeof name !== 'string') return new TypeError(`on: the event must be ${oneOf(...names).wanted}, not ${described(name)}`);
   const plain = name.toLowerCase().replaceAll(/[_ -]/g, '');
   const state = stateNames.get(plain);
   const near = nearest(plain, names);
@@ -127,10 +129,13 @@ function unknownEvent(name: unknown, names: readonly string[]): TypeError {
       `on: there is no event "${name}"; it is a state: write on('state', ({ state }) => ...), where state is '${state}'`,
     );
   if (near !== undefined) return new TypeError(`on: there is no event ${described(name)}; write on('${near}', listener)`);
-  return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+  return new TypeError(`on: the event must be ${oneOf(...names).wanted}, not ${described(name)}`);
 }
 
-/** `count` is `arguments.length`. Throws a TypeError for an event that a client does not have, or a listener that cannot be called. */
+/**
+ * `count` is `arguments.length`. Throws a TypeError for an unknown event, or a listener that is not
+ * a function.
+ */
 export function checkListening(count: number, name: unknown, listener: unknown, names: readonly string[]): void {
   methodForms.on.check(count, noOptions);
   if (!names.includes(name as string)) throw unknownEvent(name, names);

@@ -1,9 +1,9 @@
 /**
  * ZooKeeper's operations as methods that return promises.
  *
- * Every method bears ZooKeeper's name. A call that fails rejects with a `KeeperError` (its signal apart, which rejects with its own
- * reason), and nothing is ever thrown from an event. Paths are checked here and lengthened by the chroot; whatever comes back, errors and
- * events included, carries paths as the program knows them.
+ * Every method has ZooKeeper's name. A failed call rejects with a `KeeperError`, or with the reason
+ * of its signal; nothing is ever thrown from an event. This file validates paths and prepends the
+ * chroot; results, errors and events contain paths as the program knows them.
  */
 import {
   type Acl,
@@ -80,12 +80,13 @@ import { ViewWatches } from './watches/view-watches.ts';
 import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
 import { addWatchOperation } from './watches/watch-operations.ts';
 
-/** What a call without options has: one object for all of them. */
+/** The options of a call without options: one object for all of them. */
 const noOptions = Object.freeze({});
 
 /**
- * A client without the end of it: what `chroot` gives. Everything below some znode, with paths of its own, on the session of the client it came
- * from; what is of the session (state, identities, server) is shared. It has no `close`, since the session is not its own.
+ * A client without `close`: what `chroot` returns. It shows everything below a znode, with paths
+ * relative to it, on the session of its client; state, identities and server are shared. It has no
+ * `close`, as the session is not its own.
  */
 export class ClientView {
   readonly #session: Session;
@@ -100,11 +101,11 @@ export class ClientView {
   };
   #unobserve: (() => void) | undefined;
 
-  /** Made by `connect` and by `chroot`. Throws a TypeError when a program makes it. */
+  /** Called by `connect` and `chroot`. Throws a TypeError when a program calls it. */
   constructor(session: Session, chroot: string, defaults: CallDefaults) {
     if (!(session instanceof Session)) {
       const [made, how] = new.target === ClientView ? ['ClientView', 'client.chroot(path)'] : ['Client', "await connect('zk1:2181')"];
-      throw new TypeError(`a ${made} is made by ${how}, not by new`);
+      throw new TypeError(`cannot construct a ${made} with new; use ${how}`);
     }
     this.#session = session;
     this.#chroot = new Chroot(chroot);
@@ -113,7 +114,10 @@ export class ClientView {
     this.#watches = new ViewWatches(session, this.#chroot);
   }
 
-  /** For as long as somebody listens: a view that nobody uses any more leaves nothing behind on the session. */
+  /**
+   * Observes the session only while there are listeners, so that an unused view leaves nothing on
+   * the session.
+   */
   #observe(): () => void {
     const session = this.#session;
     return session.observe({
@@ -132,9 +136,12 @@ export class ClientView {
   }
 
   /**
-   * The tree below `path`, as if that were its root: paths go in and come out relative to it, those of events and errors as well. The session is
-   * shared, time-outs and `retry` are those of this client. The znode need not exist; `ensurePath('/')` makes it. A watch is removed through
-   * the view that has set it. (Curator's `usingNamespace`; the chroot of ZooKeeper's connect string.) Throws a KeeperError, BadArguments.
+   * Returns a view of the tree below `path`, with `path` as its root: all paths, including those of
+   * events and errors, are relative to it. The view shares the session, and has the time-outs and
+   * the `retry` of this client. The znode need not exist; `ensurePath('/')` on the view creates it.
+   * A watch can be removed only through the view that has set it. (Curator's `usingNamespace`; the
+   * chroot of ZooKeeper's connect string.) Throws a KeeperError, BadArguments, if `path` is not a
+   * path.
    */
   chroot(path: string): ClientView {
     methodForms.chroot.check(arguments.length, noOptions, path);
@@ -144,7 +151,7 @@ export class ClientView {
     return new ClientView(this.#session, outer === '/' ? '' : outer, this.#defaults);
   }
 
-  /** What `console.log` shows of a client: never its password. */
+  /** What `console.log` prints of a client: never its password. */
   [Symbol.for('nodejs.util.inspect.custom')](
     _depth: unknown,
     options: unknown,
@@ -157,7 +164,7 @@ export class ClientView {
 
   // --- The session
 
-  /** What is known of the connection now; `on('state', ...)` hears of changes. */
+  /** The current state; `on('state', ...)` delivers changes. */
   get state(): ClientState {
     const session = this.#session;
     if (session.endReason !== undefined) return session.endReason;
@@ -165,65 +172,87 @@ export class ClientView {
     return session.isSuspended ? 'suspended' : 'connecting';
   }
 
-  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
+  /**
+   * Why this client has ended; then its `state` is the same word. undefined while the client is
+   * open.
+   */
   get closedBecause(): EndReason | undefined {
     return this.#session.endReason;
   }
 
-  /** Given out by the server that opened the session; all 64 bits are used. */
+  /** Assigned by the server that opened the session; uses all 64 bits. */
   get sessionId(): SessionId {
     return this.#session.id;
   }
 
-  /** With `sessionId` what `ConnectOptions.session` needs to take the session up again. 16 bytes, to be kept secret. */
+  /**
+   * Together with `sessionId` the value of `ConnectOptions.session`, to resume the session
+   * elsewhere. 16 bytes, secret.
+   */
   get sessionPassword(): Uint8Array {
     return new Uint8Array(this.#session.password);
   }
 
-  /** As the server has granted it. */
+  /** The time-out that the server has granted. */
   get sessionTimeoutMs(): Millis {
     return this.#session.timeoutMs;
   }
 
   /**
-   * How much of the session's time-out is left, in milliseconds, counted from when something was sent that a server has answered since: about
-   * `sessionTimeoutMs` while connected, less and less without a connection, and 0 when the session is to be taken for lost, though only the ensemble
-   * knows. It may also have ended before: a server that was cut off from its leader goes on answering, for syncLimit ticks at most.
+   * The part of the session's time-out that remains, in milliseconds, counted from the moment when
+   * the client sent something that a server has answered since: about `sessionTimeoutMs` while
+   * connected, decreasing without a connection, and 0 when the session must be assumed lost,
+   * although only the ensemble knows. It may also end earlier: a server that was cut off from its
+   * leader still answers, for syncLimit ticks at most.
    */
   get sessionLeftMs(): Millis {
     return this.#session.leftMs;
   }
 
-  /** What time is to this client; whoever waits along with it, as recipes do, waits by the same clock. */
+  /**
+   * The clock of this client; code that waits together with it, such as recipes, uses the same
+   * clock.
+   */
   get clock(): Clock {
     return this.#session.clock;
   }
 
-  /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */
+  /**
+   * The connected server, `10.0.0.1:2181`, as the list of servers names it; undefined while there
+   * is no connection.
+   */
   get connectedTo(): string | undefined {
     return this.#session.connectedTo;
   }
 
-  /** `host:port` of each server of the list, in the order in which they are tried in turn. Empty as long as an SRV name has not been looked up. */
+  /**
+   * `host:port` of each server of the list, in the order in which the client tries them. Empty
+   * until an SRV name has been resolved.
+   */
   get servers(): readonly string[] {
     return this.#session.servers.map(formatServer);
   }
 
-  /** The last txn this client has seen. No server that is behind it will be used. */
+  /**
+   * The last txn that this client has seen. The client does not use a server that has not applied
+   * it yet.
+   */
   get lastZxid(): bigint {
     return BigInt(this.#session.lastZxid);
   }
 
   /**
-   * Listens from now on; returns a function that ends it at once. What a listener throws is the program's own error and becomes an unhandled
-   * rejection; it never reaches the client. Throws a TypeError for another event than those of `ClientEvents`. (ZooKeeper's default watcher.)
+   * Adds a listener, and returns a function that removes it at once. An exception in a listener
+   * becomes an unhandled rejection of the program and does not affect the client. Throws a
+   * TypeError for an event that is not in `ClientEvents`. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
     checkListening(arguments.length, name, listener, Object.keys(this.#listeners));
     const listeners: Set<typeof listener> = this.#listeners[name];
-    // A function of its own for each call, so that one listener given twice is told twice and taken back once.
+    // A separate function for each call, so that a listener added twice is called twice, and
+    // removed one at a time.
     const own = (event: ClientEvents[Name]) => {
-      // News that is on its way may find the listener taken back.
+      // The listener may be removed while an event is on its way.
       if (listeners.has(own)) listener(event);
     };
     listeners.add(own);
@@ -238,20 +267,25 @@ export class ClientView {
   }
 
   /**
-   * Proves an identity, on this connection and on each one that follows: `addAuth('digest', 'user:password')`. Resolves when a server has
-   * accepted it, on another connection if the first is lost. A refusal ends the client, as in ZooKeeper, and rejects with AuthFailed. Time-out and signal end
-   * the waiting; the identity is proved all the same. (ZooKeeper's `addAuthInfo`.)
+   * Proves an identity on this connection and on each later one:
+   * `addAuth('digest', 'user:password')`. Resolves when a server has accepted it, on another
+   * connection if the first is lost. If a server rejects it, the client ends, as in ZooKeeper, and
+   * the call rejects with AuthFailed. Time-out and signal end only the waiting; the client still
+   * proves the identity. (ZooKeeper's `addAuthInfo`.)
    */
   addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = noOptions): Promise<void> {
     const misuse = methodForms.addAuth.misuse(arguments.length, options, scheme, auth);
     if (misuse !== undefined) return rejection(misuse);
-    // It survives the loss of a connection by itself.
+    // No retry: the session repeats it on the next connection.
     return this.#caller.guard('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
       this.#session.authenticate(credentialsOf(scheme, auth), limits),
     );
   }
 
-  /** Who this client is to the servers: the identities of its connection (ZOOKEEPER-3969). Fails with Unimplemented before ZooKeeper 3.7. */
+  /**
+   * Returns the identities of this client's connection (ZOOKEEPER-3969). Fails with Unimplemented
+   * before ZooKeeper 3.7.
+   */
   whoAmI(options: CallOptions = noOptions): Promise<readonly ClientInfo[]> {
     const misuse = methodForms.whoAmI.misuse(arguments.length, options);
     if (misuse !== undefined) return rejection(misuse);
@@ -261,8 +295,10 @@ export class ClientView {
   // --- Znodes
 
   /**
-   * Makes a znode, as ZooKeeper's `create` with a Stat does (ZOOKEEPER-1297; containers ZOOKEEPER-2163, TTLs ZOOKEEPER-2169). Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
-   * Unimplemented for a TTL where the servers have no extended types.
+   * Creates a znode and returns its Stat (ZooKeeper's `create`, ZOOKEEPER-1297; containers
+   * ZOOKEEPER-2163, TTLs ZOOKEEPER-2169). Fails with NodeExists, NoNode (no parent),
+   * NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with Unimplemented for a TTL if
+   * the servers have no extended types.
    */
   create(path: string, data?: Data, options: CreateOptions = noOptions): Promise<CreateResult> {
     const misuse = methodForms.create.misuse(arguments.length, options, path, data);
@@ -299,8 +335,9 @@ export class ClientView {
   }
 
   /**
-   * Makes a znode and whatever is missing above it, all without data; resolves also if it was there. Fails with NoAuth, InvalidACL,
-   * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well. (Curator's
+   * Creates a znode and its missing ancestors, all without data; also resolves if it exists. Fails
+   * with NoAuth, InvalidACL, QuotaExceeded, and with NoChildrenForEphemerals if an ancestor is an
+   * ephemeral. Under a chroot, missing parts of the chroot are created too. (Curator's
    * `createContainers` and `creatingParentsIfNeeded`.)
    */
   ensurePath(path: string, options: EnsurePathOptions = noOptions): Promise<void> {
@@ -320,7 +357,10 @@ export class ClientView {
     return { znodes, inner, paths, settings: { mode, acl }, bounds, retries: this.#caller.retries(retry, bounds) };
   }
 
-  /** Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with BadArguments for a znode that ZooKeeper itself needs. */
+  /**
+   * Deletes a znode. Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with
+   * BadArguments for a znode that ZooKeeper itself needs.
+   */
   delete(path: string, options: DeleteOptions = noOptions): Promise<void> {
     const misuse = methodForms.delete.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
@@ -341,10 +381,13 @@ export class ClientView {
   }
 
   /**
-   * Deletes a znode and everything below it, children first, while others may go on working there: what is gone already is passed over, and
-   * where something was added it is looked again. Resolves with how many were deleted; 0 if there was none. It is not one txn: after an error, which says
-   * how far it came, a part is gone. `timeoutMs` is for all of it; `requestTimeoutMs` of the client for each request. Fails with NoAuth, and with
-   * BadArguments for the root and for `/zookeeper`. (ZooKeeper's `ZKUtil.deleteRecursive`, for a tree that others work in.)
+   * Deletes a znode and everything below it, children first, while other clients may change the
+   * subtree: it skips znodes that are already gone, and checks again where a znode was added.
+   * Resolves with the number of deleted znodes; 0 if there was none. It is not one txn: after an
+   * error, whose message says how many were deleted, a part is gone. `timeoutMs` limits the whole
+   * call; the client's `requestTimeoutMs` limits each request. Fails with NoAuth, and with
+   * BadArguments for the root and for `/zookeeper`. (ZooKeeper's `ZKUtil.deleteRecursive`, for a
+   * tree that other clients use.)
    */
   deleteRecursive(path: string, options: CallOptions = noOptions): Promise<DeleteRecursiveResult> {
     const misuse = methodForms.deleteRecursive.misuse(arguments.length, options, path);
@@ -354,14 +397,15 @@ export class ClientView {
       checkPath(path);
       const outer = this.#chroot.outer(path);
       if (outer === '/' || outer === '/zookeeper' || outer.startsWith('/zookeeper/'))
-        throw badArguments('the root and /zookeeper are needed by servers; name what is below');
+        throw badArguments('servers need the root and /zookeeper; delete the znodes below instead');
       return deleteRecursive(this, path, bounds, this.#caller.retries(options.retry, bounds));
     });
   }
 
   /**
-   * The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. (ZooKeeper's `exists`.) Fails
-   * only as any call does: ConnectionLoss, SessionExpired, RequestTimeout, BadArguments for what is no path.
+   * Returns the znode's Stat, or null if it does not exist: absence is an answer, not an error. A
+   * watch is set in both cases. (ZooKeeper's `exists`.) Fails only with errors that any call can
+   * have: ConnectionLoss, SessionExpired, RequestTimeout, BadArguments for an invalid path.
    */
   exists(path: string, options: ReadOptions = noOptions): Promise<Stat | null> {
     const misuse = methodForms.exists.misuse(arguments.length, options, path);
@@ -369,7 +413,10 @@ export class ClientView {
     return this.#readOn('exists', path, options, (outer) => existsOperation(outer, this.#note(outer, options.watch)));
   }
 
-  /** Data and Stat of one moment (ZooKeeper's `getData`). Fails with NoNode and NoAuth; then no watch is set. */
+  /**
+   * Reads data and Stat of the same moment (ZooKeeper's `getData`). Fails with NoNode and NoAuth;
+   * then no watch is set.
+   */
   getData(path: string, options: ReadOptions = noOptions): Promise<GetDataResult> {
     const misuse = methodForms.getData.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
@@ -377,8 +424,9 @@ export class ClientView {
   }
 
   /**
-   * As `getData`, with the data as text. `text` is null when the znode has no data. Fails with NoNode and NoAuth, and with a DataFormatError when the
-   * data are not UTF-8. (ZooKeeper's `getData`.)
+   * Same as `getData`, with the data as text. `text` is null if the znode has no data. Fails with
+   * NoNode and NoAuth, and with a DataFormatError if the data are not UTF-8. (ZooKeeper's
+   * `getData`.)
    */
   getText(path: string, options: ReadOptions = noOptions): Promise<GetTextResult> {
     const misuse = methodForms.getText.misuse(arguments.length, options, path);
@@ -392,8 +440,10 @@ export class ClientView {
   }
 
   /**
-   * As `getData`, with what the data say as JSON. `value` is undefined when the znode has no data, neither null nor bytes: null is a value of JSON. Its type is what
-   * the program says it is; nothing checks that. Fails with NoNode and NoAuth, and with a DataFormatError when the data are not JSON. (ZooKeeper's `getData`.)
+   * Same as `getData`, with the data parsed as JSON. `value` is undefined if the znode has no data
+   * (null or zero bytes); null is a value of JSON. The program declares the type, and nothing
+   * checks it. Fails with NoNode and NoAuth, and with a DataFormatError if the data are not JSON.
+   * (ZooKeeper's `getData`.)
    */
   getJson<Value = unknown>(path: string, options: ReadOptions = noOptions): Promise<GetJsonResult<Value>> {
     const misuse = methodForms.getJson.misuse(arguments.length, options, path);
@@ -406,21 +456,31 @@ export class ClientView {
     );
   }
 
-  /** As `setData`, with the value as JSON. Fails with NoNode, BadVersion, NoAuth, QuotaExceeded, and with a TypeError for what JSON cannot say. (ZooKeeper's `setData`.) */
+  /**
+   * Same as `setData`, with the value as JSON. Fails with NoNode, BadVersion, NoAuth,
+   * QuotaExceeded, and with a TypeError for a value that JSON cannot express. (ZooKeeper's
+   * `setData`.)
+   */
   setJson(path: string, value: unknown, options: SetDataOptions = noOptions): Promise<Stat> {
     const misuse = methodForms.setJson.misuse(arguments.length, options, path) ?? jsonFault('setJson', value);
     if (misuse !== undefined) return rejection(misuse);
     return this.#writeData('setJson', path, JSON.stringify(value), options);
   }
 
-  /** As `create`, with the value as JSON. Fails as `create` does, and with a TypeError for what JSON cannot say. (ZooKeeper's `create`.) */
+  /**
+   * Same as `create`, with the value as JSON. Fails as `create` does, and with a TypeError for a
+   * value that JSON cannot express. (ZooKeeper's `create`.)
+   */
   createJson(path: string, value: unknown, options: CreateOptions = noOptions): Promise<CreateResult> {
     const misuse = methodForms.createJson.misuse(arguments.length, options, path) ?? jsonFault('createJson', value);
     if (misuse !== undefined) return rejection(misuse);
     return this.#make('createJson', path, JSON.stringify(value), options);
   }
 
-  /** Writes data whole (ZooKeeper's `setData`). Resolves with the new Stat. Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
+  /**
+   * Replaces the data (ZooKeeper's `setData`). Resolves with the new Stat. Fails with NoNode,
+   * BadVersion, NoAuth, QuotaExceeded.
+   */
   setData(path: string, data: Data, options: SetDataOptions = noOptions): Promise<Stat> {
     const misuse = methodForms.setData.misuse(arguments.length, options, path, data);
     if (misuse !== undefined) return rejection(misuse);
@@ -436,13 +496,15 @@ export class ClientView {
   }
 
   /**
-   * Changes data by what they are: reads them, calls `updater`, and writes its result if nobody has written in between; otherwise again, for as long
-   * as it takes, with pauses that grow. Resolves with the znode as it was left; undefined if it is absent and the updater left it so. What
-   * `updater` throws is thrown.
+   * Changes data depending on their current value: reads them, calls `updater`, and writes its
+   * result if no other client has written in between. Otherwise it starts again, without a limit,
+   * with growing pauses. Resolves with the znode after the change; undefined if it does not exist
+   * and `updater` left it so. Rejects with whatever `updater` throws.
    *
-   * When no answer comes to the write, the znode is read again. If that shows that it was not carried out, `update` goes on. Whether it was carried out
-   * cannot always be told, as when another may have written the same: then it rejects, with the outcome `unknown`; see `idempotent`.
-   * (Compare and set, as ZooKeeper's versions are meant for: Programmer's Guide, "ZNodes".)
+   * If the write is not answered, `update` reads the znode again, and continues if that shows that
+   * the write was not applied. Sometimes it cannot know, for example if another client may have
+   * written the same data: then it rejects with the outcome `unknown`; see `idempotent`. (Compare
+   * and set with ZooKeeper's versions: Programmer's Guide, "ZNodes".)
    */
   update(path: string, updater: Updater, options: UpdateOptions = noOptions): Promise<GetDataResult | undefined> {
     const misuse = methodForms.update.misuse(arguments.length, options, path, updater);
@@ -452,12 +514,15 @@ export class ClientView {
     return this.#caller.compound('update', path, options, async (bounds) => {
       checkPath(path);
       if (create?.mode !== undefined && isSequential(create.mode))
-        throw badArguments(`a znode of mode ${create.mode} has another path each time, so update cannot find it again`);
+        throw badArguments(`update cannot be used with the mode ${create.mode}: each create of a sequential znode has another path`);
       return update(this.#session, this, path, updater, { create, idempotent, retry }, bounds);
     });
   }
 
-  /** Names of children, and the Stat of the znode (ZooKeeper's `getChildren`). Fails with NoNode and NoAuth; then no watch is set. */
+  /**
+   * Returns the names of the children, and the znode's Stat (ZooKeeper's `getChildren`). Fails with
+   * NoNode and NoAuth; then no watch is set.
+   */
   getChildren(path: string, options: ReadOptions = noOptions): Promise<GetChildrenResult> {
     const misuse = methodForms.getChildren.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
@@ -465,10 +530,12 @@ export class ClientView {
   }
 
   /**
-   * A znode and all below it, each ahead of its children, otherwise in no defined order: `for await (const { path, stat } of zk.walk('/a'))`.
-   * Others may go on meanwhile: what goes is passed over, what comes may be missed. Fails with NoNode when the top is not there, and with NoAuth.
-   * A slow loop slows the walk. `timeoutMs` is for all of it, the loop's own time included; `requestTimeoutMs` of the client for each request.
-   * (ZooKeeper's `ZKUtil.visitSubTreeDFS`, with several requests at once.)
+   * Iterates over a znode and everything below it, each znode before its children, otherwise in no
+   * defined order: `for await (const { path, stat } of zk.walk('/a'))`. Other clients may change
+   * the tree meanwhile: znodes that are deleted are skipped, and new ones may be missed. Fails with
+   * NoNode if the top does not exist, and with NoAuth. A slow loop slows the walk. `timeoutMs`
+   * limits all of it, including the time of the loop body; the client's `requestTimeoutMs` limits
+   * each request. (ZooKeeper's `ZKUtil.visitSubTreeDFS`, with several requests at once.)
    */
   walk(path: string, options: WalkOptions = noOptions): AsyncGenerator<WalkedZnode, void, undefined> {
     methodForms.walk.check(arguments.length, options, path);
@@ -486,7 +553,10 @@ export class ClientView {
     }
   }
 
-  /** How many znodes there are below, at any depth (ZOOKEEPER-3167, ZooKeeper 3.6). Fails with NoNode and NoAuth. */
+  /**
+   * Returns the number of znodes below `path`, at any depth (ZOOKEEPER-3167, ZooKeeper 3.6). Fails
+   * with NoNode and NoAuth.
+   */
   getAllChildrenNumber(path: string, options: PlainReadOptions = noOptions): Promise<number> {
     const misuse = methodForms.getAllChildrenNumber.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
@@ -494,28 +564,35 @@ export class ClientView {
   }
 
   /**
-   * Paths of this session's ephemerals that begin with a text; all of those below the chroot by default (ZOOKEEPER-3209, ZooKeeper 3.6). Fails with
-   * BadArguments for a text that does not begin with a slash.
+   * Returns the paths of this session's ephemerals that start with `prefix`; by default all below
+   * the chroot (ZOOKEEPER-3209, ZooKeeper 3.6). Fails with BadArguments if `prefix` does not start
+   * with a slash.
    */
   getEphemerals(prefix = '/', options: PlainReadOptions = noOptions): Promise<readonly string[]> {
     const misuse = methodForms.getEphemerals.misuse(arguments.length, options, prefix);
     if (misuse !== undefined) return rejection(misuse);
     return this.#read('getEphemerals', prefix, options, () => {
-      if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
-      // To a server `/` stands for all. Below a chroot it must not: `/app` is no prefix to match `/apple` by.
+      if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix must start with "/"');
+      // For a server, `/` means all. Below a chroot it must not: `/app` must not match `/apple`.
       const outer = this.#chroot.outerPrefix(prefix === '/' ? '' : prefix);
       return getEphemeralsOperation(outer, (path) => this.#chroot.inner(path));
     });
   }
 
-  /** A znode's ACL (ZooKeeper's `getACL`). Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
+  /**
+   * Returns a znode's ACL (ZooKeeper's `getACL`). Fails with NoNode, and with NoAuth unless READ or
+   * ADMIN is granted.
+   */
   getACL(path: string, options: PlainReadOptions = noOptions): Promise<GetAclResult> {
     const misuse = methodForms.getACL.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getACL', path, options, getAclOperation);
   }
 
-  /** Replaces the ACL (ZooKeeper's `setACL`). `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
+  /**
+   * Replaces the ACL (ZooKeeper's `setACL`). `version` is compared with `aversion`. Fails with
+   * NoNode, BadVersion, InvalidACL, NoAuth.
+   */
   setACL(path: string, acl: readonly Acl[], options: VersionOptions = noOptions): Promise<Stat> {
     const misuse = methodForms.setACL.misuse(arguments.length, options, path, acl);
     if (misuse !== undefined) return rejection(misuse);
@@ -523,8 +600,9 @@ export class ClientView {
   }
 
   /**
-   * Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. Fails only as any
-   * call does. (ZooKeeper's `sync`; Programmer's Guide, "Consistency Guarantees".)
+   * Resolves when the server has caught up with what the leader had committed, so that the next
+   * read sees it (even if sent without waiting). Fails only with errors that any call can have.
+   * (ZooKeeper's `sync`; Programmer's Guide, "Consistency Guarantees".)
    */
   sync(path = '/', options: CallOptions = noOptions): Promise<void> {
     const misuse = methodForms.sync.misuse(arguments.length, options, path);
@@ -532,11 +610,12 @@ export class ClientView {
     return this.#callOn('sync', path, options, syncOperation, true);
   }
 
-  // --- Many at once
+  // --- Several operations at once
 
   /**
-   * Carries out all operations or none, in order, under one zxid. When one fails, rejects with its error; `failedIndex` says which it was
-   * and `results` what became of each. (ZooKeeper's `multi`, ZOOKEEPER-965.)
+   * Applies all operations or none, in order, under one zxid. If one fails, rejects with its error;
+   * `failedIndex` is its index, and `results` are the results of all operations. (ZooKeeper's
+   * `multi`, ZOOKEEPER-965.)
    */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = noOptions): Promise<WriteResults<Ops>> {
     const misuse = methodForms.multi.misuse(arguments.length, options);
@@ -549,8 +628,9 @@ export class ClientView {
   }
 
   /**
-   * Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. Fails as a whole only as any
-   * call does. (ZOOKEEPER-3402, ZooKeeper 3.6.)
+   * Reads many znodes in one request, independently: a read that fails has an error in its place,
+   * and the others have their results. The call as a whole fails only with errors that any call can
+   * have. (ZOOKEEPER-3402, ZooKeeper 3.6.)
    */
   multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = noOptions): Promise<ReadResults<Ops>> {
     const misuse = methodForms.multiRead.misuse(arguments.length, options);
@@ -565,8 +645,9 @@ export class ClientView {
   // --- Watches
 
   /**
-   * Sets a watch that stays (ZOOKEEPER-1416, ZooKeeper 3.6). A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6
-   * with Unimplemented.
+   * Sets a watch that stays registered after an event (ZOOKEEPER-1416, ZooKeeper 3.6). The znode
+   * need not exist. Fails only if the connection is lost, and with Unimplemented on servers before
+   * 3.6.
    */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
     const misuse = methodForms.addWatch.misuse(arguments.length, options, path);
@@ -578,23 +659,28 @@ export class ClientView {
   }
 
   /**
-   * Loops over what happens to a znode, and with `recursive` to everything below it; it need not exist. Nothing is lost without a word: where changes
-   * may be missing, at the start, after a lost connection and when the loop is too slow, a `Reread` says so. Leaving the loop removes the watch.
-   * How it ends is said at `WatchLoop.next`. Throws a KeeperError, BadArguments, for what is no path.
+   * Loops over the events of a znode, and with `recursive` of everything below it; the znode need
+   * not exist. The loop reports every gap: at the start, after a lost connection, and if the loop
+   * is too slow, it delivers a `Reread`. Leaving the loop removes the watch. `WatchLoop.next` says
+   * how a loop ends. Throws a KeeperError, BadArguments, for an invalid path.
    *
-   * Rests on persistent watches, so it needs ZooKeeper 3.6. Before 3.9 a server keeps one kind of watch per path and connection, the
-   * last (ZOOKEEPER-4466): with such servers, neither set nor remove other watches on the very path of a loop. A server tells nobody of what they may not READ, nor that they
-   * now may.
+   * It uses persistent watches, so it requires ZooKeeper 3.6. Before 3.9 a server keeps only one
+   * kind of watch per path and connection, the last one set (ZOOKEEPER-4466): with such servers,
+   * neither set nor remove other watches on the same path as a loop. A server sends no events for
+   * znodes that the client may not READ, and none when the client gets that permission.
    */
   watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
-  /** The same over one znode and its children coming and going. */
+  /** The same for one znode, and creates and deletes of its children. */
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
   watch(path: string, options: WatchLoopOptions = noOptions): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
     methodForms.watch.check(arguments.length, options, path);
     return new WatchLoop(this.#session, this.#chroot, path, options);
   }
 
-  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. (ZOOKEEPER-442.) */
+  /**
+   * Removes watches; each listener receives an event (`DataWatchRemoved` ...), and loops on the
+   * path end. Fails with NoWatcher if there is none. (ZOOKEEPER-442.)
+   */
   removeWatches(path: string, options: RemoveWatchesOptions = noOptions): Promise<void> {
     const misuse = methodForms.removeWatches.misuse(arguments.length, options, path);
     if (misuse !== undefined) return rejection(misuse);
@@ -607,7 +693,10 @@ export class ClientView {
 
   // --- The ensemble
 
-  /** The configuration of the ensemble, whatever the chroot (ZooKeeper's `getConfig`, ZOOKEEPER-107). Empty on a standalone server. Fails with NoAuth. */
+  /**
+   * Returns the configuration of the ensemble, whatever the chroot (ZooKeeper's `getConfig`,
+   * ZOOKEEPER-107). Empty on a standalone server. Fails with NoAuth.
+   */
   getConfig(options: ReadOptions = noOptions): Promise<GetDataResult> {
     const misuse = methodForms.getConfig.misuse(arguments.length, options);
     if (misuse !== undefined) return rejection(misuse);
@@ -617,8 +706,9 @@ export class ClientView {
   }
 
   /**
-   * Changes the membership of the ensemble, and returns the new configuration. Fails with ReconfigDisabled, NewConfigNoQuorum,
-   * ReconfigInProgress, BadVersion, BadArguments, NoAuth. (ZooKeeperAdmin's `reconfigure`, ZOOKEEPER-107.)
+   * Changes the members of the ensemble, and returns the new configuration. Fails with
+   * ReconfigDisabled, NewConfigNoQuorum, ReconfigInProgress, BadVersion, BadArguments, NoAuth.
+   * (ZooKeeperAdmin's `reconfigure`, ZOOKEEPER-107.)
    */
   reconfig(options: ReconfigOptions): Promise<GetDataResult> {
     const misuse = methodForms.reconfig.misuse(arguments.length, options);
@@ -626,7 +716,7 @@ export class ClientView {
     return this.#caller.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
   }
 
-  // --- How calls are made
+  // --- Helpers
 
   #note(outer: string, watch: WatchListener | true | undefined): WatchNote {
     return watch && ((kind) => this.#watches.add(kind, outer, watch));

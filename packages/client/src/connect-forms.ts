@@ -1,4 +1,4 @@
-/** The functions of the package that reach a server, and what their arguments are compared with. */
+/** The forms of the functions that reach a server, for the validation of their arguments. */
 import { arrayOf, type Kind, kinds, nested, optionKinds, orOneOf, secret } from './arguments.ts';
 import { CallForm } from './call-form.ts';
 import { retryKind } from './call-forms.ts';
@@ -8,7 +8,7 @@ const bytes: Kind = { wanted: 'a Uint8Array', fits: (given) => given instanceof 
 
 function withMethods(what: string, ...names: readonly string[]): Kind {
   return {
-    wanted: `${what}: an object with ${names.join(', ')}`,
+    wanted: `${what} (an object with ${names.join(', ')})`,
     fits: (given) => kinds.object.fits(given) && names.every((name) => typeof (given as Record<string, unknown>)[name] === 'function'),
   };
 }
@@ -43,7 +43,7 @@ export const connectOptions = optionKinds({
   tracer: withMethods('a tracer', 'run', 'settled', 'session'),
 });
 
-/** The functions that make a client, and the one that needs none. */
+/** The functions that create a client, and `fourLetterWord`, which needs none. */
 export const functionForms = {
   connect: new CallForm('connect(servers, options)', connectOptions),
   createClient: new CallForm('createClient(servers, options)', connectOptions),

@@ -1,4 +1,6 @@
-/** The way in: a connect string becomes a client with a session. */
+/**
+ * Entry points: `connect` and `createClient` turn a connect string into a client with a session.
+ */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { credentialsOf } from './auth/credentials.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
@@ -22,116 +24,162 @@ import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
 
-/** What `connect` can be asked for. */
+/** The options of `connect` and `createClient`. */
 export interface ConnectOptions {
   /**
-   * How long the ensemble keeps the session, and its ephemerals, without hearing from the client. Servers grant it or the nearest they
-   * allow (2 to 20 ticks by default); `client.sessionTimeoutMs` says what was granted. Default: 30 000.
+   * How long the ensemble keeps the session and its ephemerals without hearing from the client.
+   * Servers grant this or the nearest value that they allow (2 to 20 ticks by default);
+   * `client.sessionTimeoutMs` is the granted value. Default: 30 000.
    */
   readonly sessionTimeoutMs?: Millis | undefined;
-  /** How long to look for a server that opens the session, in milliseconds, before `connect` rejects and a client of `createClient` is closed. Default: 30 000. `Infinity`: without a limit. */
+  /**
+   * How long the client looks for a server that opens the session, in milliseconds, before
+   * `connect` rejects, or a client of `createClient` closes. Default: 30 000. `Infinity`: no limit.
+   */
   readonly connectTimeoutMs?: Millis | undefined;
   /**
-   * How long a server may take to answer a request, in milliseconds: for every call that has no `timeoutMs` of its own, each attempt of a `retry` and each step of a call of several steps by
-   * itself. The request then fails with RequestTimeout, and if it was sent, its outcome is `unknown` and the client leaves this server, as a Java client with zookeeper.request.timeout
-   * does: other calls under way fail with ConnectionLoss, and the session goes on with the next server. A retry treats such a time-out as a ConnectionLoss. A server that does not restore identities and
-   * watches in that time, when the client has come to it, is left as well. For a call that waits for a
-   * connection it is the time until it is sent. Default: none. Then a server that answers pings and nothing else is waited for, as long as the connection lasts.
+   * How long a server may take to answer a request, in milliseconds. It applies to each call
+   * without a `timeoutMs`, to each attempt of a `retry`, and to each step of a call that sends
+   * several requests. After that time the request fails with RequestTimeout. If it was sent, its
+   * outcome is `unknown`, and the client leaves the server, as a Java client with
+   * zookeeper.request.timeout does: other pending calls fail with ConnectionLoss, and the session
+   * continues on the next server. A retry treats such a time-out like a ConnectionLoss. The client
+   * also leaves a server that has not restored identities and watches in that time after a
+   * reconnect. For a call that waits for a connection, it limits the time until the request is
+   * sent. Default: none; the client then waits for a server that answers only pings for as long as
+   * the connection lasts.
    */
   readonly requestTimeoutMs?: Millis | undefined;
   /**
-   * Whether calls that fail for a cause that may pass are made again, where that is safe, and how often; `true` for the defaults of `RetryPolicy`. Each
-   * call may say otherwise; see `CallOptions.retry` for what is safe. Not for `connect` itself, which looks for a server for `connectTimeoutMs`. Default:
-   * off, so that a call tells at once what has happened, and how long it takes is what the program has decided.
+   * Whether the client repeats calls that failed for a temporary cause, where that is safe, and how
+   * often; `true` for the defaults of `RetryPolicy`. Each call can override it; `CallOptions.retry`
+   * says what is safe. Does not apply to `connect` itself, which looks for a server for
+   * `connectTimeoutMs`. Default: off, so that a call reports the result of one attempt, and takes
+   * no longer than the program decided.
    */
   readonly retry?: RetryPolicy | boolean | undefined;
-  /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
+  /**
+   * Whether to accept a server that has lost its quorum: it answers reads, perhaps with stale data,
+   * and rejects writes with NotReadOnly. Default: false.
+   */
   readonly readOnly?: boolean | undefined;
   /**
-   * TLS, to the servers' secureClientPort. `true`: servers are verified against the authorities that Node knows; options name others, and
-   * the client's own certificate, which servers know it by as `x509`. Default: false.
+   * TLS, to the servers' secureClientPort. `true`: verifies servers against the authorities that
+   * Node trusts. Options set other authorities, and the client's own certificate, which identifies
+   * the client as `x509`. Default: false.
    */
   readonly tls?: boolean | TlsOptions | undefined;
   /**
-   * An identity to prove by SASL on every connection, ahead of `auth` and of everything else. `DIGEST-MD5` takes `username` and `password`, as
-   * in the servers' JAAS section; `GSSAPI`, that is Kerberos, needs the npm package `kerberos`, and takes tickets from where the system has
-   * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
+   * An identity to prove by SASL on every connection, before `auth` and all requests. `DIGEST-MD5`
+   * takes `username` and `password`, as in the servers' JAAS section; `GSSAPI` (Kerberos) requires
+   * the npm package `kerberos`, and takes tickets from the system's ticket cache or keytab. If a
+   * server rejects the identity, `connect` rejects with AuthFailed; later a rejection ends the
+   * client, as in ZooKeeper. Default: none.
    */
   readonly sasl?: SaslOptions | undefined;
-  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. Default: none. */
+  /**
+   * Identities to prove before all requests, on every connection. If a server rejects one,
+   * `connect` rejects with AuthFailed. Default: none.
+   */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
   /**
-   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect`
-   * rejects with SessionExpired. Default: a new one.
+   * An existing session to resume: `sessionId` and `sessionPassword` of another client. An unsigned
+   * id, as servers log it, is accepted too. If the session no longer exists, `connect` rejects with
+   * SessionExpired. Default: a new session.
    */
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
   /**
-   * Hears of every change of the state, from the very first connection on, as ZooKeeper's default watcher does: the first event is the connect
-   * (`SyncConnected`, or `ConnectedReadOnly`), and until then the client is to be taken for disconnected. `client.on('state', ...)` hears the same
-   * from when it is called. What it throws is the program's own error and becomes an unhandled rejection. Default: nobody does.
+   * Receives every change of the state from the first connection on, like ZooKeeper's default
+   * watcher: the first event is the connect (`SyncConnected` or `ConnectedReadOnly`); before it the
+   * client is disconnected. `client.on('state', ...)` delivers the same changes from the moment it
+   * is called. An exception in it becomes an unhandled rejection of the program. Default: none.
    */
   readonly onState?: ((event: SessionEvent) => void) | undefined;
-  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. Default: none. */
+  /**
+   * Cancels `connect`, which rejects with the signal's reason. Has no effect on a client that
+   * `connect` has returned. Default: none.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Longest request sent, and longest answer taken, in bytes: the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. A longer
-   * request fails with BadArguments. A longer answer, which only a very long list of children or a multiRead can have, loses the connection.
+   * Maximum length of a request and of an answer, in bytes: the servers' jute.maxbuffer. Default: 1
+   * MiB - 1, as for servers. A longer request fails with BadArguments. A longer answer, possible
+   * only for a very long list of children or a multiRead, closes the connection.
    */
   readonly maxPacketBytes?: number | undefined;
   /**
-   * Whether to give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9. Default: false; only
-   * the ensemble decides, and after its own long outage it may still know the session.
+   * Whether the client declares its session expired after 4/3 of its time-out without a server, as
+   * ZooKeeper's client does since 3.9. Default: false: only the ensemble decides, and after an
+   * outage of its own it may still know the session.
    */
   readonly expireLocally?: boolean | undefined;
   /**
-   * What becomes of two clients with one session, as when `session` is given to a second process while the first one goes on. Servers
-   * give a session to whoever asked last and close the other's connection, so the two take it from each other for ever, with longer and longer
-   * pauses: this is ZooKeeper's way, and the default. With `true` this client leaves it to the other: after five connections in a row that
-   * were closed within a second its state is `moved`, calls fail with SessionMoved, and the session itself lives on.
+   * What the client does if another client uses the same session, for example because a second
+   * process resumed it with `session`. Servers give a session to the client that connected last and
+   * close the other connection, so both clients take it from each other for ever, with growing
+   * pauses; ZooKeeper's clients do so, and it is the default. With `true` this client gives up
+   * after five consecutive connections that were closed within a second: its state becomes `moved`,
+   * calls fail with SessionMoved, and the session continues with the other client.
    */
   readonly yieldsSession?: boolean | undefined;
   /**
-   * Whether to go by the servers that the ensemble itself names in `/zookeeper/config`, now and after each reconfig, as if they were given to
-   * `client.updateServerList`. Default: false. `connect` then resolves when the configuration has been read, and if it does not list the
-   * server that was found, as it is written in the connect string, the client is on its way to another one.
+   * Whether to use the servers that the ensemble itself lists in `/zookeeper/config`, now and after
+   * each reconfig, as if passed to `client.updateServerList`. Default: false. `connect` then
+   * resolves after the client has read the configuration; if it does not contain the connected
+   * server, as the connect string writes it, the client is already moving to another one.
    *
-   * A server that lists `0.0.0.0`, or a port alone, for its clients is taken to be at the host that its line has for the other servers. When
-   * one has no address for clients, when the configuration is empty (a standalone server) or must not be read (NoAuth), the list stays as it is.
-   * The addresses are those of the plain client port, and need not be reachable from here: whoever has to know another way in leaves this off.
+   * If a server lists `0.0.0.0` or only a port for its clients, the client uses the host that the
+   * line contains for the other servers. If a server has no client address, or the configuration is
+   * empty (a standalone server) or may not be read (NoAuth), the list does not change. The
+   * addresses are those of the plain client port and may be unreachable from here; if so, leave
+   * this off.
    */
   readonly followConfig?: boolean | undefined;
   /**
-   * Whether the client keeps the process running for as long as it is not closed. With `false` a program, or a test runner, ends although a client was forgotten: an idle
-   * connection, its pings and the attempts at a server hold nothing up. What the program waits for still does: `connect`, `connected`, calls, `close`. Then the
-   * session ends by its time-out, and its ephemerals with it. Only with the default transport and clock. Default: true.
+   * Whether an open client keeps the process running. With `false` a program or a test runner can
+   * exit although a client was not closed: idle connections, pings and attempts to connect do not
+   * keep the process alive. Whatever the program waits for still does: `connect`, `connected`,
+   * calls, `close`. If the process exits, the session expires after its time-out, and its
+   * ephemerals with it. Only with the default transport and clock. Default: true.
    */
   readonly keepProcessAlive?: boolean | undefined;
-  /** Default: TCP, or TLS where `tls` asks for it. */
+  /** Default: TCP, or TLS if `tls` is set. */
   readonly transport?: Transport | undefined;
-  /** Default: the machine's. */
+  /** Default: the clock of the machine. */
   readonly clock?: Clock | undefined;
-  /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
+  /**
+   * Source of pauses, the order of servers, and the nonces of SASL. Default: the machine's
+   * cryptographic random numbers.
+   */
   readonly random?: Random | undefined;
   /**
-   * Who is told of each call and of what becomes of the session. Default: whoever listens to the channels `tskeeper:request` and `tskeeper:session`
-   * of `node:diagnostics_channel`; a call costs a few nanoseconds more when nobody does (docs/reference/tracing.md).
+   * Receives each call and each change of the session. Default: publishes them on the channels
+   * `tskeeper:request` and `tskeeper:session` of `node:diagnostics_channel`; without subscribers
+   * this costs a few nanoseconds per call (docs/reference/tracing.md).
    */
   readonly tracer?: Tracer | undefined;
 }
 
 const sessionTimeoutMsDefault = 30_000;
-/** Not that of the session: a program that asks for a session of a millisecond gets one of two ticks, and it takes as long to open as any other. */
+/**
+ * Independent of the session time-out: a program that asks for a time-out of one millisecond gets
+ * one of two ticks, and its session takes as long to open as any other.
+ */
 const connectTimeoutMsDefault = 30_000;
 
 /**
- * Opens a session with the ensemble that `servers` names: a connect string `host:port,host:port/chroot`, or
- * `srv:_zookeeper._tcp.example.com/chroot` for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain; or an array of `host:port`
- * and `{ host, port }`. Resolves when a server has opened it.
- * Rejects with a TypeError or a RangeError for arguments that are wrong; with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with
- * ConnectionLoss when no server was reached in time, which says what was tried and why it failed; with SessionExpired when the session to take
- * up is gone; with AuthFailed; or with the reason of the signal.
+ * Opens a session with an ensemble and resolves when a server has opened it. `servers` is a connect
+ * string `host:port,host:port/chroot`; or `srv:_zookeeper._tcp.example.com/chroot`, an SRV name
+ * that the client resolves now, and again each time all its servers have failed; or an array of
+ * `host:port` and `{ host, port }`.
  *
- * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
+ * Rejects with a TypeError or a RangeError for invalid arguments; with a ConnectStringError; with a
+ * ConnectOptionsError if a file or a package that the options need does not exist; with
+ * ConnectionLoss if the client reached no server in time (the message says what it tried and why
+ * that failed); with SessionExpired if the session to resume no longer exists; with AuthFailed; or
+ * with the signal's reason.
+ *
+ * The client then keeps the session alive by itself: it sends pings, and connects to another server
+ * when it loses one.
  */
 export function connect(servers: Servers, options: ConnectOptions = {}): Promise<Client> {
   const misuse = functionForms.connect.misuse(arguments.length, options);
@@ -156,7 +204,8 @@ export function connect(servers: Servers, options: ConnectOptions = {}): Promise
 async function connected(servers: Servers, options: ConnectOptions, tracer: Tracer): Promise<Client> {
   const parsed = parseServers(servers);
   const transport = transportOf(options);
-  // Only what has files to read takes a turn. The error names the file at once, and its stack the caller.
+  // Only options with files to read take a turn. The error names the file at once, and its stack
+  // shows the caller.
   if (transport instanceof TlsTransport) await transport.check();
   const client = clientOf(parsed, transport, options, tracer);
   await client.connected();
@@ -164,13 +213,16 @@ async function connected(servers: Servers, options: ConnectOptions, tracer: Trac
 }
 
 /**
- * A client at once, which is looking for a server: what `new ZooKeeper(...)` is in Java. Calls that are made before the session exists wait for it, in their order.
- * `client.connected()` resolves when a server has opened the session, `client.on('connectFailed', ...)` tells of each attempt in vain, and
- * `close` works at any time. When no server opens the session within `connectTimeoutMs`, the client is closed and what waits fails with ConnectionLoss; the
- * state event `Closed` says why. `servers` and `options` are those of `connect`.
+ * Returns a client at once, which then looks for a server, like `new ZooKeeper(...)` in Java. Calls
+ * made before the session exists wait for it, in order. `client.connected()` resolves when a server
+ * has opened the session, `client.on('connectFailed', ...)` reports each failed attempt, and
+ * `close` works at any time. If no server opens the session within `connectTimeoutMs`, the client
+ * closes and waiting calls fail with ConnectionLoss; the state event `Closed` contains the reason.
+ * `servers` and `options` are those of `connect`.
  *
- * Throws a TypeError or a RangeError for arguments that are wrong, a ConnectStringError, and a ConnectOptionsError for options that exclude each other. A file that cannot be
- * read ends the client, as a time-out does.
+ * Throws a TypeError or a RangeError for invalid arguments, a ConnectStringError, and a
+ * ConnectOptionsError for options that exclude each other. If a file cannot be read, the client
+ * ends, as after a time-out.
  */
 export function createClient(servers: Servers, options: ConnectOptions = {}): Client {
   functionForms.createClient.check(arguments.length, options);
@@ -179,7 +231,7 @@ export function createClient(servers: Servers, options: ConnectOptions = {}): Cl
   return clientOf(parseServers(servers), transport, options, options.tracer ?? diagnosticsTracer, checks);
 }
 
-/** `checks`: what else has to go well before the client is ready. */
+/** `checks`: what else must succeed before the client is ready. */
 function clientOf(
   { servers, service, chroot }: ConnectString,
   transport: Transport,
@@ -191,7 +243,7 @@ function clientOf(
   const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
   if (service !== undefined && transport.resolveService === undefined) {
     throw new ConnectStringError(
-      `connect string "srv:${service}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
+      `connect string "srv:${service}": the transport does not support SRV names, as it has no resolveService. List the servers one by one.`,
     );
   }
   const session = new Session(
@@ -226,13 +278,13 @@ function clientOf(
   });
 }
 
-/** Settles when the client is ready for its program, or was given up. */
+/** Settles when the client is ready, or has given up. */
 async function open(client: Client, session: Session, checks: Promise<void> | undefined, options: ConnectOptions): Promise<void> {
   const { signal } = options;
   let ready = session.established;
   if (options.followConfig === true) ready = ready.then(() => followConfig(client));
   if (checks !== undefined) ready = Promise.all([ready, checks]).then(() => undefined);
-  // With a signal that has come already it is not waited for.
+  // If the signal has already fired, `ready` is not awaited.
   ready.catch(() => undefined);
   try {
     signal?.throwIfAborted();
@@ -241,7 +293,7 @@ async function open(client: Client, session: Session, checks: Promise<void> | un
     const refusal =
       error instanceof Refusal
         ? error
-        : new Refusal(ErrorCode.ConnectionLoss, 'notSent', `connecting was given up: ${wordsOf(error)}`, { cause: error });
+        : new Refusal(ErrorCode.ConnectionLoss, 'notSent', `stopped connecting: ${wordsOf(error)}`, { cause: error });
     session.giveUp(refusal);
     throw error;
   }
@@ -254,15 +306,15 @@ function wordsOf(error: unknown): string {
 function transportOf({ transport, clock, tls = false, keepProcessAlive = true }: ConnectOptions): Transport {
   if (!keepProcessAlive && (transport ?? clock) !== undefined)
     throw new ConnectOptionsError(
-      'keepProcessAlive: false is for the default transport and clock; a transport or a clock of your own decides that by itself',
+      'keepProcessAlive: false requires the default transport and clock; a custom transport or clock decides that itself',
     );
   if (tls === false) return transport ?? new NodeTransport({ keepProcessAlive });
   if (transport !== undefined)
-    throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
+    throw new ConnectOptionsError('tls and transport exclude each other: a custom transport sets up its own TLS');
   return new TlsTransport(tls === true ? {} : tls, { keepProcessAlive });
 }
 
-/** So many servers are named in the error of a session that could not be opened. */
+/** Maximum number of servers in the error of a session that could not be opened. */
 const troublesNamed = 8;
 
 function noSessionWithin(timeoutMs: Millis, troubles: readonly Trouble[]): Refusal {
@@ -274,7 +326,9 @@ function noSessionWithin(timeoutMs: Millis, troubles: readonly Trouble[]): Refus
   return new Refusal(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms; ${tried}`);
 }
 
-/** Settles with the session that is made ready, with the time that is allowed, or with the signal, whichever comes first. */
+/**
+ * Settles when the session is ready, the time is over, or the signal fires, whichever comes first.
+ */
 function firstOf(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   const { background: clock } = session;
   return new Promise((resolve, reject) => {

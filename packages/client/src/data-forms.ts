@@ -1,4 +1,7 @@
-/** Data as text and as JSON. ZooKeeper knows bytes only; what they mean is agreed between programs, so what they do not mean is an error. */
+/**
+ * Data as text and as JSON. ZooKeeper stores only bytes, and programs agree on their meaning; data
+ * of another format cause an error.
+ */
 import { ErrorCode } from '@tskeeper/protocol';
 import { parsedJson } from './json-text.ts';
 import { Refusal } from './keeper-error.ts';
@@ -7,30 +10,33 @@ import type { Stat } from './stat.ts';
 
 /** A znode's data as text. */
 export interface GetTextResult {
-  /** null when the znode has no data (`getData` gives null), and empty when it has no bytes. */
+  /** null if the znode has no data (`getData` returns null); empty if it has zero bytes. */
   readonly text: string | null;
-  /** Of the same moment as the data. */
+  /** The znode's Stat at the same moment as the data. */
   readonly stat: Stat;
 }
 
-/** What a znode's data say as JSON. */
+/** A znode's data as JSON. */
 export interface GetJsonResult<Value = unknown> {
-  /** undefined when the znode has no data, neither null nor bytes. */
+  /** undefined if the znode has no data: null, or zero bytes. */
   readonly value: Value | undefined;
-  /** Of the same moment as the data. */
+  /** The znode's Stat at the same moment as the data. */
   readonly stat: Stat;
 }
 
-/** The data of a znode are not what the call expects: not UTF-8 (`getText`), or not JSON (`getJson`). */
+/**
+ * The data of a znode do not have the format that the call expects: UTF-8 (`getText`) or JSON
+ * (`getJson`).
+ */
 export class DataFormatError extends SyntaxError {
   override readonly name = 'DataFormatError';
   /** The method that was called: `getJson`. */
   readonly op: string;
-  /** As the caller gave it, that is without the chroot. */
+  /** The path that the caller passed, without the chroot. */
   readonly path: string;
   readonly #data: Uint8Array;
 
-  /** Made by `getText` and `getJson`. */
+  /** Created by `getText` and `getJson`. */
   constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly fault: string }) {
     const { data, fault } = refusal;
     super(`${op} ${path}: the ${data.length} bytes of data are ${fault}; read them with getData`);
@@ -39,16 +45,22 @@ export class DataFormatError extends SyntaxError {
     this.#data = data;
   }
 
-  /** The data as they were read. `console.log` and a log that writes all of an error do not show them, since they may be secret. */
+  /**
+   * The data that were read. `console.log`, and a log that writes all properties of an error, do
+   * not show them, as they may be secret.
+   */
   get data(): Uint8Array {
     return this.#data;
   }
 }
 
-/** A read that was answered with data of another format. It becomes a DataFormatError where its stack shows the caller. */
+/**
+ * A read whose data have another format. It becomes a DataFormatError where the stack shows the
+ * caller.
+ */
 export class FormatRefusal extends Refusal {
   readonly data: Uint8Array;
-  /** `not JSON at position 7`: nothing of the content. */
+  /** `not JSON at position 7`: contains nothing of the data. */
   readonly fault: string;
 
   constructor(data: Uint8Array, fault: string) {
@@ -58,7 +70,10 @@ export class FormatRefusal extends Refusal {
   }
 }
 
-/** Strict, so that bytes which are not text are not read as something else, and perhaps written back. A byte order mark is a part of the text. */
+/**
+ * Strict: bytes that are not text must not be read as other text, and perhaps written back. A byte
+ * order mark is part of the text.
+ */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Throws a FormatRefusal. */
@@ -82,7 +97,7 @@ export function valueOf(data: Uint8Array | null): unknown {
   }
 }
 
-/** Why a value cannot be written as JSON; undefined when it can. */
+/** Why a value cannot be written as JSON; undefined if it can. */
 export function jsonFault(op: string, value: unknown): TypeError | undefined {
   const fault = (why: string, cause?: unknown) => new TypeError(`${op}: the value cannot be written as JSON: ${why}`, { cause });
   try {
@@ -92,7 +107,7 @@ export function jsonFault(op: string, value: unknown): TypeError | undefined {
   }
 }
 
-/** An operation whose result is shown in another form. */
+/** An operation with its result in another form. */
 export function readAs<From, To>(operation: Operation<From>, form: (result: From) => To): Operation<To> {
   return {
     opCode: operation.opCode,

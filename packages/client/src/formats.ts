@@ -1,4 +1,7 @@
-/** What programs write and print, made of what they have: with a check of that, which the servers and the session do without. */
+/**
+ * Formatting functions for programs. Unlike the functions that servers and the session use, they
+ * validate their arguments.
+ */
 import {
   digestId as digestIdOf,
   formatSessionId as sessionIdText,
@@ -14,25 +17,33 @@ const algorithmKind: Kind = { ...kinds.string, wanted: 'a string, as in "SHA-256
 const digestIdForm = 'digestId: the text "user:password"';
 
 /**
- * `user:hash` for `user:password`: what stands in an ACL for someone who authenticates with these. The user is what comes before the first colon; the hash is over the
- * whole text. `algorithm` is the `DigestAuthenticationProvider.digestAlg` of the servers; default: SHA1. Throws a TypeError for what is not `user:password`, and a
- * RangeError for an algorithm that servers do not have. (ZooKeeper's `generateDigest`.)
+ * `user:hash` for `user:password`: the id in an ACL for a client that authenticates with these. The
+ * user ends at the first colon; the hash is over the whole text. `algorithm` is the servers'
+ * `DigestAuthenticationProvider.digestAlg`; default: SHA1. Throws a TypeError if the text is not
+ * `user:password`, and a RangeError for an algorithm that servers do not support. (ZooKeeper's
+ * `generateDigest`.)
  */
 export function digestId(userAndPassword: string, algorithm: string = 'SHA1'): string {
   checkValue(userAndPassword, kinds.string, digestIdForm);
-  // Not quoted, as it may be the password alone. A server would take it for the name of a user.
-  if (!userAndPassword.includes(':')) throw new TypeError(`${digestIdForm} is a string, not one without ":"`);
+  // Do not quote the text, as it may be only the password. A server would take it for a user name.
+  if (!userAndPassword.includes(':')) throw new TypeError(`${digestIdForm} must contain ":"`);
   checkValue(algorithm, algorithmKind, 'digestId: the algorithm');
   return digestIdOf(userAndPassword, algorithm);
 }
 
-/** As ZooKeeper prints it: `0x10000002a`. -1 prints as `0xffffffffffffffff`. Throws a TypeError for what is not a number. */
+/**
+ * Formats a zxid as ZooKeeper prints it: `0x10000002a`. -1 prints as `0xffffffffffffffff`. Throws a
+ * TypeError if it is not a number.
+ */
 export function formatZxid(zxid: Zxid | bigint): string {
   checkValue(zxid, zxidKind, 'formatZxid: the zxid');
   return zxidText(zxid);
 }
 
-/** As ZooKeeper prints it: `0x100000ceb4c0000`, unsigned and without padding. Throws a TypeError for what is not a bigint. */
+/**
+ * Formats a session id as ZooKeeper prints it: `0x100000ceb4c0000`, unsigned and without padding.
+ * Throws a TypeError if it is not a bigint.
+ */
 export function formatSessionId(id: SessionId): string {
   checkValue(id, bigint, 'formatSessionId: the id');
   return sessionIdText(id);

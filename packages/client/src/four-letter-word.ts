@@ -1,4 +1,7 @@
-/** Four letter words: what a server says of itself, in plain text, to whoever sends it four bytes instead of a handshake. */
+/**
+ * Four letter words: a server describes itself in plain text to a client that sends four bytes
+ * instead of a handshake.
+ */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { functionForms } from './connect-forms.ts';
 import { type Clock, timerMsMax } from './clock.ts';
@@ -10,17 +13,17 @@ import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import type { ServerAddress, Transport, TransportCnxn } from './transport.ts';
 
-/** What `fourLetterWord` can be asked for. */
+/** The options of `fourLetterWord`. */
 export interface FourLetterWordOptions {
-  /** From the look-up of the name to the end of the answer. Default: 5 000. */
+  /** Limit from the look-up of the name to the end of the answer. Default: 5 000. */
   readonly timeoutMs?: Millis | undefined;
-  /** Gives it up, with the signal's reason. Default: none. */
+  /** Cancels the call, which rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /** As in `ConnectOptions`, for a secureClientPort. Default: false. */
   readonly tls?: boolean | TlsOptions | undefined;
-  /** Default: TCP, or TLS where `tls` asks for it. */
+  /** Default: TCP, or TLS if `tls` is set. */
   readonly transport?: Transport | undefined;
-  /** Default: the machine's. */
+  /** Default: the clock of the machine. */
   readonly clock?: Clock | undefined;
 }
 
@@ -30,10 +33,13 @@ const answerBytesMax = 64 * 1024 * 1024;
 const refusedByWhitelist = 'is not executed because it is not in the whitelist';
 
 /**
- * Asks one server, `host:port`, by a word such as `srvr`, `ruok` or `mntr`, on a connection of its own and without a session; resolves to the text. The
- * addresses of a name are tried in turn. Rejects with a KeeperError: ConnectionLoss when the server is not reached or breaks off,
- * RequestTimeout, Unimplemented when its `4lw.commands.whitelist` does not have the word (by default it has `srvr` alone), BadArguments for
- * what is no word, or several servers; with a ConnectStringError for what names no server; or with the reason of the signal. Source: ZooKeeper's administrator's guide, "The Four Letter Words".
+ * Sends a word such as `srvr`, `ruok` or `mntr` to one server, `host:port`, on a connection of its
+ * own and without a session; resolves with the text. Tries the addresses of a name in turn. Rejects
+ * with a KeeperError: ConnectionLoss if the server cannot be reached or breaks the connection,
+ * RequestTimeout, Unimplemented if its `4lw.commands.whitelist` does not contain the word (by
+ * default it contains only `srvr`), BadArguments if `word` is not four letters or `server` names
+ * several servers; with a ConnectStringError if `server` is not a server; or with the signal's
+ * reason. Source: ZooKeeper's administrator's guide, "The Four Letter Words".
  */
 export async function fourLetterWord(server: string, word: string, options: FourLetterWordOptions = {}): Promise<string> {
   functionForms.fourLetterWord.check(arguments.length, options, server, word);
@@ -46,9 +52,10 @@ export async function fourLetterWord(server: string, word: string, options: Four
 
 async function ask(server: string, word: string, options: FourLetterWordOptions): Promise<string> {
   const { timeoutMs = timeoutMsDefault, signal, clock = systemClock } = options;
-  if (!/^[a-z]{4}$/.test(word)) throw badArguments(`a four letter word is four small letters, as in srvr, not ${JSON.stringify(word)}`);
+  if (!/^[a-z]{4}$/.test(word))
+    throw badArguments(`a four letter word must be four lower-case letters, such as srvr, not ${JSON.stringify(word)}`);
   const [address, ...others] = parseServerList(server);
-  if (others.length > 0) throw badArguments(`one server is asked at a time, not ${JSON.stringify(server)}`);
+  if (others.length > 0) throw badArguments(`fourLetterWord takes one server, not ${JSON.stringify(server)}`);
   const transport = transportOf(options);
   if (transport instanceof TlsTransport) await transport.check();
   signal?.throwIfAborted();
@@ -99,7 +106,7 @@ class Question {
     this.#end.reject(reason);
   }
 
-  /** The addresses of the server, until one of them has answered. */
+  /** Tries the addresses of the server until one of them answers. */
   async #askAll(): Promise<void> {
     const { host } = this.#server;
     let trouble = 'its name has no address';
@@ -108,7 +115,7 @@ class Question {
       if (this.#transport.resolve !== undefined) addresses = await this.#transport.resolve(host);
     } catch (error) {
       addresses = [];
-      trouble = `its addresses could not be looked up: ${error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)}`;
+      trouble = `address lookup failed: ${error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)}`;
     }
     for (const address of addresses) {
       if (this.#isOver) return;
@@ -122,7 +129,7 @@ class Question {
     throw new Refusal(ErrorCode.ConnectionLoss, 'unknown', `${formatServer(this.#server)}: ${trouble}`);
   }
 
-  /** The text is whole when the server has ended the connection of its own accord. */
+  /** The text is complete when the server closes the connection without an error. */
   #askAt(address: string): Promise<{ readonly text: string; readonly error?: never } | { readonly text?: never; readonly error: string }> {
     return new Promise((resolve) => {
       const { host, port } = this.#server;
@@ -157,7 +164,7 @@ class Question {
 
 function transportOf({ transport, tls = false }: FourLetterWordOptions): Transport {
   if (tls === false) return transport ?? new NodeTransport();
-  if (transport !== undefined) throw badArguments('tls and transport exclude each other: a transport of your own makes its own TLS');
+  if (transport !== undefined) throw badArguments('tls and transport exclude each other: a custom transport sets up its own TLS');
   return new TlsTransport(tls === true ? {} : tls);
 }
 

@@ -1,4 +1,4 @@
-/** What sibling packages need of the client and users do not. */
+/** What sibling packages need and users do not. */
 export { childPath, nameOf, parentOf } from './paths.ts';
 export { Refusal } from './keeper-error.ts';
 export { CallForm } from './call-form.ts';

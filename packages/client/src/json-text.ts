@@ -1,9 +1,9 @@
-/** `at position 7`, where the engine says so. The rest of its message may quote the text. */
+/** `at position 7`, if the engine reports it. The rest of its message may quote the text. */
 const position = /at position \d+/;
 
 /**
- * A text as JSON. Throws a SyntaxError, `not JSON at position 7`, without a word of the text: what JSON.parse throws quotes it, and a password in it would stand in
- * every log of the error.
+ * Parses JSON. Throws a SyntaxError, `not JSON at position 7`, that contains nothing of the text:
+ * the error of JSON.parse quotes it, and a password in it would appear in every log of the error.
  */
 export function parsedJson(text: string): unknown {
   try {

@@ -1,34 +1,43 @@
 /**
- * Why a call failed, in ZooKeeper's words.
+ * Why a call failed, with ZooKeeper's codes.
  *
- * The class is branded, so that `KeeperError.is` also knows the errors of a second copy of this package in the same program.
+ * The class has a brand, so that `KeeperError.is` also recognises errors of another copy of this
+ * package in the same program.
  */
 import { ErrorCode, type ErrorName, errorName, keeperErrorMessage } from '@tskeeper/protocol';
 
-/** `NoNode`, `BadVersion`, `ConnectionLoss` ...; `Unknown` for a number that no release of ZooKeeper has given a meaning. */
+/**
+ * `NoNode`, `BadVersion`, `ConnectionLoss` ...; `Unknown` for a number that is not defined by any
+ * release of ZooKeeper.
+ */
 export type KeeperErrorCode = Exclude<ErrorName, 'Ok'> | 'Unknown';
 
 /**
- * What became of the request.
- * - `refused`: a server has judged it, and nothing was changed.
- * - `notSent`: it never left this process, so it was certainly not carried out.
- * - `unknown`: it was sent and not answered; it may or may not have been carried out, or may still be.
+ * What is known about the effect of a request.
+ *
+ * - `refused`: a server has rejected it; nothing was changed.
+ * - `notSent`: the client did not send it; it was certainly not applied.
+ * - `unknown`: the client sent it and received no answer; it may have been applied, or may still
+ *   be.
  */
 export type Outcome = 'refused' | 'notSent' | 'unknown';
 
-/** What became of one operation of a multi that failed. */
+/** The result of one operation of a failed multi. */
 export interface OperationOutcome {
-  /** `Ok` before the operation that failed, `RuntimeInconsistency` behind it; nothing was carried out in either case. */
+  /** `Ok` before the failed operation, `RuntimeInconsistency` after it; neither was applied. */
   readonly code: KeeperErrorCode | 'Ok';
-  /** ZooKeeper's number for it; 0 for `Ok`. */
+  /** ZooKeeper's number; 0 for `Ok`. */
   readonly errno: number;
 }
 
-/** Why a request failed, before anyone has put it into words for the caller. Thrown by decoders and kept off the stack machinery, which is dear. */
+/**
+ * Why a request failed, without the call's method and path. Decoders throw it instead of an Error,
+ * as capturing a stack is expensive.
+ */
 export class Refusal {
   readonly errno: number;
   readonly outcome: Outcome;
-  /** One clause that says more than the code; undefined when the code says all. */
+  /** One clause that adds to the code; undefined if the code says everything. */
   readonly reason: string | undefined;
   readonly cause: unknown;
   readonly failedIndex: number | undefined;
@@ -49,10 +58,10 @@ export class Refusal {
   }
 }
 
-/** Shared by all copies of this package that a program may have loaded. */
+/** Shared by all copies of this package in a program. */
 const brand: unique symbol = Symbol.for('tskeeper.KeeperError') as never;
 
-/** Errors whose cause may pass, so that the same call on the same client may succeed later. */
+/** Codes with a temporary cause: the same call on the same client may succeed later. */
 const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.ConnectionLoss,
   ErrorCode.OperationTimeout,
@@ -61,7 +70,7 @@ const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.ReconfigInProgress,
   ErrorCode.SessionMoved,
   ErrorCode.ThrottledOp,
-  // The client goes on to a server with a quorum as soon as there is one.
+  // The client moves to a server with a quorum as soon as it finds one.
   ErrorCode.NotReadOnly,
 ]);
 
@@ -74,29 +83,39 @@ export function codeOf(errno: number): KeeperErrorCode {
   return name === undefined || name === 'Ok' ? 'Unknown' : name;
 }
 
-/** Why a call failed (KeeperException). Told apart by `code`, and known by `KeeperError.is`, also across two copies of this package. */
+/**
+ * Why a call failed (KeeperException). Compare `code`; `KeeperError.is` recognises it, also across
+ * two copies of this package.
+ */
 export class KeeperError extends Error {
   override readonly name = 'KeeperError';
-  /** Match on this. */
+  /** The name of the error, to compare with. */
   readonly code: KeeperErrorCode;
-  /** ZooKeeper's number for it: -101 for NoNode. */
+  /** ZooKeeper's number: -101 for NoNode. */
   readonly errno: number;
   /** The method that was called: `create`. */
   readonly op: string;
-  /** As the caller gave it, that is without the chroot; undefined for a call without a path, and for a multi that failed as a whole. */
+  /**
+   * The path that the caller passed, without the chroot; undefined for a call without a path, and
+   * for a multi that failed as a whole.
+   */
   readonly path: string | undefined;
   /**
-   * Whether the cause may pass, so that the same call may succeed when it is made again on this client. Whether repeating is *safe* is
-   * another question: with `outcome` `unknown` the first call may have been carried out.
+   * Whether the cause is temporary, so that the same call may succeed later on this client. This
+   * does not mean that a repetition is *safe*: with the `outcome` `unknown` the first call may have
+   * been applied.
    */
   readonly retryable: boolean;
-  /** What became of the request: what to know before repeating a write. */
+  /** What is known about the effect of the request. Check it before you repeat a write. */
   readonly outcome: Outcome;
-  /** One clause that says more than the code, for people; undefined when the code says all. Part of `message`. */
+  /**
+   * One readable clause that adds to the code; undefined if the code says everything. Part of
+   * `message`.
+   */
   readonly reason: string | undefined;
-  /** Of a multi: which operation failed, counted from 0. */
+  /** For a multi: index of the failed operation, from 0. */
   readonly failedIndex: number | undefined;
-  /** Of a multi: what became of each operation. */
+  /** For a multi: the result of each operation. */
   readonly results: readonly OperationOutcome[] | undefined;
 
   constructor(op: string, path: string | undefined, refusal: Refusal) {
@@ -113,12 +132,15 @@ export class KeeperError extends Error {
     this.results = results;
   }
 
-  /** What `is` looks for. */
+  /** The property that `is` looks for. */
   get [brand](): true {
     return true;
   }
 
-  /** Whether something thrown is a KeeperError, with one of these codes if any are given. Throws a TypeError for a word that is not a code. */
+  /**
+   * Whether `error` is a KeeperError, and has one of the `codes` if any are given. Throws a
+   * TypeError for an unknown code.
+   */
   static is<Code extends KeeperErrorCode = KeeperErrorCode>(
     error: unknown,
     ...codes: readonly Code[]
@@ -131,13 +153,16 @@ export class KeeperError extends Error {
 
 const errorCodes: ReadonlySet<string> = new Set([...Object.keys(ErrorCode), 'Unknown']);
 
-/** Throws a TypeError for a word that is not an error code of ZooKeeper: an error would never have it. */
+/**
+ * Throws a TypeError for a word that is not an error code of ZooKeeper: no error would ever match
+ * it.
+ */
 function checkErrorCodes(codes: readonly unknown[]): void {
   for (const code of codes) {
     if (typeof code === 'string' && errorCodes.has(code)) continue;
     const plain = String(code).toLowerCase().replaceAll('_', '');
     const near = [...errorCodes].find((each) => each.toLowerCase() === plain);
-    const remedy = near === undefined ? "codes are ZooKeeper's, as in NoNode" : `write ${near}`;
+    const remedy = near === undefined ? "use one of ZooKeeper's codes, such as NoNode" : `write ${near}`;
     throw new TypeError(`KeeperError.is: unknown code ${JSON.stringify(code)}; ${remedy}`);
   }
 }

@@ -1,4 +1,4 @@
-/** Paths of znodes, taken apart and put together. */
+/** Functions on paths of znodes. */
 
 export function childPath(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`;
@@ -12,7 +12,7 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Of `/a/b/c`: `/a`, `/a/b`. */
+/** For `/a/b/c`: `/a`, `/a/b`. */
 export function ancestorsOf(path: string): string[] {
   const paths: string[] = [];
   for (let slash = path.indexOf('/', 1); slash !== -1; slash = path.indexOf('/', slash + 1)) paths.push(path.slice(0, slash));

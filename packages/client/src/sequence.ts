@@ -1,23 +1,24 @@
 /**
- * The numbers of sequential znodes, for whoever has to say which of two came first.
+ * Numbers of sequential znodes, for programs that must know which of two was created first.
  *
- * The counter of a parent is a signed number of 32 bits: behind 2147483647 comes -2147483648, eleven characters long. So names are not in
- * the order of their letters, and numbers not in the order of their size: a lock that goes by either elects its youngest waiter for ever once the
- * counter has run over.
+ * The counter of a parent is a signed 32-bit number: 2147483647 is followed by -2147483648, which
+ * is eleven characters long. So neither the alphabetical nor the numerical order is the order of
+ * the creates: after an overflow, a lock that uses either order elects its newest waiter for ever.
  */
 import { sequenceSuffix } from '@tskeeper/protocol';
 import { checkValue, type Kind, kinds } from './arguments.ts';
 import { nameOf } from './paths.ts';
 
 const sequence: Kind = { ...kinds.version, wanted: `${kinds.version.wanted}, as sequenceOf gives it` };
-/** What `protection` puts in front of a name. */
+/** The prefix that `protection` adds to a name. */
 const guidPrefix = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/i;
 const numberForm = /^-?\d{9,10}$/;
 
 /**
- * The number at the end of a sequential znode's name, from -2147483648 to 2147483647; undefined if the name is not `prefix` with such a number
- * behind it. `name` may be a path, and the znode may have been created with `protection`. The prefix has to be given, since it may end in a
- * hyphen, and then nothing else tells whose that is: `lock-2000000000` is number 2000000000 of `lock-`, and number -2000000000 of `lock`.
+ * The number at the end of a sequential znode's name, from -2147483648 to 2147483647; undefined if
+ * the name is not `prefix` followed by such a number. `name` may be a path, and the znode may have
+ * been created with `protection`. The prefix is required, as it may end in a hyphen:
+ * `lock-2000000000` is number 2000000000 of `lock-`, and number -2000000000 of `lock`.
  */
 export function sequenceOf(name: string, prefix: string): number | undefined {
   checkValue(name, kinds.string, 'sequenceOf: the name');
@@ -27,13 +28,14 @@ export function sequenceOf(name: string, prefix: string): number | undefined {
   const digits = last.slice(prefix.length);
   if (!numberForm.test(digits)) return undefined;
   const number = Number(digits) | 0;
-  // Only what a server would have written: all of its zeros, and within 32 bits.
+  // Accept only what a server writes: with all leading zeros, and within 32 bits.
   return sequenceSuffix(number) === digits ? number : undefined;
 }
 
 /**
- * Which of two numbers of one parent was given out first: negative for the first, positive for the second, 0 if they are one. Right across the
- * overflow, for as long as fewer than 2^31 creates lie between the two. For `sort`: all of them have to lie that close together.
+ * Compares two numbers of one parent by their order of creation: negative if the first is older,
+ * positive if the second is older, 0 if they are equal. Correct across an overflow as long as fewer
+ * than 2^31 creates lie between them. For `sort`: all numbers must be that close together.
  */
 export function compareSequences(first: number, second: number): number {
   checkValue(first, sequence, 'compareSequences: the first number');

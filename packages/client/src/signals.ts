@@ -1,4 +1,7 @@
-/** Listens to signals. However many calls share one, it is listened to once: Node warns of a leak when one has many listeners. */
+/**
+ * Adds one listener to each signal, however many calls share the signal: Node warns of a leak if a
+ * signal has many listeners.
+ */
 
 interface Listeners {
   readonly callbacks: Set<() => void>;
@@ -7,7 +10,10 @@ interface Listeners {
 
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
-/** Calls back once when the signal comes; returns how to take that back. For a signal that has not come yet. */
+/**
+ * Calls `callback` once when the signal fires; returns a function that cancels this. The signal
+ * must not have fired yet.
+ */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   let known = listenersOf.get(signal);
   if (known === undefined) {

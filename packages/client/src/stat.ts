@@ -1,9 +1,10 @@
-/** What is known of a znode besides its data, as the client shows it. */
+/** A znode's metadata, as the client returns it. */
 import { formatSessionId, formatZxid, type Millis, type SessionId, type Stat as WireStat } from '@tskeeper/protocol';
 
 /**
- * ZooKeeper's Stat. zxids are bigints, since they are 64-bit numbers; `formatZxid` prints them as ZooKeeper does. JSON has no bigints:
- * `JSON.stringify` writes zxids and `ephemeralOwner` as ZooKeeper prints them, `"0x100000001"`, and `BigInt` reads that again (a session id by `BigInt.asIntN(64, ...)`).
+ * ZooKeeper's Stat. zxids are bigints, as they have 64 bits; `formatZxid` prints them as ZooKeeper
+ * does. JSON has no bigints: `JSON.stringify` writes zxids and `ephemeralOwner` as ZooKeeper prints
+ * them, `"0x100000001"`, and `BigInt` parses that (for a session id, `BigInt.asIntN(64, ...)`).
  */
 export interface Stat {
   /** The txn that created the znode. */
@@ -12,25 +13,28 @@ export interface Stat {
   readonly mzxid: bigint;
   /** The txn that last created or deleted a child. */
   readonly pzxid: bigint;
-  /** Wall clock of the leader, in ms since 1970, when the znode was created. */
+  /** Creation time by the leader's wall clock, in ms since 1970. */
   readonly ctime: Millis;
-  /** The same for the last change of its data, in ms as well. */
+  /** Time of the last change of the data, in ms since 1970. */
   readonly mtime: Millis;
-  /** Changes of the data: what `setData` and `delete` compare. */
+  /** Number of changes of the data; `setData` and `delete` compare it. */
   readonly version: number;
-  /** Creates and deletes of children. */
+  /** Number of creates and deletes of children. */
   readonly cversion: number;
-  /** Changes of the ACL: what `setACL` compares. */
+  /** Number of changes of the ACL; `setACL` compares it. */
   readonly aversion: number;
-  /** The session an ephemeral lives as long as; 0n for every other kind. */
+  /** The session that an ephemeral belongs to; 0n for other znodes. */
   readonly ephemeralOwner: SessionId;
-  /** Bytes of data. */
+  /** Length of the data in bytes. */
   readonly dataLength: number;
-  /** Children there are, not those below them. */
+  /** Number of children, without their descendants. */
   readonly numChildren: number;
 }
 
-/** A Stat from a server. Its fields are its own, so it can be spread; `toJSON` is not, so it does not show among them. */
+/**
+ * A Stat from a server. Its fields are own properties, so it can be spread; `toJSON` is not, so it
+ * is not copied with them.
+ */
 class ServerStat implements Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;
@@ -74,10 +78,13 @@ class ServerStat implements Stat {
     };
   }
 }
-// `console.log` names a value by its class, and the program knows it as a Stat.
+// `console.log` prints the name of the class, and programs know it as Stat.
 Object.defineProperty(ServerStat, 'name', { value: 'Stat' });
 
-/** Exact: a connection that speaks of zxids beyond 2^53 is refused by the session (docs/decisions/zxid-as-number.md). */
+/**
+ * Exact: the session closes a connection that sends zxids above 2^53
+ * (docs/decisions/zxid-as-number.md).
+ */
 export function toStat(stat: WireStat): Stat {
   return new ServerStat(stat);
 }

@@ -1,63 +1,78 @@
 /**
- * What carries a client's bytes. The default is TCP over node:net (src/node); TLS, a tunnel or a simulated wire are other transports.
+ * The interface between a client and the network. The default is TCP over node:net (src/node); TLS,
+ * a tunnel or a simulated network are other transports.
  *
- * A transport knows nothing of ZooKeeper. It neither times out nor tries again: the session does both.
+ * A transport knows nothing of ZooKeeper. It neither times out nor retries: the session does both.
  */
 
 /** A server as the connect string or a look-up names it. */
 export interface ServerAddress {
   /** A name, or a numeric address; IPv6 without brackets. */
   readonly host: string;
-  /** 1 .. 65535. */
+  /** 1 to 65535. */
   readonly port: number;
 }
 
-/** A server as it is dialled. */
+/** The address to connect to. */
 export interface DialledAddress extends ServerAddress {
-  /** What the connect string calls the server, where `host` is one of the addresses of that name: whom its certificate has to be for. */
+  /**
+   * The server's name in the connect string, if `host` is one of the addresses of that name. Its
+   * certificate must be valid for this name.
+   */
   readonly name?: string | undefined;
 }
 
-/** One server of an SRV name, as RFC 2782 has it. */
+/** One server of an SRV name (RFC 2782). */
 export interface ServiceRecord extends ServerAddress {
-  /** Servers of a higher number are tried when those of lower ones have been tried in vain. */
+  /**
+   * The client tries servers with a higher number after all servers with lower ones have failed.
+   */
   readonly priority: number;
-  /** Among servers of one priority, the chance to be tried first is in proportion to it. */
+  /**
+   * Among servers of one priority, the probability to be tried first is proportional to the weight.
+   */
   readonly weight: number;
 }
 
-/** Who listens to a connection. Each call comes from the loop, never from inside a call on the transport. */
+/**
+ * The receiver of a connection's events. The transport calls it from the event loop, never during a
+ * call to the transport.
+ */
 export interface TransportSink {
   /** The connection is open. */
   connected(): void;
-  /** Bytes have arrived. They are the transport's again when the call returns. */
+  /** Bytes have arrived. The transport reuses the buffer after this call returns. */
   received(bytes: Buffer): void;
   /**
-   * The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...), or a
-   * clause for people. The last call.
+   * The peer has closed or broken the connection, or the attempt has failed. `error` is the
+   * system's code (`ECONNREFUSED` ...) or a readable clause. This is the last call.
    */
   closed(error: string | undefined): void;
 }
 
 /** A connection, or an attempt at one. */
 export interface TransportCnxn {
-  /** Takes bytes, which belong to the transport from here on. Only after `connected`. */
+  /** Sends bytes. The transport owns them from here on. Only after `connected`. */
   send(bytes: Uint8Array): void;
-  /** Lets what was sent leave, and ends the connection. The sink is not called any more. */
+  /** Sends what is queued, and closes the connection. The sink is not called any more. */
   end(): void;
-  /** Drops the connection at once. The sink is not called any more. */
+  /** Closes the connection at once. The sink is not called any more. */
   destroy(): void;
 }
 
-/** What a client dials with. */
+/** Opens the connections of a client. */
 export interface Transport {
   /**
-   * Numeric addresses of a name, looked up anew at each attempt to connect; all of them are dialled, one after the other, in an order by
-   * chance, until one leads to a session. A transport without it is given names as they are.
+   * Resolves a name to numeric addresses. The client calls it at each attempt to connect, and tries
+   * all addresses in random order until one leads to a session. A transport without this method
+   * receives names as they are.
    */
   resolve?(host: string): Promise<readonly string[]>;
-  /** The servers of an SRV name (`srv:...` in a connect string), which a transport without it does not take. */
+  /**
+   * Resolves an SRV name (`srv:...` in a connect string). A transport without this method does not
+   * support SRV names.
+   */
   resolveService?(name: string): Promise<readonly ServiceRecord[]>;
-  /** Begins to connect; `connected` or `closed` follows. */
+  /** Starts to connect; then calls `connected` or `closed`. */
   connect(address: DialledAddress, sink: TransportSink): TransportCnxn;
 }

@@ -1,4 +1,4 @@
-/** Under a chroot nothing that goes in or comes out shows a path from outside. */
+/** Under a chroot, no argument or result shows a path from outside. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Chroot } from '../src/chroot.ts';
 import { type Client, op, type WatchedEvent } from '../src/index.ts';
@@ -12,13 +12,13 @@ describe('a chroot', () => {
     ['/app', '/', '/app', '/'],
     ['/app', '/a/b', '/app/a/b', '/a/b'],
     ['/app/a', '/foo/bar', '/app/a/foo/bar', '/foo/bar'],
-  ])('%s: %s is %s to the server, and comes back', (prefix, path, outer, inner) => {
+  ])('%s: %s is %s on the server, and is mapped back', (prefix, path, outer, inner) => {
     const chroot = new Chroot(prefix);
     expect(chroot.outer(path)).toBe(outer);
     expect(chroot.inner(outer)).toBe(inner);
   });
 
-  it('leaves alone what only looks as if it were inside', () => {
+  it('does not change paths that only share its prefix', () => {
     const chroot = new Chroot('/app');
     expect(chroot.inner('/apple')).toBe('/apple');
     expect(chroot.inner('/zookeeper/config')).toBe('/zookeeper/config');
@@ -48,7 +48,7 @@ describe('C2-4: a client under /app/a', () => {
     await world.close();
   });
 
-  it('A89: acts below it, in every operation, and sees its own paths only', async () => {
+  it('A89: acts below it in every operation, and sees only its own paths', async () => {
     expect((await go(zk.create('/x', '1'))).path).toBe('/x');
     expect((await go(zk.create('/x/s-', null, { mode: 'ephemeralSequential' }))).path).toBe('/x/s-0000000000');
     expect(await go(outside.getEphemerals())).toEqual([]);
@@ -72,7 +72,7 @@ describe('C2-4: a client under /app/a', () => {
     expect((await go(outside.getChildren('/app/a'))).children).toEqual([]);
   });
 
-  it('shares nothing with a tenant beside it: paths, watches and listings are its own', async () => {
+  it('shares nothing with a sibling tenant: paths, watches and listings are its own', async () => {
     await go(outside.create('/app/b'));
     const tenant = await world.connect({}, '/app/b');
     const heard: string[] = [];
@@ -87,17 +87,17 @@ describe('C2-4: a client under /app/a', () => {
     expect((await go(zk.getChildren('/'))).children).toEqual([]);
     expect(await go(zk.getAllChildrenNumber('/'))).toBe(0);
     expect(heard).toEqual(['NodeCreated /same', 'NodeCreated /other']);
-    // What is outside cannot be named.
+    // Paths outside cannot be expressed.
     expect((await go(settle(zk.getData('/../b/same')))).outcome).toBe('BadArguments notSent');
   });
 
-  it('reads the configuration of the ensemble where it is', async () => {
+  it('reads the configuration of the ensemble at its real path', async () => {
     expect((await go(zk.getConfig())).stat.aversion).toBe(-1);
     const [result] = await world.until(Promise.allSettled([zk.getData('/zookeeper/config')]));
     expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoNode', path: '/zookeeper/config' });
   });
 
-  it('hears of its own paths, also after a lost connection', async () => {
+  it('receives events with its own paths, also after a lost connection', async () => {
     const lines: string[] = [];
     const watch = ({ type, path }: WatchedEvent) => {
       if (path !== null) lines.push(`${type} ${path}`);
@@ -117,7 +117,7 @@ describe('C2-4: a client under /app/a', () => {
     expect(lines.at(-1)).toBe('PersistentWatchRemoved /');
   });
 
-  it('is told of errors with its own paths, and of a root that is not there', async () => {
+  it('errors contain its own paths, also if its root does not exist', async () => {
     const failures = await world.until(
       Promise.allSettled([zk.getData('/missing'), zk.create('/a/b'), zk.delete('/missing'), zk.multi([op.delete('/missing')])]),
     );

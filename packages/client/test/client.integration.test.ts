@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('creates, reads, changes, lists and deletes', async () => {
+it('a client creates, reads, changes, lists and deletes', async () => {
   await using zk: Client = await connect(server.connectString);
   expect(zk.state).toBe('connected');
   const { path, stat } = await zk.create('/a', 'one');
@@ -39,7 +39,7 @@ it('creates, reads, changes, lists and deletes', async () => {
   expect(events).toMatchObject([{ type: 'NodeCreated', path: '/a', zxid: results[0].stat!.czxid }]);
 });
 
-it('tells who called when something is refused', async () => {
+it('the error of a rejected call shows the caller', async () => {
   await using zk = await connect(server.connectString);
   async function readsWhatIsNotThere(): Promise<unknown> {
     const { data } = await zk.getData('/missing');

@@ -1,4 +1,4 @@
-/** The client's promises, against our server, in virtual time. */
+/** The client against our server, in virtual time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect, KeeperError, op, type WatchedEvent } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
@@ -18,7 +18,7 @@ function heard(): { readonly events: WatchedEvent[]; readonly watch: (event: Wat
   return { events, watch: (event) => void events.push(event) };
 }
 
-/** What a promise is rejected with. */
+/** The reason of a rejected promise. */
 async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   const settled = await world.until(Promise.allSettled([promise]));
   expect(settled[0].status).toBe('rejected');
@@ -28,7 +28,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 const text = (data: Uint8Array | null) => (data === null ? null : new TextDecoder().decode(data));
 
 describe('operations', () => {
-  it('B46: create gives back the path and the Stat, for every mode', async () => {
+  it('B46: create returns the path and the Stat, for every mode', async () => {
     const zk = await world.connect();
     const { path, stat } = await world.until(zk.create('/a', 'one'));
     expect(path).toBe('/a');
@@ -45,7 +45,7 @@ describe('operations', () => {
     expect(await failureOf(zk.create('/a'))).toMatchObject({ code: 'NodeExists', op: 'create', path: '/a' });
   });
 
-  it('data goes in as bytes, text or nothing, and comes out as bytes of its own or as nothing', async () => {
+  it('data are written as bytes, text or null, and read as a copy of the bytes or null', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/null'));
     await world.until(zk.create('/empty', ''));
@@ -59,13 +59,13 @@ describe('operations', () => {
     expect(data!.buffer.byteLength).toBe(2);
   });
 
-  it('the largest znode there can be is read back, though the answer is longer than the request was', async () => {
+  it('the largest possible znode can be read, although the answer is longer than the request', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a'));
     // Header, path and its length, length of the data, version.
     const data = new Uint8Array(1_048_575 - 8 - 6 - 4 - 4).fill(7);
     await world.until(zk.setData('/a', data));
-    // Compared as a whole, since a test runner takes seconds for a million elements.
+    // Compared as a whole, as a test runner takes seconds for a million elements.
     expect(Buffer.compare((await world.until(zk.getData('/a'))).data!, data)).toBe(0);
     expect(await failureOf(zk.setData('/a', new Uint8Array(data.length + 1)))).toMatchObject({ code: 'BadArguments' });
   });
@@ -100,7 +100,7 @@ describe('operations', () => {
     expect(await failureOf(zk.reconfig({ leavingServers: [1, 2] }))).toMatchObject({ code: 'ReconfigDisabled' });
   });
 
-  it('B47: multi does all or nothing, and says which operation was to blame', async () => {
+  it('B47: multi applies all operations or none, and reports which one failed', async () => {
     const zk = await world.connect();
     const [created, changed, checked, deleted] = await world.until(
       zk.multi([op.create('/m', 'x'), op.setData('/m', 'y', { version: 0 }), op.check('/m', { version: 1 }), op.delete('/m')]),
@@ -133,7 +133,7 @@ describe('operations', () => {
     expect(modes.map(({ path }) => path)).toEqual(['/s-0000000001', '/k', '/t']);
   });
 
-  it('B47: multiRead reads each for itself', async () => {
+  it('B47: multiRead reads each znode independently', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a', 'x'));
     await world.until(zk.create('/a/b'));
@@ -144,7 +144,7 @@ describe('operations', () => {
     expect(missing.op === 'error' && missing.error).toMatchObject({ code: 'NoNode', path: '/missing', op: 'getData' });
   });
 
-  it('B43, B44, B45: watches of each kind tell the zxid, come back with the connection, and can be taken away', async () => {
+  it('B43, B44, B45: watches of each kind report the zxid, are set again after a reconnect, and can be removed', async () => {
     const zk = await world.connect();
     const other = await world.connect();
     const told: string[] = [];
@@ -170,39 +170,39 @@ describe('operations', () => {
   });
 
   it.each([
-    ['an impossible path', (zk: Zk) => zk.getData('a//b'), 'KeeperErrorCode = BadArguments for a//b (a path must start with "/")'],
+    ['an invalid path', (zk: Zk) => zk.getData('a//b'), 'KeeperErrorCode = BadArguments for a//b (a path must start with "/")'],
     ['the root of a sequence', (zk: Zk) => zk.create('/a/'), 'KeeperErrorCode = BadArguments for /a/ (a path must not end with "/")'],
     [
-      'a TTL of nothing',
+      'a TTL of 0',
       (zk: Zk) => zk.create('/a', null, { mode: 'persistentWithTtl' } as never),
-      'a znode of mode persistentWithTtl needs a ttlMs from 1 to',
+      'the mode persistentWithTtl requires a ttlMs from 1 to',
     ],
-    ['a TTL without a mode', (zk: Zk) => zk.create('/a', null, { ttlMs: 5 } as never), 'a znode of mode persistent has no TTL'],
-    ['too much data', (zk: Zk) => zk.create('/a', new Uint8Array(2_000_000)), 'above maxPacketBytes 1048575'],
+    ['a TTL without a mode', (zk: Zk) => zk.create('/a', null, { ttlMs: 5 } as never), 'the mode persistent does not take a ttlMs'],
+    ['too much data', (zk: Zk) => zk.create('/a', new Uint8Array(2_000_000)), 'more than maxPacketBytes (1048575)'],
     [
-      'a multi with an impossible path',
+      'a multi with an invalid path',
       (zk: Zk) => zk.multi([op.delete('/a'), op.delete('b')]),
       'ops[1], delete b: a path must start with "/"',
     ],
-    ['a prefix that is none', (zk: Zk) => zk.getEphemerals('a'), 'a prefix of paths begins with "/"'],
-  ])('%s is refused before it is sent', async (_what, ask, words) => {
+    ['an invalid prefix', (zk: Zk) => zk.getEphemerals('a'), 'a prefix must start with "/"'],
+  ])('%s is rejected before it is sent', async (_what, ask, words) => {
     const zk = await world.connect();
     const error = await failureOf(ask(zk));
     expect(error).toMatchObject({ code: 'BadArguments', outcome: 'notSent', retryable: false });
     expect((error as Error).message).toContain(words);
   });
 
-  it('what is not even of the right type rejects with a TypeError', async () => {
+  it('an argument of the wrong type rejects with a TypeError', async () => {
     const zk = await world.connect();
     expect(await failureOf(zk.create('/a', 5 as never))).toBeInstanceOf(TypeError);
     expect(await failureOf(zk.create('/a', null, { mode: 'constructor' as never }))).toBeInstanceOf(TypeError);
     expect(await failureOf(zk.removeWatches('/a', { type: 'toString' as never }))).toBeInstanceOf(TypeError);
     expect(await failureOf(zk.getData(undefined as never))).toBeInstanceOf(TypeError);
-    // Nothing of it has left.
+    // Nothing was sent.
     expect(await world.until(zk.exists('/a'))).toBe(null);
   });
 
-  it('B31: an error shows who called', async () => {
+  it('B31: an error shows the caller', async () => {
     const zk = await world.connect();
     async function theCaller(): Promise<void> {
       await zk.getData('/missing');
@@ -217,28 +217,28 @@ describe('operations', () => {
 type Zk = Awaited<ReturnType<typeof connect>>;
 
 describe('connect', () => {
-  it('C2-10: asks for a time-out and says what was granted', async () => {
+  it('C2-10: requests a time-out and reports the granted one', async () => {
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
     expect((await world.connect({ sessionTimeoutMs: 7777 })).sessionTimeoutMs).toBe(7777);
     expect((await world.connect({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs).toBe(60_000);
   });
 
-  it('takes its own time to find a server, however short the session shall be', async () => {
+  it('its time to find a server does not depend on the session time-out', async () => {
     world.wire.mannersOf = () => ({ delayMs: 40 });
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
 
-  it('E14: rejects when no server is reached in time, and says what was tried last', async () => {
+  it('E14: rejects if no server is reached in time, and reports the last failure', async () => {
     world.kill();
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
     expect(error).toMatchObject({ code: 'ConnectionLoss', op: 'connect', retryable: true, outcome: 'notSent' });
     expect((error as Error).message).toBe(
-      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; server:2181: its addresses could not be looked up: the name server does not resolve (ENOTFOUND). (9 attempts))',
+      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; server:2181: address lookup failed: the name server does not resolve (ENOTFOUND). (9 attempts))',
     );
     await world.boot();
   });
 
-  it('rejects with the reason of its signal, before and while it looks for a server', async () => {
+  it('rejects with the reason of its signal, before and during the search for a server', async () => {
     const early = AbortSignal.abort(new Error('never mind'));
     expect(await failureOf(connect('server:2181', world.options({ signal: early })))).toMatchObject({ message: 'never mind' });
     world.kill();
@@ -250,17 +250,17 @@ describe('connect', () => {
     await world.boot();
   });
 
-  it('rejects with AuthFailed when an identity is refused', async () => {
+  it('rejects with AuthFailed if a server rejects an identity', async () => {
     const error = await failureOf(connect('server:2181', world.options({ auth: [{ scheme: 'nonsense', auth: 'x' }] })));
     expect(error).toMatchObject({ code: 'AuthFailed', op: 'connect' });
   });
 
-  it('rejects what cannot be meant', async () => {
+  it('rejects invalid arguments', async () => {
     expect(await failureOf(connect('server:0', world.options()))).toMatchObject({ name: 'ConnectStringError' });
     expect(await failureOf(connect('server:2181', world.options({ sessionTimeoutMs: 0.5 })))).toBeInstanceOf(RangeError);
   });
 
-  it('C2-7, B38: takes up a session by its id and password, all 64 bits of it', async () => {
+  it('C2-7, B38: resumes a session by its id and password, with all 64 bits of the id', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/e', null, { mode: 'ephemeral' }));
     const { sessionId: id, sessionPassword: password } = zk;
@@ -273,15 +273,15 @@ describe('connect', () => {
     expect(zk.closedBecause).toBe('expired');
   });
 
-  it('C2-9: rejects with SessionExpired when the password is wrong', async () => {
+  it('C2-9: rejects with SessionExpired if the password is wrong', async () => {
     const zk = await world.connect();
     const options = world.options({ session: { id: zk.sessionId, password: new Uint8Array(16) } });
     expect(await failureOf(connect('server:2181', options))).toMatchObject({ code: 'SessionExpired', op: 'connect' });
   });
 });
 
-describe('the life of a session', () => {
-  it('C2-18: a listener hears of every state, the connection first lost and then found again', async () => {
+describe('a session', () => {
+  it('C2-18: a listener receives every state, from the loss of the connection to the next one', async () => {
     const zk = await world.connect();
     const states: string[] = [];
     const off = zk.on('state', ({ state }) => void states.push(`${state} ${zk.state}`));
@@ -298,7 +298,7 @@ describe('the life of a session', () => {
     expect([zk.state, zk.closedBecause]).toEqual(['closed', 'closed']);
   });
 
-  it('C2-11: a session outlives a server, and what it holds is still there', async () => {
+  it('C2-11: survives a server, with its ephemerals', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/e', 'mine', { mode: 'ephemeral' }));
     const { events, watch } = heard();
@@ -320,7 +320,7 @@ describe('the life of a session', () => {
     ]);
   });
 
-  it('C2-17: cut off for too long, it hears of its end when it is back, and not before', async () => {
+  it('C2-17: that was cut off for too long delivers its end after the reconnect, and not before', async () => {
     const zk = await world.connect();
     const states: string[] = [];
     zk.on('state', ({ state }) => void states.push(state));
@@ -342,14 +342,14 @@ describe('the life of a session', () => {
     expect(await failureOf(zk.exists('/x'))).toMatchObject({ code: 'SessionExpired', outcome: 'notSent' });
   });
 
-  it('C2-19: an idle session lives for hours', async () => {
+  it('C2-19: that is idle lives for hours', async () => {
     const zk = await world.connect();
     await world.pass(3_600_000, 2500);
     expect(zk.state).toBe('connected');
     expect(await world.until(zk.exists('/'))).not.toBe(null);
   });
 
-  it('close ends it at once for everyone, answers what was asked before, and can be called again', async () => {
+  it('is ended at once by close, after the answers to earlier requests; close can be called again', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/e', null, { mode: 'ephemeral' }));
     const asked = zk.exists('/e');
@@ -362,7 +362,7 @@ describe('the life of a session', () => {
     expect(await world.until(other.exists('/e'))).toBe(null);
   });
 
-  it('B33: await using closes it', async () => {
+  it('B33: is closed by await using', async () => {
     async function useIt(): Promise<Zk> {
       await using zk = await connect('server:2181', world.options());
       return zk;
@@ -370,7 +370,7 @@ describe('the life of a session', () => {
     expect((await world.until(useIt())).closedBecause).toBe('closed');
   });
 
-  it('B40: addAuth proves an identity, and again after a reconnect; a refusal ends the client', async () => {
+  it('B40: addAuth proves an identity, and again after a reconnect; a rejection ends the client', async () => {
     const zk = await world.connect();
     await world.until(zk.addAuth('digest', 'user:password'));
     await world.until(zk.create('/mine', null, { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] }));

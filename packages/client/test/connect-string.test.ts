@@ -30,37 +30,40 @@ describe('C2-3, B34: a connect string', () => {
     expect(parseConnectString(text)).toEqual({ servers: [], service, chroot });
   });
 
-  it('B37: a host that is called srv is a host', () => {
+  it('B37: a host named srv is a host', () => {
     expect(parseConnectString('srv:2181,srv').servers.map(formatServer)).toEqual(['srv:2181', 'srv:2181']);
     expect(() => parseConnectString('srv:99999')).toThrow('the port of "srv:99999" is not a number from 1 to 65535');
   });
 
   it.each([
-    ['', 'it names no host'],
-    ['/a', 'it names no host'],
-    [' , ', 'it names no host'],
+    ['', 'it has no host'],
+    ['/a', 'it has no host'],
+    [' , ', 'it has no host'],
     ['zk:', 'the port of "zk:" is not a number from 1 to 65535'],
     ['zk:0', 'the port of "zk:0" is not a number'],
     ['zk:65536', 'is not a number from 1 to 65535'],
     ['zk:2e3', 'is not a number'],
     ['zk:-1', 'is not a number'],
-    [':2181', '":2181" has no host in front of its port'],
-    ['::1', '"::1" has several colons; an IPv6 address goes into brackets, as [::1]:2181'],
-    ['[::1', 'opens a bracket and does not close it'],
-    ['[]:1', 'has nothing between its brackets'],
+    [':2181', '":2181" has no host before its port'],
+    ['::1', '"::1" has several colons; write an IPv6 address in brackets, as in [::1]:2181'],
+    ['[::1', 'has an opening bracket without a closing one'],
+    ['[]:1', 'has empty brackets'],
     ['[::1]x', 'has something other than a port after its bracket'],
-    ['srv:', '"srv:" has no name after it, as in srv:_zookeeper._tcp.example.com'],
-    ['srv:_zk._tcp.test:2181', '"_zk._tcp.test:2181" is no SRV name, as _zookeeper._tcp.example.com is; ports come with the records'],
-    ['srv:_zk._tcp.test,zk1', '"srv:_zk._tcp.test" names all the servers there are, so nothing stands beside it'],
+    ['srv:', '"srv:" must be followed by a name, as in srv:_zookeeper._tcp.example.com'],
+    [
+      'srv:_zk._tcp.test:2181',
+      '"_zk._tcp.test:2181" is not an SRV name such as _zookeeper._tcp.example.com; the records contain the ports',
+    ],
+    ['srv:_zk._tcp.test,zk1', '"srv:_zk._tcp.test" names all servers, so it cannot be combined with others'],
     ['zk/a/', 'the chroot /a/ must not end with "/"'],
     ['zk/a//b', 'the chroot /a//b must not have an empty name'],
-  ])('%s is refused with a sentence that names the place and the remedy', (text, complaint) => {
+  ])('%s is rejected with a message that names the invalid part and the remedy', (text, complaint) => {
     expect(() => parseConnectString(text)).toThrow(ConnectStringError);
     expect(() => parseConnectString(text)).toThrow(complaint);
     expect(() => parseConnectString(text)).toThrow('Write it as host:port,host:port/chroot.');
   });
 
-  it('takes what looks like a second host behind the chroot for a part of it, as ZooKeeper does', () => {
+  it('takes a second host after the chroot as part of the path, as ZooKeeper does', () => {
     expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], service: undefined, chroot: '/a,zk2' });
   });
 });

@@ -1,4 +1,4 @@
-/** A client before its session exists: what it says of itself, what becomes of calls, and the ways in which it ends. */
+/** A client before its session exists: its state, its calls, and how it ends. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, type ConnectFailure, type ConnectOptions, connect, createClient, type SessionEvent } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
@@ -22,8 +22,8 @@ function create(options: ConnectOptions = {}, servers = 'server:2181'): { zk: Cl
   return { zk, states, failures };
 }
 
-describe('C2-1: a client that is created', () => {
-  it('C2-1: is connecting at once, and its calls wait for the session, in their order', async () => {
+describe('C2-1: a client of createClient', () => {
+  it('C2-1: is connecting at once, and its calls wait for the session, in order', async () => {
     const { zk, states } = create();
     expect([zk.state, zk.sessionId, zk.connectedTo, zk.closedBecause]).toEqual(['connecting', 0n, undefined, undefined]);
     const calls = [zk.create('/a', 'one'), zk.setData('/a', 'two', { version: 0 }), zk.getText('/a')] as const;
@@ -34,7 +34,7 @@ describe('C2-1: a client that is created', () => {
     expect(states.map(({ state }) => state)).toEqual(['SyncConnected']);
   });
 
-  it('C2-1: goes on while no server answers, its calls wait, and it reports each failed attempt', async () => {
+  it('C2-1: continues while no server answers: its calls wait, and it reports each failed attempt', async () => {
     world.kill();
     const { zk, failures } = create();
     const call = settle(zk.create('/a', 'one'));
@@ -42,7 +42,7 @@ describe('C2-1: a client that is created', () => {
     expect(zk.state).toBe('connecting');
     expect(failures.length).toBeGreaterThan(5);
     expect(failures[0]).toMatchObject({ server: 'server:2181', attempt: 1 });
-    expect(failures[0]!.reason).toContain('its addresses could not be looked up');
+    expect(failures[0]!.reason).toContain('address lookup failed');
     expect(failures.map(({ attempt }) => attempt)).toEqual(failures.map((_, index) => index + 1));
     await world.boot();
     expect((await world.until(call)).outcome).toBe('done');
@@ -57,16 +57,14 @@ describe('C2-1: a client that is created', () => {
     await world.untilSo(() => zk.state === 'connected');
   });
 
-  it('C2-1: ends when no server was found in time: what waits fails with ConnectionLoss, and the reason names each server', async () => {
+  it('C2-1: ends if no server was found in time: waiting calls fail with ConnectionLoss, and the reason names each server', async () => {
     const { zk, states } = create({ connectTimeoutMs: 3000 }, 'one:2181,two:2182');
     const call = settle(zk.getData('/a'));
     const failure = await world.until(settle(zk.connected()));
     expect(failure.outcome).toBe('ConnectionLoss notSent');
     expect(failure.error).toMatchObject({ op: 'connect' });
     for (const server of ['one:2181', 'two:2182'])
-      expect(failure.error!.message).toContain(
-        `${server}: its addresses could not be looked up: the name ${server.split(':')[0]} does not resolve`,
-      );
+      expect(failure.error!.message).toContain(`${server}: address lookup failed: the name ${server.split(':')[0]} does not resolve`);
     const waited = await world.until(call);
     expect(waited.outcome).toBe('ConnectionLoss notSent');
     expect(waited.error!.message).toContain('no session within 3000 ms; ');
@@ -92,7 +90,7 @@ describe('C2-1: a client that is created', () => {
     expect(failures).toHaveLength(attempts);
   });
 
-  it('C2-1: ends with the signal, whose reason is what a program that waits gets', async () => {
+  it('C2-1: ends with the signal, and connected rejects with its reason', async () => {
     world.kill();
     const controller = new AbortController();
     const { zk } = create({ signal: controller.signal });
@@ -104,14 +102,14 @@ describe('C2-1: a client that is created', () => {
     await expect(world.until(waiting)).rejects.toBe(reason);
     const waited = await world.until(call);
     expect(waited.outcome).toBe('ConnectionLoss notSent');
-    expect(waited.error!.message).toContain('connecting was given up: enough');
+    expect(waited.error!.message).toContain('stopped connecting: enough');
     expect(waited.error!.cause).toBe(reason);
     const never = create({ signal: AbortSignal.abort(reason) });
     expect(never.zk.state).toBe('closed');
     await expect(world.until(never.zk.connected())).rejects.toBe(reason);
   });
 
-  it('C2-1: ends when its identity is refused, or the session to take up is gone', async () => {
+  it('C2-1: ends if its identity is rejected, or the session to resume is gone', async () => {
     const { zk } = create({ auth: [{ scheme: 'nothing', auth: 'x' }] });
     expect((await world.until(settle(zk.connected()))).outcome).toBe('AuthFailed refused');
     expect(zk.state).toBe('authFailed');
@@ -121,7 +119,7 @@ describe('C2-1: a client that is created', () => {
     expect(late.state).toBe('expired');
   });
 
-  it('C2-1: whose failure no caller waits for leaves no unhandled rejection', async () => {
+  it('C2-1: causes no unhandled rejection if it fails and no caller waits', async () => {
     const { zk } = create({ connectTimeoutMs: 1000 }, 'nowhere:1');
     await world.untilSo(() => zk.state === 'closed');
     // vitest fails the run for an unhandled rejection.
@@ -129,16 +127,16 @@ describe('C2-1: a client that is created', () => {
     expect((await world.until(settle(zk.connected()))).outcome).toBe('ConnectionLoss notSent');
   });
 
-  it('throws what is wrong with its arguments', () => {
+  it('throws for invalid arguments', () => {
     expect(() => createClient('a:b', world.options())).toThrow('connect string "a:b": the port of "a:b" is not a number from 1 to 65535.');
     expect(() => createClient('a', { tls: true, ...world.options() })).toThrow('tls and transport exclude each other');
     expect(() => createClient('a', { keepProcessAlive: false, ...world.options() })).toThrow(
-      'keepProcessAlive: false is for the default transport',
+      'keepProcessAlive: false requires the default transport',
     );
   });
 });
 
-it('connect names no more than eight servers that were tried', async () => {
+it('connect names at most eight of the servers it has tried', async () => {
   const servers = Array.from({ length: 10 }, (_, index) => `s${index}:1`);
   const failure = await world.until(settle(connect(servers, world.options({ connectTimeoutMs: 20_000 }))));
   expect(failure.error!.message.match(/s\d:1: /g)).toHaveLength(8);

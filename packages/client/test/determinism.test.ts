@@ -1,10 +1,13 @@
-/** A run with the real client follows from its seed: the same twice, another one otherwise. That is what a simulator builds on. */
+/** A run of the real client is determined by its seed, on which the simulator relies. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import { type Client, KeeperError, type Transport } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
 
-/** Three clients at work on a wire that breaks every now and then: all that was sent, told and answered, with its time. */
+/**
+ * Three clients on a network that breaks now and then: everything sent, delivered and answered,
+ * with its time.
+ */
 async function run(seed: number): Promise<string[]> {
   const world = await ClientWorld.start();
   const random = new SeededRandom(seed);
@@ -55,7 +58,7 @@ async function run(seed: number): Promise<string[]> {
   return lines;
 }
 
-it('the real client runs twice alike from one seed, and otherwise from another', async () => {
+it('two runs of the real client with one seed are equal, and runs with different seeds differ', async () => {
   const [once, again, other] = [await run(1), await run(1), await run(2)];
   expect(once.length).toBeGreaterThan(150);
   expect(once.some((line) => line.includes('Disconnected'))).toBe(true);

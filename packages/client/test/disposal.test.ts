@@ -1,4 +1,4 @@
-/** What ends by itself: a client and a loop at the end of their block, a call by its signal. */
+/** Automatic ends: a client and a loop at the end of their block, a call by its signal. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClientWorld } from './support/client-world.ts';
 import { methods, methodsOfClient } from './support/methods.ts';
@@ -12,11 +12,11 @@ afterEach(() => world.close());
 const waiting = Symbol('still waiting');
 
 describe('a signal', () => {
-  it('is given to every method that can wait', () => {
+  it('is an option of every method that can wait', () => {
     expect(Object.keys(methods).sort()).toEqual(methodsOfClient());
   });
 
-  it.each(Object.entries(methods))('B33: ends %s with its reason, at once', async (_, call) => {
+  it.each(Object.entries(methods))('B33: ends %s at once with its reason', async (_, call) => {
     const zk = await world.connect();
     world.kill();
     await world.untilSo(() => zk.connectedTo === undefined);
@@ -31,7 +31,7 @@ describe('a signal', () => {
 });
 
 describe('the end of a block', () => {
-  it('B33: closes the client, and its ephemerals go', async () => {
+  it('B33: closes the client, and its ephemerals are deleted', async () => {
     const other = await world.connect();
     await world.until(
       (async () => {
@@ -44,7 +44,7 @@ describe('the end of a block', () => {
     await world.until(other.close());
   });
 
-  it('B33: leaves a loop, and its watch goes', async () => {
+  it('B33: leaves a loop, and its watch is removed', async () => {
     const zk = await world.connect();
     await world.until(
       (async () => {

@@ -1,4 +1,7 @@
-/** What a failed call tells whoever made it: the same of every method, and with a stack that leads to the line that waits. */
+/**
+ * The error of a failed call: the same for every method, with a stack that shows the line that
+ * waits.
+ */
 import { ErrorCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, connect, KeeperError, type KeeperErrorCode, type Outcome } from '../src/index.ts';
@@ -6,7 +9,7 @@ import { ClientWorld } from './support/client-world.ts';
 import { methods, methodsOfClient } from './support/methods.ts';
 import { ScriptedTransport } from './support/scripted-transport.ts';
 
-/** Calls of several steps in which another method is what fails, by their options. */
+/** Calls of several steps in which another method fails, by their options. */
 const variants: Readonly<Record<string, (zk: Client, path: string) => Promise<unknown>>> = {
   'create with parents': (zk, path) => zk.create(path, null, { parents: true }),
   'create with protection': (zk, path) => zk.create(path, null, { protection: true }),
@@ -17,7 +20,7 @@ const variants: Readonly<Record<string, (zk: Client, path: string) => Promise<un
   'getData with retry': (zk, path) => zk.getData(path, { retry: true }),
 };
 const all = Object.entries({ ...methods, ...variants });
-/** About the session, the ensemble or many paths. */
+/** Calls about the session, the ensemble or several paths. */
 const pathless = ['addAuth', 'whoAmI', 'multi', 'multiRead'];
 const configured = ['getConfig', 'reconfig'];
 
@@ -57,11 +60,11 @@ function expectError(error: unknown, { code, ...told }: Told): void {
 }
 
 describe('B31: every method of the client', () => {
-  it('is tried here', () => {
+  it('is covered here', () => {
     expect(Object.keys(methods).sort()).toEqual(methodsOfClient());
   });
 
-  it.each(all)('%s on a client that was closed: SessionExpired, not sent, with the stack of the caller', async (title, call) => {
+  it.each(all)('%s on a closed client: SessionExpired, not sent, with the stack of the caller', async (title, call) => {
     const zk = await world.connect();
     await world.until(zk.close());
     const error = await world.until(theCallerThatWaits(() => call(zk, '/a')));
@@ -69,14 +72,14 @@ describe('B31: every method of the client', () => {
     expectError(error, { op: method, path, code: 'SessionExpired', outcome: 'notSent', retryable: false });
   });
 
-  /** Calls that outlive the loss of an answer, for as long as the session lives or their own `timeoutMs` lets them. */
+  /** Calls that survive a lost answer, as long as the session or their own `timeoutMs` allows. */
   const persistent = ['watch', 'addAuth', 'create with protection'];
   it.each(all.filter(([title]) => !persistent.includes(title)))(
     '%s without an answer: RequestTimeout or ConnectionLoss, with the stack of the caller',
     async (title, call) => {
       const zk = await world.connect({ requestTimeoutMs: 300 });
       const waiting = theCallerThatWaits(() => call(zk, '/a'));
-      // The request leaves at the end of the turn, and never arrives.
+      // The request is sent at the end of the turn, and never arrives.
       await Promise.resolve();
       world.kill();
       const error = await world.until(waiting);
@@ -101,7 +104,7 @@ describe('B31: every method of the client', () => {
     update: 'NoNode',
     walk: 'NoNode',
   };
-  it.each(Object.entries(refused))('%s that a server refuses: %s, nothing changed, with the path as it was given', async (title, code) => {
+  it.each(Object.entries(refused))('%s that a server rejects: %s, nothing changed, with the path as it was passed', async (title, code) => {
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/'));
     const error = await world.until(theCallerThatWaits(() => methods[title]!(zk, '/none/b')));
@@ -110,7 +113,7 @@ describe('B31: every method of the client', () => {
   });
 
   const needsPath = Object.keys(methods).filter((title) => pathOf(title, '') === '');
-  it.each(needsPath)('%s of what is no path: BadArguments, not sent', async (title) => {
+  it.each(needsPath)('%s with an invalid path: BadArguments, not sent', async (title) => {
     const zk = await world.connect();
     const error = await world.until(theCallerThatWaits(() => methods[title]!(zk, 'a//b')));
     expectError(error, { op: title, path: 'a//b', code: 'BadArguments', outcome: 'notSent', retryable: false });
@@ -119,24 +122,24 @@ describe('B31: every method of the client', () => {
 });
 
 describe('connect', () => {
-  it('fails as a call does when no server is reached', async () => {
+  it('fails like a call if no server is reached', async () => {
     const error = await world.until(theCallerThatWaits(() => connect('nowhere:1', world.options({ connectTimeoutMs: 100 }))));
     expectError(error, { op: 'connect', path: undefined, code: 'ConnectionLoss', outcome: 'notSent', retryable: true });
   });
 
-  it('fails as a call does when the session to take up is gone', async () => {
+  it('fails like a call if the session to resume is gone', async () => {
     const session = { id: 0x123n, password: new Uint8Array(16) };
     const error = await world.until(theCallerThatWaits(() => connect('server:2181', world.options({ session }))));
     expectError(error, { op: 'connect', path: undefined, code: 'SessionExpired', outcome: 'notSent', retryable: false });
   });
 
-  it('fails as a call does when an identity is refused', async () => {
+  it('fails like a call if an identity is rejected', async () => {
     const auth = [{ scheme: 'kerberos', auth: 'x' }];
     const error = await world.until(theCallerThatWaits(() => connect('server:2181', world.options({ auth }))));
     expectError(error, { op: 'connect', path: undefined, code: 'AuthFailed', outcome: 'refused', retryable: false });
   });
 
-  it('says of options and connect strings that make no sense what is wrong with them, with the stack of the caller', async () => {
+  it('rejects invalid options and connect strings with the reason and the stack of the caller', async () => {
     for (const [connectString, options, name] of [
       ['a:b', {}, 'ConnectStringError'],
       ['a', { tls: { ca: 'no-such-file.pem' } }, 'ConnectOptionsError'],
@@ -151,7 +154,7 @@ describe('connect', () => {
 });
 
 describe('two copies of the package in one program', () => {
-  it("know each other's errors", async () => {
+  it("recognise each other's errors", async () => {
     const again = '../src/keeper-error.ts?copy';
     const { KeeperError: copy } = (await import(again)) as { KeeperError: typeof KeeperError };
     expect(copy).not.toBe(KeeperError);

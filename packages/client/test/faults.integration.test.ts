@@ -1,6 +1,7 @@
 /**
- * The promises about sessions, through real sockets and a proxy that cuts, stalls, refuses and delays: an ensemble of three, and a client that
- * sees nothing of it but what comes through. Sessions are short, since time is real here; figures of time are for the tests in virtual time.
+ * The guarantees of sessions over real sockets: an ensemble of three, and a client behind a proxy
+ * that cuts, stalls, refuses and delays. Sessions are short, as time is real here; the tests in
+ * virtual time check exact times.
  */
 import { SeededRandom } from '@tskeeper/runtime';
 import { TestEnsemble } from '@tskeeper/testing';
@@ -34,7 +35,9 @@ afterEach(async () => {
 const all = (): string => proxies.map(({ connectString }) => connectString).join();
 const proxyOf = (zk: Client): FaultProxy => proxies.find(({ connectString }) => connectString === zk.connectedTo)!;
 
-/** Pauses next to nothing, so that what takes many attempts takes no time; and the same order of servers for all. */
+/**
+ * Pauses of almost 0, so that many attempts take no time; and the same order of servers for all.
+ */
 const hasty = { uint32: () => 0x0100_0000 };
 
 class Heard {
@@ -46,7 +49,7 @@ class Heard {
     for (const asker of this.#askers.splice(0)) asker();
   };
 
-  /** Resolves when so many have been heard. */
+  /** Resolves when this many states have arrived. */
   async atLeast(count: number): Promise<readonly KeeperState[]> {
     while (this.states.length < count) await new Promise<void>((resolve) => this.#askers.push(resolve));
     return this.states;
@@ -55,13 +58,14 @@ class Heard {
 
 async function opened(options: ConnectOptions = {}, servers = all()): Promise<{ readonly zk: Client; readonly heard: Heard }> {
   const heard = new Heard();
-  // The longest that is granted, unless its end is what is waited for: no server is given up because this process was not heard.
+  // The longest grantable time-out, unless the test waits for its end: then a slow process loses no
+  // connection.
   const zk = await connect(servers, { sessionTimeoutMs: 40_000, random: hasty, onState: heard.onState, ...options });
   clients.push(zk);
   return { zk, heard };
 }
 
-/** By a way that nothing happens to. */
+/** A client on a path without faults. */
 async function onlooker(): Promise<Client> {
   const zk = await connect(ensemble.connectString);
   clients.push(zk);
@@ -78,7 +82,7 @@ function nextOf(zk: Client, path: string): Promise<WatchedEvent> {
 }
 
 describe('through a proxy with faults', () => {
-  it('C2-1, C2-18: servers that take the call and say nothing are passed over, and the first event is the connect', async () => {
+  it('C2-1, C2-18: a client skips servers that accept a connection and send nothing, and its first event is the connect', async () => {
     const { zk: scout } = await opened();
     const others = scout.servers.filter((server) => server !== scout.connectedTo);
     const [first, second, third] = [scout.connectedTo, ...others].map((server) =>
@@ -89,23 +93,23 @@ describe('through a proxy with faults', () => {
     const accepted = [first.accepted, second.accepted];
     const { zk, heard } = await opened({ sessionTimeoutMs: 900 });
     expect([zk.state, zk.connectedTo]).toEqual(['connected', third.connectString]);
-    // Once, or again if the third was too late in its turn.
+    // Once, or again if the third server was too late in its turn.
     for (const [at, passedOver] of [first, second].entries()) expect(passedOver.accepted).toBeGreaterThan(accepted[at]!);
     expect(await heard.atLeast(1)).toEqual(['SyncConnected']);
   });
 
-  it('C2-5: which server comes first is up to chance, and each of them does', async () => {
-    // Seeds of their own, so that it is the same chance each time.
+  it('C2-5: the first server is random, and each server is first at times', async () => {
+    // Fixed seeds, so that the random choices are the same each time.
     const seeds = Array.from({ length: 30 }, (_, index) => 1 + index * 7919);
     const begun = await Promise.all(seeds.map((seed) => opened({ random: new SeededRandom(seed) })));
     const firsts = begun.map(({ zk }) => zk.connectedTo);
     for (const { connectString } of proxies) expect(firsts.filter((server) => server === connectString).length).toBeGreaterThanOrEqual(5);
-    // Without chance all of them begin at the same one.
+    // Without randomness all start at the same server.
     const alike = await Promise.all(seeds.slice(0, 3).map(() => opened()));
     expect(new Set(alike.map(({ zk }) => zk.connectedTo)).size).toBe(1);
   });
 
-  it('C2-3, C2-6, C2-30: each server that is lost is followed by the next of the list, round and round, with one session', async () => {
+  it('C2-3, C2-6, C2-30: after each lost server a client uses the next of the list, round robin, with one session', async () => {
     const { zk, heard } = await opened();
     const { sessionId } = zk;
     const visited: (string | undefined)[] = [zk.connectedTo];
@@ -119,7 +123,7 @@ describe('through a proxy with faults', () => {
     expect(zk.sessionId).toBe(sessionId);
   });
 
-  it('C2-4: under a chroot errors and events of a lost connection bear the paths of the client', async () => {
+  it('C2-4: under a chroot, errors and events of a lost connection contain the paths of the client', async () => {
     const other = await onlooker();
     await other.create('/app/a', null, { parents: true });
     const { zk, heard } = await opened({}, `${all()}/app/a`);
@@ -133,7 +137,7 @@ describe('through a proxy with faults', () => {
     expect(await born).toMatchObject({ type: 'NodeCreated', path: '/x' });
   });
 
-  it('C2-7, C2-8: id and password take the session to another server, and into another client', async () => {
+  it('C2-7, C2-8: id and password resume the session on another server, and in another client', async () => {
     const { zk, heard } = await opened();
     const { sessionId: id, sessionPassword: password } = zk;
     await zk.create('/mine', null, { mode: 'ephemeral' });
@@ -146,7 +150,7 @@ describe('through a proxy with faults', () => {
     expect((await heir.exists('/mine'))!.ephemeralOwner).toBe(id);
   });
 
-  it('C2-9: a wrong password is refused as an expired session, and does the session no harm but to cut its connection', async () => {
+  it('C2-9: a wrong password fails as SessionExpired, and only cuts the connection of the session', async () => {
     const { zk } = await opened();
     await zk.create('/mine', null, { mode: 'ephemeral' });
     const thief = await settle(connect(all(), { session: { id: zk.sessionId, password: new Uint8Array(16) } }));
@@ -154,7 +158,7 @@ describe('through a proxy with faults', () => {
     expect((await zk.exists('/mine', { retry: true }))!.ephemeralOwner).toBe(zk.sessionId);
   });
 
-  it('C2-10: the time-out that was granted is told, from 2 to 20 ticks by default, and again by the next server', async () => {
+  it('C2-10: a client reports the granted time-out, 2 to 20 ticks by default, and that of the next server', async () => {
     for (const [asked, granted] of [
       [1, 400],
       [1234, 1234],
@@ -168,7 +172,7 @@ describe('through a proxy with faults', () => {
     }
   });
 
-  it('C2-11, C2-15: cut off for less than its time-out, a client is back with its ephemerals and its watches', async () => {
+  it('C2-11, C2-15: a client that was cut off for less than its time-out keeps its ephemerals and its watches', async () => {
     const other = await onlooker();
     const { zk, heard } = await opened({ sessionTimeoutMs: 3000 });
     const { sessionId } = zk;
@@ -185,7 +189,7 @@ describe('through a proxy with faults', () => {
     expect((await zk.exists('/mine'))!.ephemeralOwner).toBe(sessionId);
   });
 
-  it('C2-2, C2-12, C2-14, C2-16, C2-17: cut off for longer, its ephemerals go, and it hears of its end when it is back, and of nothing else', async () => {
+  it('C2-2, C2-12, C2-14, C2-16, C2-17: a client that was cut off for longer loses its ephemerals, and delivers only its end after the reconnect', async () => {
     const other = await onlooker();
     const { zk, heard } = await opened({ sessionTimeoutMs: 600 });
     await zk.create('/mine', null, { mode: 'ephemeral' });
@@ -200,8 +204,8 @@ describe('through a proxy with faults', () => {
     expect(zk.state).toBe('expired');
   });
 
-  it('C2-13: clients that lose their server in one instant come back in several', async () => {
-    // What each waits for, by its own clock: to a busy machine several instants are one.
+  it('C2-13: clients that lose their server at one moment reconnect at different moments', async () => {
+    // The pause of each client by its own clock: on a busy machine, times of arrival are useless.
     const many = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const waitsMs: number[] = [];
@@ -216,14 +220,15 @@ describe('through a proxy with faults', () => {
     for (const proxy of proxies) proxy.cut();
     await Promise.all(many.map(({ heard }) => heard.atLeast(3)));
     const pausesMs = many.map(({ waitsMs }) => Math.min(...waitsMs));
-    // Uniform over a quarter of a second: that all 20 lie within 50 ms has a chance of 1 in 10^12.
+    // Uniform over a quarter of a second: the probability that all 20 lie within 50 ms is 1 in
+    // 10^12.
     expect(Math.max(...pausesMs) - Math.min(...pausesMs)).toBeGreaterThan(50);
     expect(Math.max(...pausesMs)).toBeLessThanOrEqual(250);
     for (const { zk } of many) expect(zk.state).toBe('connected');
   });
 
   it.each(['requests', 'answers'] as const)(
-    'C2-19: an idle client finds out that its %s get lost, and is at another server before its session ends',
+    'C2-19: an idle client detects that its %s get lost, and moves to another server before its session ends',
     async (direction) => {
       const { zk, heard } = await opened({ sessionTimeoutMs: 2000 });
       await zk.create('/mine', null, { mode: 'ephemeral' });
@@ -237,7 +242,7 @@ describe('through a proxy with faults', () => {
     },
   );
 
-  it('C2-20: a lost answer is an unknown outcome, a call without a server was not sent, and both are true', async () => {
+  it('C2-20: a lost answer has the outcome unknown, a call without a server notSent, and both are correct', async () => {
     const { zk, heard } = await opened();
     await zk.create('/a', '0');
     proxyOf(zk).loseAnswer();
@@ -253,7 +258,7 @@ describe('through a proxy with faults', () => {
     expect(text((await zk.getData('/a')).data)).toBe('1');
   });
 
-  it('C2-21, C2-22: what was delayed on the way to a server that its client has left has no effect there, and ends that connection', async () => {
+  it('C2-21, C2-22: a delayed request to a server that its client has left has no effect, and ends that connection', async () => {
     const { zk, heard } = await opened({ sessionTimeoutMs: 1500 });
     await zk.create('/a', '0');
     const left = proxyOf(zk);
@@ -271,7 +276,7 @@ describe('through a proxy with faults', () => {
     expect(heard.states).toEqual(['SyncConnected', 'Disconnected', 'SyncConnected']);
   });
 
-  it('C2-22: driven from server to server in the midst of its calls, a client never hears of SessionMoved', async () => {
+  it('C2-22: a client that moves from server to server during its calls never gets SessionMoved', async () => {
     const { zk, heard } = await opened();
     await zk.create('/a');
     const outcomes = new Set<string>();
@@ -285,12 +290,12 @@ describe('through a proxy with faults', () => {
     expect([...outcomes].filter((outcome) => !['done', 'ConnectionLoss unknown', 'ConnectionLoss notSent'].includes(outcome))).toEqual([]);
   });
 
-  it('C2-23: two clients with one session take it from each other, until the one that yields has left it to the other', async () => {
+  it('C2-23: two clients with one session take it from each other, until the one with yieldsSession leaves it to the other', async () => {
     const { zk: first } = await opened();
     await first.create('/mine', null, { mode: 'ephemeral' });
     const session = { id: first.sessionId, password: first.sessionPassword };
     const { zk: second, heard } = await opened({ session, yieldsSession: true });
-    // An ensemble leaves the older connection alone until something comes over it.
+    // An ensemble closes the older connection only when it receives something on it.
     while (second.closedBecause === undefined) await Promise.all([first, second].map((zk) => settle(zk.setData('/mine', ''))));
     await heard.atLeast(1 + 2 * 4 + 1);
     expect([second.state, heard.states.at(-1)]).toEqual(['moved', 'Closed']);
@@ -298,7 +303,7 @@ describe('through a proxy with faults', () => {
     expect((await first.exists('/mine', { retry: true }))!.ephemeralOwner).toBe(session.id);
   });
 
-  it('C2-24, C2-25, C2-29: given another list, it leaves a server that is not in it, for a new one that answers', async () => {
+  it('C2-24, C2-25, C2-29: a client leaves a server that is not in the new list, for a new one that answers', async () => {
     const [one, two, three] = proxies.map(({ connectString }) => connectString) as [string, string, string];
     const { zk, heard } = await opened({}, one);
     await zk.create('/mine', null, { mode: 'ephemeral' });

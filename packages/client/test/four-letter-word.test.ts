@@ -29,7 +29,7 @@ describe('B56: a four letter word', () => {
     expect(error!.reason).toBe('the 4lw.commands.whitelist of server:2181 does not have mntr');
   });
 
-  it('is given up when the answer has no end', async () => {
+  it('rejects an endless answer', async () => {
     const transport = new ScriptedTransport();
     const asked = settle(fourLetterWord('zk', 'dump', { transport, clock: new ManualClock() }));
     await Promise.resolve();
@@ -45,17 +45,17 @@ describe('B56: a four letter word', () => {
     });
   });
 
-  it('says why there is no answer', async () => {
+  it('reports why there is no answer', async () => {
     const { transport, clock } = world.options();
     world.kill();
     const { outcome, error } = await world.until(settle(fourLetterWord('server:2181', 'ruok', { transport, clock })));
     expect(outcome).toBe('ConnectionLoss unknown');
-    expect(error!.reason).toContain('server:2181: its addresses could not be looked up: ');
+    expect(error!.reason).toContain('server:2181: address lookup failed: ');
     await world.boot();
   });
 });
 
-describe('B56: a four letter word, at a server that is played', () => {
+describe('B56: a four letter word, with a simulated server', () => {
   const clock = new ManualClock(0);
   const turns = async () => {
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
@@ -73,7 +73,7 @@ describe('B56: a four letter word, at a server that is played', () => {
     return { transport, answer };
   }
 
-  it('goes to the addresses of the name in turn, and the answer is what came until the server ended it', async () => {
+  it('tries the addresses of the name in turn; the answer is complete when the server closes the connection', async () => {
     const { transport, answer } = asking();
     await turns();
     transport.latest.sink.closed('ECONNREFUSED');
@@ -91,7 +91,7 @@ describe('B56: a four letter word, at a server that is played', () => {
     expect(await answer).toMatchObject({ outcome: 'done', result: 'Clients:\n none\n' });
   });
 
-  it('is not half an answer: a connection that broke is no end', async () => {
+  it('rejects after a broken connection, as the answer may be incomplete', async () => {
     const { transport, answer } = asking();
     for (const broken of ['ECONNRESET', 'EPIPE']) {
       await turns();
@@ -102,7 +102,7 @@ describe('B56: a four letter word, at a server that is played', () => {
     expect(await answer).toMatchObject({ outcome: 'ConnectionLoss unknown', error: { reason: 'zk:2181: EPIPE' } });
   });
 
-  it('takes no longer than it may, and leaves no connection behind', async () => {
+  it('ends at its time-out, and leaves no connection', async () => {
     const { transport, answer } = asking({ timeoutMs: 3000 });
     await turns();
     transport.latest.sink.connected();
@@ -113,7 +113,7 @@ describe('B56: a four letter word, at a server that is played', () => {
     expect(transport.latest.destroyed).toBe(true);
   });
 
-  it('can be given up, also while the name is looked up', async () => {
+  it('can be cancelled, also during name lookup', async () => {
     const early = new AbortController();
     const transport = new Addresses();
     const answer = fourLetterWord('zk', 'ruok', { transport, clock, signal: early.signal });
@@ -125,10 +125,10 @@ describe('B56: a four letter word, at a server that is played', () => {
   });
 
   it.each([
-    ['zk', 'SRVR', 'a four letter word is four small letters, as in srvr, not "SRVR"'],
+    ['zk', 'SRVR', 'a four letter word must be four lower-case letters, such as srvr, not "SRVR"'],
     ['zk', 'stats', 'not "stats"'],
-    ['a,b', 'ruok', 'one server is asked at a time, not "a,b"'],
-  ])('%s %s is refused before anything is dialled', async (server, word, complaint) => {
+    ['a,b', 'ruok', 'fourLetterWord takes one server, not "a,b"'],
+  ])('%s %s is rejected before any connection', async (server, word, complaint) => {
     const transport = new Addresses();
     const { outcome, error } = await settle(fourLetterWord(server, word, { transport, clock }));
     expect(outcome).toBe('BadArguments notSent');

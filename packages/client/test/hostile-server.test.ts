@@ -1,6 +1,6 @@
 /**
- * A server that sends anything at all. Whatever it is, nothing is thrown, every call is settled, and the next, honest server finds the
- * client in order.
+ * A server that sends arbitrary bytes. Whatever it sends, nothing is thrown, every call settles,
+ * and the client works with the next, correct server.
  */
 import {
   type Codec,
@@ -48,7 +48,7 @@ function exchange<Name extends OperationName>(name: Name, answer: ReplyOf<Name>,
 
 const watch = () => {};
 
-/** Calls, and honest answers to them. */
+/** Calls, and correct answers to them. */
 const talk: readonly Exchange[] = [
   exchange('create2', { path: '/a', stat }, (zk) => zk.create('/a', 'x')),
   exchange('exists', { stat }, (zk) => zk.exists('/a', { watch })),
@@ -89,14 +89,14 @@ function turn(): Promise<void> {
   });
 }
 
-/** Spoils a stream of frames in one of the ways streams are spoilt. */
+/** Corrupts a stream of frames in a random way. */
 function spoil(random: SeededRandom): Buffer {
   const frames = honest.map((frame) => Buffer.from(frame));
   for (let times = random.below(4); times >= 0; times--) {
-    // The first is the handshake; it is spoilt as well, but not as often as the rest.
+    // The first is the handshake; it is corrupted too, but less often than the rest.
     const at = random.below(8) === 0 ? 0 : 1 + random.below(frames.length - 1);
     const frame = frames[at]!;
-    // Spoilt beyond further spoiling.
+    // Already too corrupt.
     if (frame.length < 8) continue;
     switch (random.below(8)) {
       case 0:
@@ -119,7 +119,7 @@ function spoil(random: SeededRandom): Buffer {
         frames.splice(at, 0, Buffer.from(Array.from({ length: random.below(40) }, () => random.below(256))));
         break;
       case 6:
-        // The right length around the wrong content.
+        // The correct length with wrong content.
         frames[at] = Buffer.concat([frame.subarray(0, 4), Buffer.from(Array.from({ length: frame.length - 4 }, () => random.below(256)))]);
         break;
       default:
@@ -131,7 +131,10 @@ function spoil(random: SeededRandom): Buffer {
   return Buffer.concat(frames);
 }
 
-/** One client, one hostile server, and then an honest one. Returns whether the client was harmed and recovered. */
+/**
+ * One client, one hostile server, and then a correct one. Returns whether the client was disturbed
+ * and recovered.
+ */
 async function story(seed: number): Promise<string> {
   const random = new SeededRandom(seed);
   const clock = new ManualClock();
@@ -139,7 +142,7 @@ async function story(seed: number): Promise<string> {
   const connecting = connect('one,two', { transport, clock, random: new SeededRandom(seed), sessionTimeoutMs: 9000 });
   clock.advance(0);
   transport.latest.sink.connected();
-  // Half of the time the handshake is honest, so that the rest is reached.
+  // Half of the time the handshake is correct, so that the rest is reached.
   const bytes = random.below(2) === 0 ? Buffer.concat([honest[0]!, spoil(random).subarray(honest[0]!.length)]) : spoil(random);
   const first = transport.latest;
   const feed = (from: number, to: number) => {
@@ -158,7 +161,7 @@ async function story(seed: number): Promise<string> {
   if (!first.over) first.sink.closed('ECONNRESET');
   const results = await settled;
   for (const result of results) if (result.status === 'rejected') expect(KeeperError.is(result.reason)).toBe(true);
-  // An honest server.
+  // A correct server.
   const before = transport.cnxns.length;
   for (let ms = 0; transport.cnxns.length === before && ms < 2000; ms += 10) clock.advance(10);
   expect(transport.cnxns.length).toBeGreaterThan(before);
@@ -170,7 +173,7 @@ async function story(seed: number): Promise<string> {
   const asked = zk.exists('/a');
   await turn();
   const frames = transport.latest.sent.at(-1)!;
-  // The last frame is the request; what it is numbered is what it is answered by.
+  // The last frame is the request; the answer needs its xid.
   const xid = frames.readInt32BE(frames.length - 4 - 4 - 2 - 1 - 4);
   transport.latest.sink.received(reply(xid, 1_000_000, 0, (writer) => writeStat(writer, stat)));
   expect((await asked)?.version).toBe(5);
@@ -181,7 +184,7 @@ async function story(seed: number): Promise<string> {
 const stories = Number(process.env['TSKEEPER_HOSTILE_STORIES'] ?? breadth(60, 500));
 
 describe('a hostile server', () => {
-  it('harms nobody, whatever it sends', async () => {
+  it('does no harm, whatever it sends', async () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= stories; seed++) {
       const end = await story(seed).catch((error: unknown) => {
@@ -189,12 +192,12 @@ describe('a hostile server', () => {
       });
       ends.set(end, (ends.get(end) ?? 0) + 1);
     }
-    // All ends are reached, most of all the one that matters.
+    // All results occur, above all the one that matters.
     expect([...ends.keys()].sort()).toEqual(['recovered', 'unharmed']);
     expect(ends.get('recovered')).toBeGreaterThan(stories / 4);
   });
 
-  it('is left at once when it talks nonsense, and the reason is told', async () => {
+  it('is left at once when it sends invalid data, and the client reports the reason', async () => {
     const clock = new ManualClock();
     const transport = new ScriptedTransport();
     const connecting = connect('one,two', { transport, clock, random: new SeededRandom(1), sessionTimeoutMs: 9000 });
@@ -212,7 +215,7 @@ describe('a hostile server', () => {
     expect(transport.latest.destroyed).toBe(true);
     await turn();
     expect(reasons).toEqual([
-      `${host}:2181: the server sent what cannot be read: expected a frame of 0 to 1049599 bytes, not 1213486160 at byte 0`,
+      `${host}:2181: the server sent invalid data: expected a frame of 0 to 1049599 bytes, not 1213486160 at byte 0`,
     ]);
   });
 
@@ -233,7 +236,7 @@ describe('a hostile server', () => {
     return { zk, transport, events };
   }
 
-  it.each(['abc', 'a/b', ''])('is left when it tells of an event at what is no path: "%s"', async (path) => {
+  it.each(['abc', 'a/b', ''])('is left when it sends an event of an invalid path: "%s"', async (path) => {
     const { zk, transport, events } = await watching();
     transport.latest.sink.received(notification(EventType.nodeDataChanged, path, 2));
     await turn();
@@ -241,7 +244,7 @@ describe('a hostile server', () => {
     expect(events).toEqual(['null']);
   });
 
-  it('does not busy the client with an event at a very long path', async () => {
+  it('does not keep the client busy with an event of a very long path', async () => {
     const { transport, events } = await watching();
     transport.latest.sink.received(notification(EventType.nodeDataChanged, '/w'.repeat(500_000), 2));
     transport.latest.sink.received(notification(EventType.nodeDataChanged, '/'.repeat(1_000_000), 2));

@@ -1,4 +1,4 @@
-/** The error of a text that is not JSON has the engine's position, and not a word of the text. */
+/** The error for invalid JSON contains the engine's position, and nothing of the text. */
 import { expect, it } from 'vitest';
 import { parsedJson } from '../src/json-text.ts';
 
@@ -16,7 +16,7 @@ it.each([
   expect(() => parsedJson(text)).toThrow(/^not JSON( at position \d+)?$/);
 });
 
-it('the error has the position where the engine says it', () => {
+it('the error contains the position if the engine reports it', () => {
   expect(() => parsedJson('{"a":1')).toThrow(new SyntaxError('not JSON at position 6'));
 });
 

@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { codeOf, KeeperError, Refusal } from '../src/keeper-error.ts';
 
 describe('KeeperError', () => {
-  it.each(Object.entries(ErrorCode).filter(([name]) => name !== 'Ok'))('has a word for %s', (name, errno) => {
+  it.each(Object.entries(ErrorCode).filter(([name]) => name !== 'Ok'))('has a code for %s', (name, errno) => {
     const error = new KeeperError('getData', '/a', new Refusal(errno, 'refused'));
     expect(error).toMatchObject({ name: 'KeeperError', code: name, errno, op: 'getData', path: '/a', outcome: 'refused' });
     expect(error.message).toMatch(/^KeeperErrorCode = .* for \/a$/);
   });
 
-  it('is one for numbers nobody knows as well', () => {
+  it('has the code Unknown for unknown numbers', () => {
     expect(codeOf(0)).toBe('Unknown');
     expect(new KeeperError('sync', undefined, new Refusal(-4711, 'refused'))).toMatchObject({
       code: 'Unknown',
@@ -19,7 +19,7 @@ describe('KeeperError', () => {
     });
   });
 
-  it('says of passing causes that they may pass', () => {
+  it('marks temporary causes as retryable', () => {
     const retryable = Object.entries(ErrorCode).filter(([, errno]) => new KeeperError('x', '/', new Refusal(errno, 'unknown')).retryable);
     expect(retryable.map(([name]) => name)).toEqual([
       'ConnectionLoss',
@@ -33,7 +33,7 @@ describe('KeeperError', () => {
     ]);
   });
 
-  it('is known by its brand, also across copies of the package', () => {
+  it('is recognised by its brand, also across copies of the package', () => {
     const error = new KeeperError('x', '/', new Refusal(ErrorCode.NoNode, 'refused'));
     expect(KeeperError.is(error)).toBe(true);
     expect(KeeperError.is(error, 'NoNode')).toBe(true);
@@ -41,11 +41,11 @@ describe('KeeperError', () => {
     const elsewhere = Object.assign(new Error('from another copy'), { [Symbol.for('tskeeper.KeeperError')]: true, code: 'NoNode' });
     expect(KeeperError.is(elsewhere, 'NoNode')).toBe(true);
     for (const other of [undefined, null, 'NoNode', new Error('x'), { code: 'NoNode' }]) expect(KeeperError.is(other)).toBe(false);
-    // The brand is no property that printing or copying would show.
+    // Printing or copying must not show the brand.
     expect(Object.getOwnPropertySymbols(Object.assign({}, error))).toEqual([]);
   });
 
-  it('names its cause and its reason', () => {
+  it('contains its cause and its reason', () => {
     const cause = new Error('why');
     const error = new KeeperError('x', '/a', new Refusal(ErrorCode.ConnectionLoss, 'unknown', 'zk:2181: gone', { cause }));
     expect(error.cause).toBe(cause);

@@ -1,4 +1,4 @@
-/** Reads that ask for everything that was acknowledged before them: a sync and the read, in one go. */
+/** Reads that see everything acknowledged before them: a sync and the read, sent together. */
 import { type Codec, ErrorCode, type OperationName, operations, type ReplyOf, type Stat } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ class Script {
     return joined;
   }
 
-  /** A server has taken the latest connection. */
+  /** A server accepts the latest connection. */
   begin(): void {
     const { sink } = this.transport.latest;
     sink.connected();
@@ -41,7 +41,7 @@ class Script {
     this.transport.latest.sent.length = 0;
   }
 
-  /** The client has dialled anew. */
+  /** Waits until the client has dialled again. */
   async dialled(): Promise<void> {
     const count = this.transport.cnxns.length;
     while (this.transport.cnxns.length === count) {
@@ -54,7 +54,7 @@ class Script {
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
   }
 
-  /** What the client has sent since, each time it sent something. */
+  /** What the client has sent since, per write. */
   async sent(): Promise<string[]> {
     await this.#settle();
     return this.transport.latest.sent.splice(0).map((bytes) => describeFrames(bytes, false).join(', '));
@@ -66,7 +66,7 @@ class Script {
     return reply(xid, 9, 0, (writer) => (operations[name].reply as Codec<ReplyOf<Name>>).write(writer, body as ReplyOf<Name>));
   }
 
-  /** A request that is never answered. */
+  /** Leaves a request without an answer. */
   skip(): void {
     this.#xid++;
   }
@@ -79,7 +79,7 @@ class Script {
 const data = { data: Buffer.from('new'), stat };
 
 describe('a linearizable read', () => {
-  it('D8: leaves with its sync in one piece, and takes one round trip', async () => {
+  it('D8: is sent with its sync in one write, and takes one round trip', async () => {
     const script = new Script();
     const zk = await script.connect();
     const read = zk.getData('/a', { linearizable: true });
@@ -114,14 +114,14 @@ describe('a linearizable read', () => {
     for (const read of reads) read.catch(() => undefined);
   });
 
-  it('is no more than a read unless asked for', async () => {
+  it('sends no sync unless requested', async () => {
     const script = new Script();
     const zk = await script.connect();
     void zk.getData('/a', { linearizable: false }).catch(() => undefined);
     expect((await script.sent())[0]).not.toContain('sync');
   });
 
-  it('fails as its sync does, whatever the read says, and sets no watch then', async () => {
+  it('fails as its sync does, whatever the read returns, and then sets no watch', async () => {
     for (const answer of [data, { err: ErrorCode.NoNode }]) {
       const script = new Script();
       const zk = await script.connect();
@@ -146,7 +146,7 @@ describe('a linearizable read', () => {
     await expect(read).rejects.toMatchObject({ code: 'NoNode', op: 'getData', path: '/a' });
   });
 
-  it('D8: is never answered by another server than the one that was synced', async () => {
+  it('D8: is never answered by another server than the synced one', async () => {
     const script = new Script();
     const zk = await script.connect();
     const read = zk.getData('/a', { linearizable: true });
@@ -155,7 +155,7 @@ describe('a linearizable read', () => {
     script.skip();
     script.transport.latest.sink.closed('reset');
     await expect(read).rejects.toMatchObject({ code: 'ConnectionLoss' });
-    // Asked while there is no connection, both wait for the next one.
+    // Called without a connection, both wait for the next one.
     const other = zk.getData('/a', { linearizable: true });
     await script.dialled();
     script.transport.latest.sink.connected();
@@ -165,7 +165,7 @@ describe('a linearizable read', () => {
     expect((await other).stat.version).toBe(5);
   });
 
-  it('is told in the order of the events around it', async () => {
+  it('keeps its order relative to events', async () => {
     const script = new Script();
     const zk = await script.connect();
     const order: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Every operation of the client against every moment at which a server can be lost: what the caller is told, and what the ensemble has
- * really done. The caller is never told more than anyone can know, and the session goes on afterwards.
+ * Every operation of the client and every moment at which a server can be lost: what the caller
+ * learns, and what the ensemble has really done. The caller never learns more than can be known,
+ * and the session continues afterwards.
  */
 import { openAcl } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,9 +11,9 @@ import { ClientWorld } from './support/client-world.ts';
 interface Case {
   readonly name: string;
   readonly call: (zk: Client) => Promise<unknown>;
-  /** What others see of it once it was carried out; undefined for what changes nothing. */
+  /** What other clients see if it was applied; undefined if it changes nothing. */
   readonly shows?: (other: Client) => Promise<boolean>;
-  /** The error it ends with when nothing goes wrong. */
+  /** The error of the call without any fault. */
   readonly refusedWith?: string;
 }
 
@@ -84,20 +85,20 @@ async function settle(promise: Promise<unknown>): Promise<Settled> {
   }
 }
 
-/** The client finds its way back and is of use again. */
+/** The client reconnects and works again. */
 async function expectUsable(): Promise<void> {
   await world.untilSo(() => zk.state === 'connected');
   expect(await world.until(zk.exists('/t'))).not.toBe(null);
 }
 
-/** Whether the ensemble has done it, as anyone can see. */
+/** Whether the ensemble has applied it, as other clients see. */
 async function shown({ shows }: Case): Promise<boolean> {
   await world.untilSo(() => other.state === 'connected');
   return shows !== undefined && (await world.until(shows(other)));
 }
 
 describe('C2-20: when the server is lost', () => {
-  it.each(cases)('with the request on its way: $name', async (each) => {
+  it.each(cases)('while the request is on its way: $name', async (each) => {
     const { forward } = world.cnxn;
     forward.hold();
     const call = settle(each.call(zk));
@@ -111,7 +112,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(false);
   });
 
-  it.each(cases)('with the answer on its way: $name', async (each) => {
+  it.each(cases)('while the answer is on its way: $name', async (each) => {
     const { backward } = world.cnxn;
     backward.hold();
     const call = settle(each.call(zk));
@@ -130,7 +131,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(each.shows !== undefined);
   });
 
-  it.each(cases)('by its death, before it could answer: $name', async (each) => {
+  it.each(cases)('by a crash before it could answer: $name', async (each) => {
     const { sessionId } = zk;
     const call = settle(each.call(zk));
     world.kill();
@@ -141,16 +142,17 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(false);
   });
 
-  it.each(cases)('by a partition, which is noticed by its silence: $name', async (each) => {
+  it.each(cases)('by a partition, which the client detects by silence: $name', async (each) => {
     const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
     world.wire.cut(dialer, listener);
     const called = world.clock.now().elapsedMs;
     const call = settle(each.call(zk));
     const { outcome, error } = await world.until(call);
     expect(outcome).toBe('ConnectionLoss unknown');
-    expect(error!.message).toContain('nothing was heard for 6666 ms');
+    expect(error!.message).toContain('received nothing for 6666 ms');
     expect(world.clock.now().elapsedMs - called).toBeLessThanOrEqual(6800);
-    // The server may still get the request: the wire gives it back when it heals. A third of the session's time is left to find the session again.
+    // The server may still get the request: the network delivers it when it heals. A third of the
+    // session's time is left to find the session again.
     const { sessionId } = zk;
     world.wire.heal(dialer, listener);
     await world.untilSo(() => zk.state !== 'suspended');
@@ -181,12 +183,12 @@ describe('C2-20: while there is no server', () => {
     expect(await shown(each)).toBe(each.shows !== undefined);
   });
 
-  it.each(cases)('a call fails once all were tried, and was certainly not carried out: $name', async (each) => {
+  it.each(cases)('a call fails after all were tried, and was certainly not applied: $name', async (each) => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const { outcome, error } = await world.until(settle(each.call(zk)));
     expect(outcome).toBe('ConnectionLoss notSent');
-    expect(error!.message).toContain('its addresses could not be looked up');
+    expect(error!.message).toContain('address lookup failed');
     await world.boot();
     await expectUsable();
     expect(await shown(each)).toBe(false);
@@ -204,7 +206,7 @@ describe('when the server is lost while', () => {
     expect((await world.until(zk.whoAmI())).map(({ authScheme }) => authScheme)).toContain('digest');
   });
 
-  it('nobody waits for an identity any more, it is proved all the same', async () => {
+  it('an identity whose caller no longer waits is being proved, it is still proved', async () => {
     const { backward } = world.cnxn;
     backward.hold();
     expect((await world.until(settle(zk.addAuth('digest', 'user:password', { timeoutMs: 100 })))).outcome).toBe('RequestTimeout unknown');
@@ -230,7 +232,7 @@ describe('when the server is lost while', () => {
     expect(await world.until(other.exists('/mine'))).toBe(null);
   });
 
-  it('many calls are under way, all of them fail, in the order they were made', async () => {
+  it('many calls are pending, all of them fail in order', async () => {
     const { backward } = world.cnxn;
     backward.hold();
     const order: number[] = [];
@@ -246,7 +248,7 @@ describe('when the server is lost while', () => {
 });
 
 describe('timeoutMs and signal', () => {
-  it('a call that takes too long rejects with RequestTimeout, keeps its place in line, and may have been carried out', async () => {
+  it('a call that takes too long rejects with RequestTimeout, keeps its position, and may have been applied', async () => {
     const { backward } = world.cnxn;
     backward.hold();
     const late = settle(zk.setData('/t', 'y', { timeoutMs: 500 }));
@@ -260,7 +262,7 @@ describe('timeoutMs and signal', () => {
     expect(zk.state).toBe('connected');
   });
 
-  it('A89: requestTimeoutMs is for every call that has no time-out of its own', async () => {
+  it('A89: requestTimeoutMs applies to every call without a time-out of its own', async () => {
     const hasty = await world.connect({ requestTimeoutMs: 300 });
     const { backward } = world.cnxn;
     backward.hold();
@@ -273,7 +275,7 @@ describe('timeoutMs and signal', () => {
     expect((await world.until(own)).outcome).toBe('done');
   });
 
-  it('a call that waits for a server when its time is over was never sent', async () => {
+  it('a call whose time is over while it waits for a server was not sent', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const [late, patient] = [settle(zk.create('/late', null, { timeoutMs: 20 })), settle(zk.create('/patient'))];
@@ -303,7 +305,7 @@ describe('timeoutMs and signal', () => {
     expect(await world.until(zk.exists('/b'))).not.toBe(null);
   });
 
-  it('a watch that nobody waited for is not set', async () => {
+  it('a watch whose caller no longer waits is not set', async () => {
     let told = 0;
     const controller = new AbortController();
     const watch = () => void told++;
@@ -315,7 +317,7 @@ describe('timeoutMs and signal', () => {
     expect(told).toBe(0);
   });
 
-  it('a thousand calls may share a signal, and leave nothing behind on it', async () => {
+  it('a thousand calls share a signal, and leave no listener on it', async () => {
     const warnings: string[] = [];
     const note = (warning: Error) => void warnings.push(warning.message);
     process.on('warning', note);

@@ -1,4 +1,4 @@
-/** B30: what the package needs to be installed, and to run. */
+/** B30: what the package needs for installation and at run time. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ interface Manifest {
 const packages = fileURLToPath(new URL('../../', import.meta.url));
 const manifestOf = (name: string): Manifest => JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')) as Manifest;
 
-it('B30: the client depends on nothing outside this repository, neither does what it depends on, and nothing is built at install', () => {
+it('B30: the client and its dependencies depend on nothing outside this repository, and installation builds nothing', () => {
   const client = manifestOf('client');
   expect(Object.keys(client.dependencies ?? {})).toEqual(['@tskeeper/protocol']);
   expect(manifestOf('protocol').dependencies ?? {}).toEqual({});
@@ -24,7 +24,7 @@ it('B30: the client depends on nothing outside this repository, neither does wha
   }
 });
 
-it('B30: no source of it loads anything else when it is imported', () => {
+it('B30: importing the client loads no other package', () => {
   for (const name of ['client', 'protocol']) {
     const folder = join(packages, name, 'src');
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.endsWith('.ts'))) {

@@ -1,21 +1,24 @@
-/** The package as it is installed and bundled: without a compiler or a script, and no more of it than a program uses. */
+/**
+ * The package as it is installed and bundled: without a compiler or a script, and with no more code
+ * than a program uses.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
 
-it('B30, D3: is of ES modules, runs no script when it is installed, and needs nothing from outside this repository', () => {
+it('B30, D3: the package consists of ES modules, runs no install script, and needs nothing from outside this repository', () => {
   const seen: string[] = [];
   const look = (name: string): void => {
     seen.push(name);
     const folder = join(import.meta.dirname, '../..', name);
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     expect(manifest).toMatchObject({ type: 'module' });
-    // One module does something when it is loaded: it refuses a Node that is too old.
+    // One module has an effect when it is loaded: it rejects an old Node.
     const acting = {
       client: ['./src/node/node-version.ts', './dist/node/node-version.js'],
-      // Its index has nothing but names to forward, and a bundler would leave it out together with the check.
+      // Its index only re-exports, so a bundler would omit it together with the check.
       protocol: ['./src/index.ts', './dist/index.js', './src/node-check.ts', './dist/node-check.js'],
     };
     expect(manifest.sideEffects).toEqual(acting[name as keyof typeof acting] ?? false);
@@ -61,13 +64,13 @@ async function bundle(program: string): Promise<Bundle> {
 
 const uses = (name: string, use: string) => `import { ${name} } from '@tskeeper/client';\nconsole.log(${use});`;
 
-/** What checks the arguments of a call. */
+/** The validation of arguments. */
 const checks = ['client/src/arguments.ts', 'client/src/call-form.ts', 'protocol/src/edit-distance.ts'];
 
-/** In every bundle: it refuses a Node that is too old. */
+/** In every bundle: rejects an old Node. */
 const always = ['client/src/node/node-version.ts', 'protocol/src/node-check.ts', 'protocol/src/node-version.ts'];
 
-/** What each of them cannot do without. */
+/** The files that each part needs. */
 const parts: readonly [name: string, use: string, files: readonly string[]][] = [
   ['op', "op.create('/a', 'x')", ['client/src/operations/multi.ts', 'client/src/operations/op-forms.ts', ...checks]],
   ['KeeperError', "KeeperError.is(1, 'NoNode')", ['client/src/keeper-error.ts', 'protocol/src/constants.ts', 'protocol/src/error-text.ts']],
@@ -77,23 +80,23 @@ const parts: readonly [name: string, use: string, files: readonly string[]][] = 
   ['parseConnectString', "parseConnectString('a:2181')", ['client/src/connect-string.ts', 'protocol/src/paths.ts', ...checks]],
 ];
 
-it.each(parts)('a program that uses %s alone gets no session', async (name, use, needed) => {
+it.each(parts)('a program that uses only %s bundles no session code', async (name, use, needed) => {
   const { files, kilobytes } = await bundle(uses(name, use));
   expect([...always, ...needed]).toEqual(expect.arrayContaining([...files]));
   expect(kilobytes).toBeLessThan(12);
 });
 
-it('a program that connects gets one', async () => {
+it('a program that connects bundles the session code', async () => {
   const { files } = await bundle(uses('connect', 'await connect("a")'));
   expect(files).toContain('client/src/session/session-machine.ts');
 });
 
-it('a program that speaks of the client by its types alone gets nothing of it', async () => {
+it('a program that uses only the types bundles nothing', async () => {
   const { files } = await bundle("import type { Client } from '@tskeeper/client';\nexport const close = (zk: Client) => zk.close();");
   expect(files).toEqual([]);
 });
 
-it('the sizes of a bundle are those that the README names', async () => {
+it('the README states the sizes of a bundle', async () => {
   const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
   const { kilobytes, gzippedKilobytes } = await bundle("export * from '@tskeeper/client';");
   const [, whole, gzipped] = /(\d+) kB minified, (\d+) kB of it over the wire with gzip/.exec(readme)!.map(Number);

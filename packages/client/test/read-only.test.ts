@@ -1,4 +1,4 @@
-/** B39: a client that makes do with servers that have lost their quorum, and looks for one that has not. */
+/** B39: a client that accepts servers without a quorum, and looks for one with a quorum. */
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -9,12 +9,15 @@ import { connectResponse, describeFrames, reply } from './support/server-frames.
 
 type Mode = 'rw' | 'ro' | 'silent' | 'down';
 
-/** Servers without a tree: nothing is there to be read, writes are NoNode where there is a quorum and NotReadOnly where there is none. */
+/**
+ * Servers without a tree: nothing can be read; writes are NoNode with a quorum and NotReadOnly
+ * without.
+ */
 class Ensemble {
   readonly clock = new ManualClock(1_000_000);
   readonly transport = new ScriptedTransport();
   readonly modes: Record<string, Mode>;
-  /** Handshakes, requests and questions, as `a: connect ...`. */
+  /** Handshakes, requests and probes, as `a: connect ...`. */
   readonly asked: string[] = [];
   readonly probedAtMs: number[] = [];
   #sessions = 0x100n;
@@ -34,7 +37,7 @@ class Ensemble {
     return this.until(connect(servers, this.options(options)));
   }
 
-  /** The connection of the session, which is the youngest that has not been given up. */
+  /** The connection of the session: the newest that was not closed. */
   get cnxn(): ScriptedCnxn {
     return this.transport.cnxns.findLast((cnxn) => !cnxn.over)!;
   }
@@ -94,7 +97,7 @@ class Ensemble {
     for (const line of describeFrames(bytes, isFirst)) this.asked.push(`${host}: ${line}`);
     if (mode === 'silent') return;
     if (isFirst) {
-      // As ZooKeeper does with those that have not said that they would take it.
+      // As ZooKeeper does with clients that do not accept read-only servers.
       if (mode === 'ro' && !this.asked.at(-1)!.endsWith('readOnly')) return cnxn.sink.closed(undefined);
       const shown = bytes.readBigInt64BE(4 + 4 + 8 + 4);
       cnxn.sink.received(connectResponse({ session: shown === 0n ? ++this.#sessions : shown, readOnly: mode === 'ro' }));
@@ -109,8 +112,8 @@ class Ensemble {
   }
 }
 
-describe('B39: a client that takes read-only servers', () => {
-  it('is connected read-only, reads, and is told that writes are not taken, which may pass', async () => {
+describe('B39: a client that accepts read-only servers', () => {
+  it('is connected read-only, reads, and its writes fail with NotReadOnly, which is retryable', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
     const heard: string[] = [];
     const zk = await ensemble.connect({ onState: ({ state }) => void heard.push(state) });
@@ -120,14 +123,14 @@ describe('B39: a client that takes read-only servers', () => {
     expect([outcome, error!.retryable]).toEqual(['NotReadOnly refused', true]);
   });
 
-  it('one that does not take them is never connected to one', async () => {
+  it('does not connect to one without the option', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
     const { outcome } = await settle(ensemble.connect({ readOnly: false, connectTimeoutMs: 5000 }));
     expect(outcome).toBe('ConnectionLoss notSent');
     expect(new Set(ensemble.asked)).toEqual(new Set(['a: connect zxid=0 timeout=9000 session=0x0 password=zeros']));
   });
 
-  it('asks the others in turn, ever less often and for a second at most, and itself as well, which may be in a quorum again', async () => {
+  it('probes the others in turn, less and less often and for at most a second, and its own server, which may have a quorum again', async () => {
     const ensemble = new Ensemble({ a: 'ro', b: 'silent', c: 'down' });
     const zk = await ensemble.connect();
     const begun = ensemble.clock.now().elapsedMs;
@@ -137,11 +140,11 @@ describe('B39: a client that takes read-only servers', () => {
     expect(new Set(probes)).toEqual(new Set(['a: isro', 'b: isro']));
     const pauses = ensemble.probedAtMs.map((ms, at) => ms - (ensemble.probedAtMs[at - 1] ?? begun));
     expect(pauses.length).toBeLessThan(10);
-    // Nothing is left of those that were not answered.
+    // No unanswered probe is left.
     expect(ensemble.transport.cnxns.filter((cnxn) => !cnxn.over && cnxn !== ensemble.cnxn && cnxn.address.host !== 'c')).toHaveLength(0);
   });
 
-  it('A89: moves to a server with a quorum as soon as one answers; no call is lost, and the session goes with it if it is known there', async () => {
+  it('A89: moves to a server with a quorum as soon as one answers; no call is lost, and the session moves if it is known there', async () => {
     const ensemble = new Ensemble({ a: 'rw', b: 'down' });
     const heard: string[] = [];
     const zk = await ensemble.connect({ onState: ({ state }) => void heard.push(state) });
@@ -170,13 +173,13 @@ describe('B39: a client that takes read-only servers', () => {
     expect((await ensemble.until(settle(zk.setData('/a', 'x')))).outcome).toBe('NoNode refused');
   });
 
-  it('a session that a read-only server has opened ends with the move: there is another, with the same watches', async () => {
+  it('gets a new session with the same watches when it moves, if a read-only server had opened its session', async () => {
     const ensemble = new Ensemble({ a: 'ro', b: 'down' });
     const zk = await ensemble.connect();
     const { sessionId } = zk;
     await ensemble.until(zk.exists('/w', { watch: watcher().watch }));
     ensemble.cnxn.sink.closed(undefined);
-    // Nobody knows its session, so it has none that could be suspended.
+    // No server knows its session, so it cannot be suspended.
     expect(zk.state).toBe('connecting');
     await ensemble.pass(2000);
     expect(zk.state).toBe('connectedReadOnly');
@@ -189,30 +192,30 @@ describe('B39: a client that takes read-only servers', () => {
     expect(ensemble.asked.find((line) => line.startsWith('b: setWatches'))).toContain('"/w"');
   });
 
-  it('B53: a guaranteed delete that is not taken goes on in the background, until there is a quorum again', async () => {
+  it('B53: continues a rejected guaranteed delete in the background until there is a quorum again', async () => {
     const ensemble = new Ensemble({ a: 'rw' });
     const zk = await ensemble.connect();
     ensemble.modes['a'] = 'ro';
     ensemble.cnxn.sink.closed(undefined);
     await ensemble.pass(1000);
     const { outcome, error } = await ensemble.until(settle(zk.delete('/lock', { guaranteed: true })));
-    expect([outcome, error!.reason]).toEqual(['NotReadOnly refused', 'the delete goes on in the background']);
+    expect([outcome, error!.reason]).toEqual(['NotReadOnly refused', 'the delete continues in the background']);
     ensemble.modes['a'] = 'rw';
     ensemble.asked.length = 0;
     ensemble.cnxn.sink.closed(undefined);
     await ensemble.pass(10_000);
-    // Judged by a server that takes writes: there is no such znode, and that is the end of it.
+    // A server that accepts writes has answered NoNode, which is final.
     expect(ensemble.asked.filter((line) => line.startsWith('a: delete'))).toHaveLength(1);
   });
 
-  it('a write that is made again until it is taken waits for the quorum', async () => {
+  it('repeats a write until there is a quorum', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
     const zk = await ensemble.connect({ retry: { pauseMs: 100, pauseMsMax: 200, attempts: 100 } });
     const write = settle(zk.setData('/a', 'x'));
     await ensemble.pass(2000);
     ensemble.modes['a'] = 'rw';
     ensemble.cnxn.sink.closed(undefined);
-    // Judged by a server that takes writes: there is no such znode.
+    // A server that accepts writes has answered NoNode.
     expect((await ensemble.until(write)).outcome).toBe('NoNode refused');
     expect(zk.state).toBe('connected');
   });

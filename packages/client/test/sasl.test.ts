@@ -1,4 +1,4 @@
-/** A client that has to prove by SASL who it is, in virtual time, with a server that is played. */
+/** A client that proves its identity by SASL, in virtual time, with a simulated server. */
 import { createHash } from 'node:crypto';
 import { OpCode as op, operations, Reader, readRequestHeader } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
@@ -8,13 +8,13 @@ import { fieldsOf, proofs } from './support/digest-server.ts';
 import { type ScriptedCnxn, ScriptedTransport } from './support/scripted-transport.ts';
 import { connectResponse, reply } from './support/server-frames.ts';
 
-/** Answers the exchange as ZooKeeper does, and every other request with Ok and nothing. */
+/** Answers the exchange as ZooKeeper does, and every other request with Ok and no content. */
 class DigestServer {
   readonly clock = new ManualClock(1000);
   readonly transport = new ScriptedTransport();
   readonly #passwords: Record<string, string>;
   readonly #phases = new WeakMap<ScriptedCnxn, { done: number; nonce: string; proof?: string }>();
-  /** What was asked, by connection. */
+  /** The requests of each connection. */
   readonly asked: string[][] = [];
   mute = false;
 
@@ -33,7 +33,7 @@ class DigestServer {
     };
   }
 
-  /** Lets time pass until the promise is settled. */
+  /** Advances time until the promise settles. */
   async until<T>(promise: Promise<T>): Promise<T> {
     const progress = { done: false };
     const note = () => void (progress.done = true);
@@ -96,7 +96,7 @@ function nameOf(type: number): string {
 }
 
 describe('A89, B42: DIGEST-MD5 from connect to close', () => {
-  it('is proved ahead of everything, and again after a reconnect, each time over a new nonce', async () => {
+  it('is proved before everything else, and again after a reconnect, each time with a new nonce', async () => {
     const server = new DigestServer({ bob: 'secret' });
     const zk = await server.until(connect('zk:1', server.options('bob', 'secret', { auth: [{ scheme: 'digest', auth: 'u:p' }] })));
     await server.until(zk.delete('/a'));
@@ -110,16 +110,16 @@ describe('A89, B42: DIGEST-MD5 from connect to close', () => {
   it.each([
     ['bob', 'wrong'],
     ['nobody', 'secret'],
-  ])('makes connect reject with AuthFailed when %s says %s', async (username, password) => {
+  ])('makes connect reject with AuthFailed when %s answers %s', async (username, password) => {
     const server = new DigestServer({ bob: 'secret' });
     const error: unknown = await server.until(connect('zk:1', server.options(username, password))).catch((thrown: unknown) => thrown);
     expect(KeeperError.is(error, 'AuthFailed')).toBe(true);
     expect(error).toMatchObject({ errno: -115, op: 'connect', path: undefined, outcome: 'refused', retryable: false });
-    expect((error as Error).message).toBe('KeeperErrorCode = AuthFailed (zk:1 refused the SASL identity (error -115))');
+    expect((error as Error).message).toBe('KeeperErrorCode = AuthFailed (zk:1 rejected the SASL identity (error -115))');
     expect(server.transport.cnxns).toHaveLength(1);
   });
 
-  it('ends the client when a later server refuses', async () => {
+  it('ends the client when a later server rejects it', async () => {
     const passwords: Record<string, string> = { bob: 'secret' };
     const server = new DigestServer(passwords);
     const zk = await server.until(connect('zk:1', server.options('bob', 'secret')));
@@ -132,7 +132,7 @@ describe('A89, B42: DIGEST-MD5 from connect to close', () => {
     expect([zk.state, zk.closedBecause]).toEqual(['authFailed', 'authFailed']);
   });
 
-  it('goes on to another server when one never answers', async () => {
+  it('moves to another server when one never answers', async () => {
     const server = new DigestServer({ bob: 'secret' });
     server.mute = true;
     const opening = connect('zk1:1,zk2:1', server.options('bob', 'secret', { connectTimeoutMs: Infinity }));
@@ -145,13 +145,13 @@ describe('A89, B42: DIGEST-MD5 from connect to close', () => {
   });
 
   it.each([
-    [{ mechanism: 'PLAIN', username: 'bob', password: 'x' }, 'sasl: there is no mechanism "PLAIN"; there are DIGEST-MD5 and GSSAPI'],
-    [{ mechanism: 'DIGEST-MD5', username: 'bob' }, 'sasl: the mechanism DIGEST-MD5 takes a username and a password'],
+    [{ mechanism: 'PLAIN', username: 'bob', password: 'x' }, 'sasl: unknown mechanism "PLAIN"; use DIGEST-MD5 or GSSAPI'],
+    [{ mechanism: 'DIGEST-MD5', username: 'bob' }, 'sasl: the mechanism DIGEST-MD5 requires a username and a password'],
     [
       { mechanism: 'GSSAPI' },
-      'sasl: tokens of the mechanism GSSAPI are made by the npm package kerberos, which is not installed; npm install kerberos',
+      'sasl: the mechanism GSSAPI requires the npm package kerberos, which is not installed; run npm install kerberos',
     ],
-  ])('says in a sentence what is wrong with %o', async (sasl, words) => {
+  ])('rejects the options %o with a message', async (sasl, words) => {
     const error: unknown = await connect('zk:1', { sasl: sasl as never }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConnectOptionsError);
     expect((error as Error).message).toBe(words);

@@ -13,11 +13,11 @@ describe('B57: the number of a sequential znode', () => {
     ['/locks/0000000007', '', 7],
     ['-2147483648', '', -2147483648],
     ['_c_01234567-89ab-4def-8123-456789abcdef-lock-0000000003', 'lock-', 3],
-    // Whose the hyphen is.
+    // The hyphen belongs to the prefix or to the number.
     ['lock-2000000000', 'lock-', 2000000000],
     ['lock-2000000000', 'lock', -2000000000],
     ['lock-000000005', 'lock', -5],
-  ])('%s behind "%s" is %i', (name, prefix, number) => {
+  ])('of %s after the prefix "%s" is %i', (name, prefix, number) => {
     expect(sequenceOf(name, prefix)).toBe(number);
   });
 
@@ -34,11 +34,11 @@ describe('B57: the number of a sequential znode', () => {
     ['lock-00000000x1', 'lock-'],
     ['lock-0000000001-', 'lock-'],
     ['', ''],
-  ])('%s has none behind "%s"', (name, prefix) => {
+  ])('does not exist in %s after the prefix "%s"', (name, prefix) => {
     expect(sequenceOf(name, prefix)).toBe(undefined);
   });
 
-  it('is what a server writes, all the way round', () => {
+  it('is what a server writes, over the whole range', () => {
     for (let step = 0; step < 20_000; step++) {
       const number = Math.imul(step, 0x9e37_79b1) | 0;
       expectIs(sequenceOf(`n${sequenceSuffix(number)}`, 'n'), number);
@@ -46,18 +46,18 @@ describe('B57: the number of a sequential znode', () => {
   });
 });
 
-describe('B57: who came first', () => {
-  it('E7: is told right across the overflow, where letters and sizes tell it wrong', () => {
+describe('B57: compareSequences', () => {
+  it('E7: is correct across the overflow, where text and numbers sort wrongly', () => {
     const names = [2147483646, 2147483647, -2147483648, -2147483647, -1, 0, 1].map((number) => `n-${sequenceSuffix(number)}`);
     const around = names.slice(0, 4);
     const inOrder = (list: readonly string[]) => [...list].sort((a, b) => compareSequences(sequenceOf(a, 'n-')!, sequenceOf(b, 'n-')!));
     expect(inOrder(around.toReversed())).toEqual(around);
     expect(around.toSorted()).not.toEqual(around);
-    // And where it comes back to 0.
+    // And where the counter returns to 0.
     expect(inOrder(names.slice(4).toReversed())).toEqual(names.slice(4));
   });
 
-  it('holds for any two that fewer than 2^31 creates lie between', () => {
+  it('is correct for any two with fewer than 2^31 creates between them', () => {
     for (const apart of [1, 2, 1000, 2 ** 30, 2 ** 31 - 1]) {
       for (let step = 0; step < 1000; step++) {
         const first = Math.imul(step, 0x9e37_79b1) | 0;

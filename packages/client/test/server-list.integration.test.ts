@@ -3,7 +3,7 @@ import { TestEnsemble } from '@tskeeper/testing';
 import { expect, it } from 'vitest';
 import { type Client, connect } from '../src/index.ts';
 
-/** Resolves when the client is connected and it is so. */
+/** Resolves when the client is connected and `isSo` is true. */
 function connectedAs(zk: Client, isSo: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const look = () => {
@@ -16,7 +16,7 @@ function connectedAs(zk: Client, isSo: () => boolean): Promise<void> {
   });
 }
 
-it('C2-6: goes on to another server each time the one it is with is killed, with the same session', async () => {
+it('C2-6: a client moves to another server each time its server is killed, with the same session', async () => {
   await using ensemble = await TestEnsemble.start({ servers: 3 });
   await using zk = await connect(ensemble.connectString, { sessionTimeoutMs: 10_000 });
   const { sessionId } = zk;
@@ -30,7 +30,7 @@ it('C2-6: goes on to another server each time the one it is with is killed, with
   }
 });
 
-it('C2-24, C2-25: is led from server to server by new lists, while it works, and no call fails', async () => {
+it('C2-24, C2-25: a client moves from server to server with new lists while it works, and no call fails', async () => {
   await using ensemble = await TestEnsemble.start({ servers: 3 });
   const [one, two, three] = ensemble.servers.map(({ connectString }) => connectString) as [string, string, string];
   await using zk = await connect(one);
@@ -49,7 +49,7 @@ it('C2-24, C2-25: is led from server to server by new lists, while it works, and
   expect(stat.version).toBe(writes.length);
 });
 
-it('B36: followConfig leaves the list alone where the ensemble publishes no addresses for clients', async () => {
+it('B36: followConfig does not change the list if the ensemble publishes no client addresses', async () => {
   await using ensemble = await TestEnsemble.start({ servers: 3 });
   await using zk = await connect(ensemble.connectString, { followConfig: true });
   const { data } = await zk.getConfig();

@@ -1,4 +1,7 @@
-/** Which servers a client goes by, as a program sees it: changed on a living client, behind names, behind SRV names, as the ensemble says. */
+/**
+ * The servers of a client, as a program sees them: changed on an open client, as names, as SRV
+ * names, from the ensemble's configuration.
+ */
 import { digestId, systemPath } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -22,13 +25,13 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-/** Names that lead to the server that runs. */
+/** Names that resolve to the running server. */
 function name(...names: string[]): void {
   for (const each of names) world.wire.name(each, [world.address]);
 }
 
 describe('updateServerList', () => {
-  it('C2-24, B36: moves a living client; session, ephemerals and watches go with it, and no call is lost', async () => {
+  it('C2-24, B36: moves an open client; session, ephemerals and watches move too, and no call is lost', async () => {
     name('one', 'two', 'three');
     const zk = await world.until(connect('one:2181', world.options()));
     const other = await world.connect();
@@ -53,7 +56,7 @@ describe('updateServerList', () => {
     expect((await world.until(other.exists('/e')))!.ephemeralOwner).toBe(sessionId);
   });
 
-  it('C2-24: keeps the chroot, and takes servers in any form', async () => {
+  it('C2-24: keeps the chroot, and accepts servers in any form', async () => {
     name('one');
     const zk = await world.until(connect('one:2181/app', world.options()));
     await world.until((await world.connect()).create('/app'));
@@ -65,23 +68,23 @@ describe('updateServerList', () => {
   it.each([
     [
       'zk1,zk2/app',
-      'connect string "zk1,zk2/app": a list of servers has no chroot; it stands at the end of a connect string, or client.chroot(path) gives it. Write it as host:port,host:port.',
+      'connect string "zk1,zk2/app": a list of servers cannot have a chroot; write it at the end of a connect string, or call client.chroot(path). Write it as host:port,host:port.',
     ],
-    ['srv:_zk._tcp.test', 'a list names servers one by one; an SRV name is a connect string of its own. Write it as host:port,host:port.'],
-    ['', 'it names no host. Write it as host:port'],
-    [[], 'The list of servers is empty. Give one server at least.'],
+    ['srv:_zk._tcp.test', 'a list contains servers; use an SRV name only as a connect string of its own. Write it as host:port,host:port.'],
+    ['', 'it has no host. Write it as host:port'],
+    [[], 'The list of servers is empty. Give at least one server.'],
     [['zk:0'], 'the port of "zk:0" is not a number from 1 to 65535'],
-    [[{ host: '', port: 1 }], '"" in the list of servers is no host. Give a name or an address; IPv6 without brackets.'],
-    [[{ host: '[::1]', port: 1 }], '"[::1]" in the list of servers is no host.'],
+    [[{ host: '', port: 1 }], '"" in the list of servers is not a host. Give a name or an address; IPv6 without brackets.'],
+    [[{ host: '[::1]', port: 1 }], '"[::1]" in the list of servers is not a host.'],
     [[{ host: 'zk', port: 65_536 }], 'The port of "zk" in the list of servers is 65536. Give a number from 1 to 65535.'],
-  ])('C2-24: refuses %j with a sentence, and changes nothing', async (list, complaint) => {
+  ])('C2-24: rejects %j with a message, and changes nothing', async (list, complaint) => {
     const zk = await world.connect();
     expect(() => zk.updateServerList(list)).toThrow(ConnectStringError);
     expect(() => zk.updateServerList(list)).toThrow(complaint);
     expect(zk.servers).toEqual(['server:2181']);
   });
 
-  it('C2-24: does nothing to a client that is closed', async () => {
+  it('C2-24: does nothing on a closed client', async () => {
     const zk = await world.connect();
     await world.until(zk.close());
     expect(zk.updateServerList('elsewhere')).toBe(false);
@@ -90,7 +93,7 @@ describe('updateServerList', () => {
 });
 
 describe('names', () => {
-  it('C2-6: a client finds the server under whichever name it is, each time it is lost', async () => {
+  it('C2-6: a client finds the server under any of its names each time the connection is lost', async () => {
     name('one');
     world.wire.name('two', []);
     world.wire.name('three', []);
@@ -110,7 +113,7 @@ describe('names', () => {
     }
   });
 
-  it('B37: a server that has come back at another address is found by its name', async () => {
+  it('B37: a client finds a server with a new address by its name', async () => {
     const zk = await world.connect();
     const { sessionId } = zk;
     const before = world.address;
@@ -122,9 +125,9 @@ describe('names', () => {
   });
 
   it.each([
-    ['where nobody is', 'EHOSTUNREACH', 0],
-    ['where no call is answered', 'silence', 7500],
-  ])('B37, E10: all addresses of a name are tried within the time of its server, those too %s', async (_where, what, mostMs) => {
+    ['without a listener', 'EHOSTUNREACH', 0],
+    ['without an answer', 'silence', 7500],
+  ])('B37, E10: all addresses of a name are tried within the time of its server, including those %s', async (_where, what, mostMs) => {
     const dead = ['10.9.0.1', '10.9.0.2', '10.9.0.3'];
     world.wire.name('many', [...dead, world.address]);
     const took: number[] = [];
@@ -141,7 +144,7 @@ describe('names', () => {
       expect(zk.connectedTo).toBe('many:2181');
       took.push(world.clock.now().elapsedMs - begun);
     }
-    // A quarter of 10 s for each that is silent; the order is by chance.
+    // A quarter of 10 s for each silent address; the order is random.
     for (const each of took) expect([0, 2500, 5000, 7500]).toContain(each);
     expect(Math.max(...took)).toBe(mostMs);
   });
@@ -162,7 +165,7 @@ describe('B37: an SRV name', () => {
     return { transport, asked };
   }
 
-  it('names the servers, with their ports, and the chroot holds for all of them', async () => {
+  it('names the servers, with their ports, and the chroot applies to all of them', async () => {
     name('one', 'two');
     const { transport, asked } = withService(() =>
       Promise.resolve([
@@ -177,7 +180,7 @@ describe('B37: an SRV name', () => {
     expect((await world.until(zk.create('/x'))).path).toBe('/x');
   });
 
-  it('is looked up again when its servers have been tried in vain, and a look-up that fails is not the end', async () => {
+  it('is resolved again after all its servers have failed, and a failed look-up is not final', async () => {
     let servers = [{ host: 'one', port: 2181 }];
     name('one');
     let fails = true;
@@ -196,26 +199,26 @@ describe('B37: an SRV name', () => {
     expect(zk.servers).toEqual(['two:2181']);
   });
 
-  it('is refused by a transport that cannot look it up', async () => {
+  it('is rejected if the transport cannot resolve it', async () => {
     const { transport } = withService(() => Promise.resolve([]));
     delete (transport as { resolveService?: unknown }).resolveService;
     await expect(connect('srv:_zookeeper._tcp.example.com', world.options({ transport }))).rejects.toThrow(
-      'connect string "srv:_zookeeper._tcp.example.com": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.',
+      'connect string "srv:_zookeeper._tcp.example.com": the transport does not support SRV names, as it has no resolveService. List the servers one by one.',
     );
   });
 
-  it('says what was looked up in vain when the time is over', async () => {
+  it('is named in the error after the time is over', async () => {
     const { transport } = withService(() => Promise.resolve([]));
     await expect(
       world.until(connect('srv:_zookeeper._tcp.example.com', world.options({ transport, connectTimeoutMs: 3000 }))),
-    ).rejects.toThrow('no session within 3000 ms; srv:_zookeeper._tcp.example.com: it has no servers (9 attempts)');
+    ).rejects.toThrow('no session within 3000 ms; srv:_zookeeper._tcp.example.com: SRV lookup found no servers (9 attempts)');
   });
 });
 
 describe('followConfig', () => {
   const server = (sid: number, host: string, client = `;${host}:2181`) => `server.${sid}=${host}:2888:3888:participant${client}`;
 
-  /** Somebody who may change what the ensemble says of itself. */
+  /** A client that may change the ensemble's configuration. */
   async function operator(): Promise<Client> {
     return world.connect({ auth: [{ scheme: 'digest', auth: 'super:secret' }] });
   }
@@ -225,7 +228,7 @@ describe('followConfig', () => {
     await world.settle();
   }
 
-  it('B36, D19: a client goes by what the ensemble says, at first and after each change', async () => {
+  it('B36, D19: a client uses the servers of the configuration, at first and after each change', async () => {
     name('one', 'two', 'three');
     const admin = await operator();
     await publish(admin, server(1, 'one'), server(2, 'two'), 'version=1');
@@ -235,7 +238,7 @@ describe('followConfig', () => {
       world.untilSo(() => zk.servers.toSorted().join() === listed.join() && listed.includes(zk.connectedTo ?? ''));
     await publish(admin, server(2, 'two', ';2181'), server(3, 'three', ';0.0.0.0:2181'), 'version=2');
     await follows('three:2181', 'two:2181');
-    // The same servers again, in another order and in other roles: nobody moves.
+    // The same servers again, in another order and with other roles: no client moves.
     const states: string[] = [];
     zk.on('state', ({ state }) => states.push(state));
     await publish(admin, server(3, 'three', ';three:2181').replace('participant', 'observer'), server(2, 'two'), 'version=3');
@@ -246,7 +249,7 @@ describe('followConfig', () => {
     expect(states).toEqual(['Disconnected', 'SyncConnected']);
   });
 
-  it('B36: a client that connected to a server that is not listed is on its way to one that is, and no call is lost', async () => {
+  it('B36: a client connected to a server that is not listed moves to a listed one, and no call is lost', async () => {
     name('front', 'one');
     await publish(await operator(), server(1, 'one'), 'version=1');
     const zk = await world.until(connect('front', world.options({ followConfig: true })));
@@ -254,7 +257,7 @@ describe('followConfig', () => {
     expect(zk.connectedTo).toBe('one:2181');
   });
 
-  it('B36: a configuration that changes while the client is away is followed when it is back', async () => {
+  it('B36: a configuration that changes during a lost connection is applied after the reconnect', async () => {
     name('one', 'two');
     const admin = await operator();
     await publish(admin, server(1, 'one'), 'version=1');
@@ -271,16 +274,16 @@ describe('followConfig', () => {
   it.each([
     ['is empty, as on a standalone server', []],
     ['has a server without an address for clients', [server(1, 'one'), server(2, 'two', ''), 'version=1']],
-    ['has a port that is none', [server(1, 'one', ';one:0'), 'version=1']],
+    ['has an invalid port', [server(1, 'one', ';one:0'), 'version=1']],
     ['cannot be read', ['server.1=nonsense']],
-  ])('B36: a client whose configuration %s stays with its list', async (_what, lines) => {
+  ])('B36: a client whose configuration %s keeps its list', async (_what, lines) => {
     if (lines.length > 0) await publish(await operator(), ...lines);
     const zk = await world.connect({ followConfig: true });
     expect(zk.servers).toEqual(['server:2181']);
     expect(zk.connectedTo).toBe('server:2181');
   });
 
-  it('B36: a client that must not read the configuration stays with its list, until it may', async () => {
+  it('B36: a client that may not read the configuration keeps its list, until it may', async () => {
     const admin = await operator();
     await publish(admin, server(1, 'one'), 'version=1');
     await world.until(admin.setACL(systemPath.config, [{ perms: Perms.read, id: { scheme: 'digest', id: digestId('reader:x') } }]));
@@ -293,14 +296,14 @@ describe('followConfig', () => {
     await world.untilSo(() => zk.servers[0] === 'one:2181');
   });
 
-  it('B36: is off unless asked for', async () => {
+  it('B36: is off by default', async () => {
     await publish(await operator(), server(1, 'one'), 'version=1');
     const zk = await world.connect();
     await world.pass(1000);
     expect(zk.servers).toEqual(['server:2181']);
   });
 
-  it('B36: connect with it rejects as ever: by its signal, and by its time', async () => {
+  it('B36: connect with it still rejects by its signal and its time-out', async () => {
     const events: SessionEvent[] = [];
     const controller = new AbortController();
     const options = world.options({ followConfig: true, signal: controller.signal });
@@ -315,7 +318,7 @@ describe('followConfig', () => {
   });
 });
 
-describe('the addresses for clients in a configuration', () => {
+describe('the client addresses in a configuration', () => {
   it.each([
     ['server.1=a:1:2:participant;c:3\nserver.2=b:1:2:observer;[::1]:4\nversion=1', ['c:3', '::1:4']],
     ['server.1=a:1:2:participant;0.0.0.0:3', ['a:3']],

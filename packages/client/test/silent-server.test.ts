@@ -1,6 +1,7 @@
 /**
- * A server that opens sessions and answers pings, and answers nothing else: no silence ever shows that something is wrong. `close` comes to an end all the same, and
- * with `requestTimeoutMs` each call does, and the client goes on to another server, as ZooKeeper's Java client does with zookeeper.request.timeout.
+ * A server that opens sessions and answers pings, and answers nothing else: silence never reveals
+ * it. `close` still ends, and with `requestTimeoutMs` each call does, and the client moves to
+ * another server, as ZooKeeper's Java client does with zookeeper.request.timeout.
  */
 import { EventType, OpCode } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -25,13 +26,13 @@ async function outcomeOf(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Makes the server silent that the client is connected to. */
+/** Silences the connected server. */
 function silence(): void {
   servers.silent.add(servers.latest.server);
 }
 
-describe('close, when the server does not answer', () => {
-  it('resolves when the time-out of the session has passed, and calls before it fail with ConnectionLoss, unknown', async () => {
+describe('close, if the server does not answer', () => {
+  it('resolves after the time-out of the session, and earlier calls fail with ConnectionLoss, unknown', async () => {
     const zk = await servers.client();
     silence();
     const call = outcomeOf(zk.exists('/a'));
@@ -44,7 +45,7 @@ describe('close, when the server does not answer', () => {
     expect(servers.latest.asked).toEqual(['exists', 'closeSession']);
   });
 
-  it('resolves also when that server sends events without end', async () => {
+  it('resolves even if that server sends events without end', async () => {
     const zk = await servers.client();
     silence();
     const startMs = servers.nowMs;
@@ -58,7 +59,7 @@ describe('close, when the server does not answer', () => {
     expect(servers.nowMs - startMs).toBeLessThanOrEqual(9100);
   });
 
-  it('waits for as long as answers to earlier calls come', async () => {
+  it('waits while answers to earlier calls arrive', async () => {
     const zk = await servers.client();
     silence();
     const calls = [outcomeOf(zk.sync('/')), outcomeOf(zk.sync('/')), outcomeOf(zk.sync('/'))];
@@ -75,7 +76,7 @@ describe('close, when the server does not answer', () => {
     expect(await Promise.all(calls)).toEqual(['done', 'done', 'ConnectionLoss unknown']);
   });
 
-  it('looks at what has arrived before it gives up, when the process stood still', async () => {
+  it('reads waiting input before it gives up, after a pause of the process', async () => {
     const zk = await servers.client();
     silence();
     const closing = zk.close();
@@ -84,11 +85,11 @@ describe('close, when the server does not answer', () => {
     servers.standStill(20_000);
     servers.answer(sink, 1);
     await closing;
-    // The gentle end is the one of a session that was closed by its server.
+    // The connection ends gracefully, as for a session that its server has closed.
     expect(servers.latest.ended).toBe(true);
   });
 
-  it('resolves when the session that could not be opened in time is given up', async () => {
+  it('resolves when a session that could not be opened in time is abandoned', async () => {
     const controller = new AbortController();
     servers.mute.add(OpCode.getData);
     const opening = outcomeless(servers.client({ followConfig: true, signal: controller.signal }));
@@ -101,7 +102,7 @@ describe('close, when the server does not answer', () => {
   });
 });
 
-/** What it was rejected with. */
+/** The reason of the rejection. */
 function outcomeless(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => 'done',
@@ -109,8 +110,8 @@ function outcomeless(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-describe('A89: requestTimeoutMs, when the server does not answer', () => {
-  it('rejects with RequestTimeout, unknown, and leaves that server; other calls under way fail with ConnectionLoss', async () => {
+describe('A89: requestTimeoutMs, if the server does not answer', () => {
+  it('rejects with RequestTimeout, unknown, and the client leaves that server; other pending calls fail with ConnectionLoss', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const states: string[] = [];
@@ -138,7 +139,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(await servers.until(outcomeOf(zk.exists('/a')))).toBe('done');
   });
 
-  it('is what a retry takes for a ConnectionLoss: a read is made again, a write is not, unless it is idempotent', async () => {
+  it('counts as a ConnectionLoss for a retry: a read is repeated, a write only if it is idempotent', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500, retry: true });
     silence();
     expect(await servers.until(outcomeOf(zk.exists('/a')))).toBe('done');
@@ -151,7 +152,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(await servers.until(outcomeOf(zk.setData('/a', 'x', { idempotent: true })))).toBe('done');
   });
 
-  it('is for each attempt, and timeoutMs for all of them; a call that has one goes by that, and leaves no server', async () => {
+  it('applies to each attempt, and timeoutMs to all of them; a call with timeoutMs uses only that, and leaves no server', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500, retry: true });
     silence();
     expect(await servers.until(outcomeOf(zk.exists('/a', { timeoutMs: 2000 })))).toBe('RequestTimeout unknown');
@@ -163,7 +164,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(await servers.until(patient)).toBe('done');
   });
 
-  it('is over for a call that waits for a server: it was certainly not sent', async () => {
+  it('rejects a call that waits for a server with notSent', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     servers.isDown = true;
     servers.latest.sink.closed('ECONNRESET');
@@ -174,7 +175,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.latest.asked).toEqual(['exists']);
   });
 
-  it('is not over before what has arrived was looked at, when the process stood still', async () => {
+  it('expires only after waiting input was read, after a pause of the process', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const call = outcomeOf(zk.sync('/'));
@@ -185,7 +186,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.cnxns).toHaveLength(1);
   });
 
-  it('is no sign that another client has the session, however soon it comes', async () => {
+  it('does not count as another client with the session, however early it expires', async () => {
     const zk = await servers.client({ requestTimeoutMs: 200, retry: { attempts: 9 }, yieldsSession: true });
     servers.silent.add('one').add('two');
     expect(await servers.until(outcomeOf(zk.exists('/a')))).toBe('RequestTimeout unknown');
@@ -193,7 +194,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(zk.state).not.toBe('moved');
   });
 
-  it('is for identities as well', async () => {
+  it('applies to identities too', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const call = zk.addAuth('digest', 'user:password');
@@ -203,20 +204,23 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.latest.asked).toEqual(['auth']);
   });
 
-  it.each(['watches', 'identities'])('is for the %s that are restored with a connection, though no call waits for them', async (what) => {
-    const zk = await servers.client({ requestTimeoutMs: 500 });
-    if (what === 'watches') await servers.until(zk.exists('/a', { watch: () => {} }));
-    else await servers.until(zk.addAuth('digest', 'user:password'));
-    const [first] = servers.cnxns;
-    servers.silent.add(first!.server === 'one' ? 'two' : 'one');
-    first!.sink.closed('ECONNRESET');
-    await servers.pass(3000);
-    const asked = what === 'watches' ? ['setWatches'] : ['auth'];
-    expect(servers.cnxns.slice(1).map((cnxn) => cnxn.asked)).toEqual([asked, asked]);
-    expect([zk.state, servers.latest.server]).toEqual(['connected', first!.server]);
-  });
+  it.each(['watches', 'identities'])(
+    'applies to the %s that are restored with a connection, although no call waits for them',
+    async (what) => {
+      const zk = await servers.client({ requestTimeoutMs: 500 });
+      if (what === 'watches') await servers.until(zk.exists('/a', { watch: () => {} }));
+      else await servers.until(zk.addAuth('digest', 'user:password'));
+      const [first] = servers.cnxns;
+      servers.silent.add(first!.server === 'one' ? 'two' : 'one');
+      first!.sink.closed('ECONNRESET');
+      await servers.pass(3000);
+      const asked = what === 'watches' ? ['setWatches'] : ['auth'];
+      expect(servers.cnxns.slice(1).map((cnxn) => cnxn.asked)).toEqual([asked, asked]);
+      expect([zk.state, servers.latest.server]).toEqual(['connected', first!.server]);
+    },
+  );
 
-  it('lets a watch loop begin with another server', async () => {
+  it('lets a watch loop start on another server', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const first = zk.watch('/a').next();
@@ -224,7 +228,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.cnxns.map(({ asked }) => asked)).toEqual([['addWatch'], ['addWatch']]);
   });
 
-  it('lets a client that follows the configuration ask another server for it', async () => {
+  it('lets a client with followConfig read the configuration from another server', async () => {
     servers.silent.add('one').add('two');
     const opening = servers.client({ requestTimeoutMs: 500, followConfig: true });
     await servers.until(opening);
@@ -234,7 +238,7 @@ describe('A89: requestTimeoutMs, when the server does not answer', () => {
     expect(servers.cnxns.length).toBeGreaterThan(1);
   });
 
-  it('bounds close as well, which the session ends', async () => {
+  it('does not apply to close, which has the session time-out', async () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const call = outcomeOf(zk.exists('/a'));

@@ -1,4 +1,4 @@
-/** What a client says of itself, from its first connection to its end: to whoever asks, and to whoever listens. */
+/** The state of a client from its first connection to its end, as a property and as events. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, type ClientState, connect, type SessionEvent } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
@@ -16,13 +16,13 @@ afterEach(async () => {
   await world.close();
 });
 
-/** A list of what was heard, and how the client stood by then. */
+/** The received states, and the client's state at that time. */
 function listener(): { readonly heard: string[]; readonly onState: (event: SessionEvent) => void } {
   const heard: string[] = [];
   return { heard, onState: ({ state }) => void heard.push(state) };
 }
 
-/** No byte gets through between a client and its server, until the function that is returned is called. */
+/** Blocks all bytes between a client and its server until the returned function is called. */
 function partition(): () => void {
   const { dialer, listener: server } = world.cnxn;
   world.wire.cut(dialer.address, server.address);
@@ -35,7 +35,7 @@ async function refusedFor(zk: Client): Promise<string> {
 }
 
 describe('B54: the states of a client', () => {
-  it('C2-1, C2-18: the first event is the connect, and from then on it is connected, or suspended and looking for a server', async () => {
+  it('C2-1, C2-18: the first event is the connect; then the client is connected, or suspended and looks for a server', async () => {
     const { heard, onState } = listener();
     const connecting = connect('server:2181', world.options({ onState }));
     expect(heard).toEqual([]);
@@ -52,7 +52,7 @@ describe('B54: the states of a client', () => {
     }
   });
 
-  it('are told nobody who has taken the listener back, though the news may be on its way', async () => {
+  it('are not delivered to a removed listener, even if an event is on its way', async () => {
     const zk = await world.connect();
     const { heard, onState } = listener();
     zk.on('state', () => forget());
@@ -63,14 +63,14 @@ describe('B54: the states of a client', () => {
     expect(heard).toEqual([]);
   });
 
-  it('C2-18: a listener of connect is told first of the connection, and then of its loss, though it lasts no longer than that', async () => {
+  it('C2-18: onState receives the connection first, and then its loss, however short it is', async () => {
     const { heard, onState } = listener();
     const transport = new ScriptedTransport();
     const connecting = connect('a', world.options({ transport, onState, auth: [{ scheme: 'digest', auth: 'u:p' }] }));
     await world.settle();
     transport.latest.sink.connected();
     transport.latest.sink.received(connectResponse());
-    // The identity has not been judged, so there is no client yet.
+    // The identity was not answered yet, so there is no client.
     transport.latest.sink.closed('ECONNRESET');
     await world.settle();
     expect(heard).toEqual(['SyncConnected', 'Disconnected']);
@@ -78,7 +78,7 @@ describe('B54: the states of a client', () => {
     expect(heard).toEqual(['SyncConnected', 'Disconnected', 'Closed']);
   });
 
-  it('C2-17: an expired client has heard connected, disconnected, nothing for as long as it is cut off, and expired', async () => {
+  it('C2-17: an expired client has delivered connected, disconnected, nothing while it was cut off, and expired', async () => {
     const { heard, onState } = listener();
     const zk = await world.until(connect('server:2181', world.options({ onState })));
     const heal = partition();
@@ -111,25 +111,28 @@ describe('B54: the states of a client', () => {
     ],
   ];
 
-  it.each(ends)('C2-2, C2-14: %s is for good: it is told once, every call is refused, and no server is dialled again', async (...story) => {
-    const [end, event, outcome, bringAbout] = story;
-    const { heard, onState } = listener();
-    const zk = await world.until(connect('server:2181', world.options({ onState })));
-    const { sessionId } = zk;
-    await bringAbout(zk);
-    await world.settle();
-    expect([zk.state, zk.closedBecause, heard.at(-1)]).toEqual([end, end, event]);
-    expect(zk.connectedTo).toBe(undefined);
-    expect(await refusedFor(zk)).toBe(outcome);
-    const told = heard.length;
-    await world.pass(3_600_000, 10_000);
-    expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone)).toEqual([]);
-    expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, told]);
-    await world.until(zk.close());
-    expect([zk.state, await refusedFor(zk)]).toEqual([end, outcome]);
-  });
+  it.each(ends)(
+    'C2-2, C2-14: %s is final: it is delivered once, every call is rejected, and no server is dialled again',
+    async (...story) => {
+      const [end, event, outcome, bringAbout] = story;
+      const { heard, onState } = listener();
+      const zk = await world.until(connect('server:2181', world.options({ onState })));
+      const { sessionId } = zk;
+      await bringAbout(zk);
+      await world.settle();
+      expect([zk.state, zk.closedBecause, heard.at(-1)]).toEqual([end, end, event]);
+      expect(zk.connectedTo).toBe(undefined);
+      expect(await refusedFor(zk)).toBe(outcome);
+      const told = heard.length;
+      await world.pass(3_600_000, 10_000);
+      expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone)).toEqual([]);
+      expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, told]);
+      await world.until(zk.close());
+      expect([zk.state, await refusedFor(zk)]).toEqual([end, outcome]);
+    },
+  );
 
-  it('a session that is left to another client ends as moved, which is told as Closed, with the reason', async () => {
+  it('a session that is left to another client ends as moved, which is delivered as Closed with the reason', async () => {
     const reasons: (string | undefined)[] = [];
     const options = { yieldsSession: true, onState: ({ reason }: SessionEvent) => void reasons.push(reason) };
     const zk = await world.until(connect('server:2181', world.options(options)));
@@ -137,12 +140,12 @@ describe('B54: the states of a client', () => {
     await world.untilSo(() => zk.closedBecause !== undefined);
     expect([zk.state, zk.closedBecause]).toEqual(['moved', 'moved']);
     await world.settle();
-    expect(reasons.at(-1)).toContain('another client goes on with this session');
+    expect(reasons.at(-1)).toContain('another client uses this session');
     expect(await refusedFor(zk)).toBe('SessionMoved notSent');
     await world.untilSo(() => other.state === 'connected');
   });
 
-  it('nothing is thrown from an event: what a listener throws is an unhandled rejection, and all others hear of the event', async () => {
+  it('an exception in a listener becomes an unhandled rejection, and all others receive the event', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     const others = process.listeners('unhandledRejection');
@@ -168,7 +171,7 @@ describe('B54: the states of a client', () => {
     }
   });
 
-  it('C2-15: a client whose clock jumps ahead by hours has its session for as long as the ensemble says so', async () => {
+  it('C2-15: a client whose clock jumps ahead by hours keeps its session as long as the ensemble says so', async () => {
     const { heard, onState } = listener();
     const { clock } = world;
     let aheadMs = 0;
@@ -189,12 +192,12 @@ describe('B54: the states of a client', () => {
   });
 });
 
-describe('a session that is taken up', () => {
-  it('B38: by another process goes on there, with its ephemerals, and ends with its time if it is not', async () => {
+describe('a resumed session', () => {
+  it('B38: continues in another process with its ephemerals, and expires without one', async () => {
     const first = await world.connect();
     await world.until(first.create('/e', null, { mode: 'ephemeral' }));
     const saved = { id: first.sessionId, password: first.sessionPassword };
-    // The process is gone, without a goodbye.
+    // The process is gone without a goodbye.
     partition();
     await world.pass(5000);
     const second = await world.connect({ session: saved });
@@ -206,7 +209,7 @@ describe('a session that is taken up', () => {
     expect(late.outcome).toBe('SessionExpired notSent');
   });
 
-  // As in servers' logs; a number of 64 bits is the same with a sign and without.
+  // As in servers' logs; a 64-bit number is the same with and without a sign.
   it.each([0xfedc_ba98_7654_3211n, 0x8000_0000_0000_0001n, -5n, 0x20_0000_0000_0001n])(
     'C2-7: keeps all 64 bits of its id: %s',
     async (id) => {

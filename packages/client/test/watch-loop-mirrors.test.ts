@@ -1,7 +1,9 @@
 /**
- * What watch loops are for: a mirror that is kept by the events, and read anew at each Reread, is equal to the server's tree as soon as it is
- * quiet. Held over seeds that decide what is written, where connections break, stall, and stay away until the session has expired, when the
- * server dies, how slow a mirror is, how little its queue holds, and when it leaves its loop to begin another.
+ * The purpose of watch loops: a mirror that applies the events, and reads again at each Reread,
+ * equals the server's tree when there are no more changes. Tested over seeds that decide what is
+ * written, where connections break, stall, and stay away until the session has expired, when the
+ * server crashes, how slow a mirror is, how small its queue is, and when it leaves its loop to
+ * start another.
  */
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
@@ -14,7 +16,7 @@ import { ClientWorld } from './support/client-world.ts';
 const root = '/m';
 const paths = [root, '/m/a', '/m/b', '/m/c', '/m/a/x', '/m/a/y', '/m/b/x', '/m/a/x/1'];
 
-/** What was done and told in a run. */
+/** What was done and delivered in a run. */
 class Tally {
   reconnected = 0;
   overflowed = 0;
@@ -27,7 +29,7 @@ class Tally {
 interface Znode {
   readonly data: string;
   readonly mzxid: bigint;
-  /** As one answer had them. */
+  /** From one answer. */
   readonly children: { readonly names: readonly string[]; readonly pzxid: bigint } | undefined;
 }
 
@@ -61,9 +63,9 @@ class Mirror {
   address = '';
   client: Client | undefined;
   tree = new Map<string, Znode>();
-  /** The loop has nothing more to do. */
+  /** The loop waits for events. */
   idle = false;
-  /** A read has failed, so that changes which were told are not in the mirror. */
+  /** A read has failed, so the mirror lacks some delivered changes. */
   #incomplete = true;
   /** Another mirror whose client this one uses too. */
   readonly #host: Mirror | undefined;
@@ -136,7 +138,7 @@ class Mirror {
       else if (event.type === 'NodeDeleted') this.tree.delete(event.path);
       else await this.#read(zk, event.path);
     } catch (error) {
-      // Nothing is done about it, since another Reread is on its way.
+      // Ignored, as another Reread follows.
       if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
       this.#incomplete = true;
       this.#tally.lostReads++;
@@ -153,7 +155,7 @@ class Mirror {
     }
   }
 
-  /** Whatever is not as it was has changed later than `since` says. */
+  /** Every znode that differs must have changed after `since`. */
   #expectExplained(before: ReadonlyMap<string, Znode>, since: bigint): void {
     for (const [path, { data, mzxid, children }] of this.tree) {
       if (before.get(path)?.data !== data && mzxid <= since) throw new Error(`${path} changed unheard: mzxid ${mzxid}, since ${since}`);
@@ -232,7 +234,7 @@ async function run(seed: number, tally: Tally): Promise<Outcome> {
 
   for (const { heal } of cuts) heal();
   await world.untilSo(() => writer.state === 'connected' || trouble.length > 0);
-  // A while without faults, in which nothing is put right again by a Reread.
+  // A while without faults, in which no Reread corrects anything.
   for (let step = 0; step < 8; step++) {
     write();
     await world.pass(200, 200);
@@ -252,9 +254,9 @@ async function run(seed: number, tally: Tally): Promise<Outcome> {
   return { equal: wrong.length === 0, differences: shown.join('\n') };
 }
 
-describe('mirrors that watch loops keep', () => {
+describe('mirrors of watch loops', () => {
   it.each(breadth([0], [0, 50, 100, 150, 200, 250]))(
-    'D7: are equal to the tree once it is quiet, over the seeds after %i',
+    'D7: equal the tree when there are no more changes, over the seeds after %i',
     async (behind) => {
       const tally = new Tally();
       for (let seed = behind + 1; seed <= behind + breadth(5, 50); seed++) {

@@ -1,4 +1,7 @@
-/** Loops over watches, end to end in virtual time: against our server, through lost connections and to every kind of end. */
+/**
+ * Loops over watches, end to end in virtual time: with our server, lost connections and every kind
+ * of end.
+ */
 import { ErrorCode, EventType, operations, type Writer } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
@@ -46,7 +49,7 @@ interface Told {
   readonly loop: WatchLoop;
 }
 
-/** Loops in the background, noting down everything. */
+/** Loops in the background and records everything. */
 function loopOver(path: string, options: WatchLoopOptions = {}, client = zk): Told {
   const told: Told = { lines: [], events: [], end: undefined, loop: client.watch(path, options) };
   const run = async () => {
@@ -64,7 +67,7 @@ function loopOver(path: string, options: WatchLoopOptions = {}, client = zk): To
   return told;
 }
 
-/** Asks the server itself, which forgets by it. */
+/** Asks the server itself, by a removal of the watch. */
 async function serverHasWatch(path: string, client = zk): Promise<boolean> {
   const [result] = await world.until(Promise.allSettled([client.removeWatches(path)]));
   if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
@@ -86,7 +89,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch loop', () => {
-  it('D7, B22, B33: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
+  it('D7, B22, B33: starts with a Reread when the watch is set, and delivers each change of the znode and its children', async () => {
     const told = loopOver('/a');
     await world.settle();
     expect(told.events).toEqual([{ type: 'Reread', because: 'started', since: undefined, dropped: 0 }]);
@@ -107,7 +110,7 @@ describe('a watch loop', () => {
     ]);
   });
 
-  it('D7: that is recursive tells of everything below, paths without the chroot', async () => {
+  it('D7: that is recursive delivers changes of everything below, with paths without the chroot', async () => {
     await go(zk.create('/app'));
     const inside = await world.connect({}, '/app');
     const told = loopOver('/a', { recursive: true }, inside);
@@ -121,7 +124,7 @@ describe('a watch loop', () => {
     expect(told.lines.slice(1)).toEqual(['NodeCreated /a', 'NodeCreated /a/b', 'NodeDataChanged /a/b']);
   });
 
-  it('B45: tells the zxid of each change as a bigint, one for all of a multi', async () => {
+  it('B45: delivers the zxid of each change as a bigint, one for all of a multi', async () => {
     const told = loopOver('/', { recursive: true });
     await world.settle();
     const { stat } = await go(other.create('/a'));
@@ -132,7 +135,7 @@ describe('a watch loop', () => {
     expect(b.stat?.czxid).toBe(c.stat?.czxid);
   });
 
-  it('sets nothing before it is first asked', async () => {
+  it('sets nothing before its first next', async () => {
     const loop = zk.watch('/a');
     await world.settle();
     expect(await serverHasWatch('/a')).toBe(false);
@@ -141,7 +144,7 @@ describe('a watch loop', () => {
     expect(await serverHasWatch('/a')).toBe(true);
   });
 
-  it('answers those who ask ahead of events in their order, and ends all of them', async () => {
+  it('answers early calls of next in order, and ends all of them', async () => {
     const loop = zk.watch('/a');
     const asked = Array.from({ length: 4 }, () => loop.next());
     await world.settle();
@@ -158,7 +161,7 @@ describe('a watch loop', () => {
     expect(await loop.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('is refused at once for what is no path, and for a queue that holds nothing', () => {
+  it('is rejected at once for an invalid path, and for a queue of size 0', () => {
     let thrown: unknown;
     try {
       zk.watch('a');
@@ -168,16 +171,16 @@ describe('a watch loop', () => {
     expect(thrown).toMatchObject({ name: 'KeeperError', code: 'BadArguments', op: 'watch', path: 'a' });
     for (const maxQueuedEvents of [0, -1, 1.5, Number.NaN]) {
       expect(() => zk.watch('/a', { maxQueuedEvents })).toThrow(
-        new RangeError(`watch: maxQueuedEvents is a whole number from 1, not ${maxQueuedEvents}`),
+        new RangeError(`watch: maxQueuedEvents must be a whole number >= 1, not ${maxQueuedEvents}`),
       );
     }
   });
 
-  it('waits for a server for as long as it takes', async () => {
+  it('waits for a server without a limit', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const told = loopOver('/a');
-    // Every server has been tried in vain by now, again and again.
+    // Every server has failed by now, again and again.
     await world.pass(5000);
     expect(told).toMatchObject({ lines: [], end: undefined });
     await world.boot();
@@ -216,7 +219,7 @@ describe('leaving a watch loop', () => {
     },
   };
 
-  it.each(Object.keys(leave))('B44: by %s takes the watch away, here and at the server', async (how) => {
+  it.each(Object.keys(leave))('B44: by %s removes the watch, in the client and on the server', async (how) => {
     const [result] = await world.until(Promise.allSettled([leave[how]!(zk, new AbortController())]));
     if (how === 'throw' || how.startsWith('abort')) {
       expect(result).toMatchObject({ status: 'rejected', reason: new Error('enough') });
@@ -235,7 +238,7 @@ describe('leaving a watch loop', () => {
     expect(await serverHasWatch('/a')).toBe(false);
   });
 
-  it('while the watch is being set takes it away as soon as it is', async () => {
+  it('while the watch is being set removes it as soon as it is set', async () => {
     const loop = zk.watch('/a');
     const first = loop.next();
     await loop.return();
@@ -244,7 +247,7 @@ describe('leaving a watch loop', () => {
     expect(await serverHasWatch('/a')).toBe(false);
   });
 
-  it('while the watch is being set is not undone by what becomes of that', async () => {
+  it('while the watch is being set is final, whatever the result of that', async () => {
     const { client, transport, clock } = await scripted();
     transport.latest.sink.closed(undefined);
     const loop = client.watch('/a');
@@ -258,7 +261,7 @@ describe('leaving a watch loop', () => {
     expect(await loop.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('leaves the watch to the other loops of the path; the last one takes it away', async () => {
+  it('leaves the watch to the other loops of the path; the last one removes it', async () => {
     const [one, two] = [loopOver('/a'), loopOver('/a')];
     await world.settle();
     await one.loop.return();
@@ -270,7 +273,7 @@ describe('leaving a watch loop', () => {
     expect(await serverHasWatch('/a')).toBe(false);
   });
 
-  it('leaves the watch to a loop that is just beginning, in whatever order things are sent', async () => {
+  it('leaves the watch to a loop that is just starting, in whatever order requests are sent', async () => {
     for (const order of ['leave first', 'begin first']) {
       const one = loopOver('/a');
       await world.settle();
@@ -293,7 +296,7 @@ describe('leaving a watch loop', () => {
     }
   });
 
-  it('leaves listeners their watches on the path, of every kind', async () => {
+  it("leaves listeners' watches on the path, of every kind", async () => {
     await go(zk.create('/a'));
     const heard: string[] = [];
     const told = loopOver('/a');
@@ -308,7 +311,7 @@ describe('leaving a watch loop', () => {
     expect(heard).toEqual(['data NodeDataChanged', 'stays NodeDataChanged', 'child NodeChildrenChanged', 'stays NodeChildrenChanged']);
   });
 
-  it('one signal may end any number of loops, without a warning of a leak', async () => {
+  it('by one signal ends any number of loops, without a warning of a leak', async () => {
     const warnings: string[] = [];
     const note = (warning: Error) => void warnings.push(warning.name);
     process.on('warning', note);
@@ -324,7 +327,7 @@ describe('leaving a watch loop', () => {
 });
 
 describe('after a lost connection', () => {
-  it('D7, E3: a loop says what may be missing, once, and goes on', async () => {
+  it('D7, E3: a loop reports once what may be missing, and continues', async () => {
     await go(zk.create('/a', '1'));
     await go(zk.create('/same', '1'));
     const told = loopOver('/', { recursive: true });
@@ -343,12 +346,12 @@ describe('after a lost connection', () => {
     expect(told.lines).toEqual(['Reread started', ...rest]);
     expect(idle.lines).toEqual(['Reread started', ...rest]);
     expect(told.events[2]).toEqual({ type: 'Reread', because: 'reconnected', since, dropped: 0 });
-    // What has not changed can be told by it from what has.
+    // It distinguishes unchanged znodes from changed ones.
     expect((await go(zk.exists('/same')))!.mzxid <= since).toBe(true);
     expect((await go(zk.exists('/b')))!.mzxid > since).toBe(true);
   });
 
-  it('connections lost in a row are one Reread for a loop that has not asked, with what was known at the first', async () => {
+  it('several lost connections are one Reread for a loop that has not called next, with the state known at the first', async () => {
     const loop = zk.watch('/a');
     await go(loop.next());
     await go(zk.sync());
@@ -361,7 +364,7 @@ describe('after a lost connection', () => {
     expect((await go(loop.next())).value).toMatchObject({ type: 'NodeDeleted' });
   });
 
-  it('a read that fails with ConnectionLoss behind a Reread is followed by another', async () => {
+  it('a read that fails with ConnectionLoss after a Reread is followed by another Reread', async () => {
     const told: string[] = [];
     let breaks = 2;
     const run = async () => {
@@ -389,7 +392,7 @@ describe('after a lost connection', () => {
 });
 
 describe('the end of a watch loop', () => {
-  it('comes with close, for every loop, whatever it was doing (nats.js issue 134)', async () => {
+  it('is caused by close, for every loop, whatever it was doing (nats.js issue 134)', async () => {
     const waiting = loopOver('/a');
     const slow = zk.watch('/a');
     await go(slow.next());
@@ -399,11 +402,11 @@ describe('the end of a watch loop', () => {
     await go(closing);
     await world.settle();
     expect(waiting).toMatchObject({ lines: ['Reread started', 'NodeCreated /a'], end: 'done' });
-    // What has not been asked for is of no use any more: every call of the program would fail.
+    // Queued events are useless now: every call of the program would fail.
     expect(await slow.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('comes with close while there is no connection, and while the watch is not set yet', async () => {
+  it('is caused by close without a connection, and before the watch is set', async () => {
     const waiting = loopOver('/a');
     await world.settle();
     world.kill();
@@ -419,7 +422,7 @@ describe('the end of a watch loop', () => {
     await world.boot();
   });
 
-  it('C2-12: with the session is SessionExpired, behind what was told before', async () => {
+  it('C2-12: with the session is SessionExpired, after earlier events', async () => {
     const told = loopOver('/a');
     const slow = zk.watch('/a');
     await go(slow.next());
@@ -435,7 +438,7 @@ describe('the end of a watch loop', () => {
     expect(await slow.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('for which the signal asks comes at once, also when the session is over and events are left', async () => {
+  it('by the signal is immediate, even if the session has ended and events are queued', async () => {
     const controller = new AbortController();
     const slow = zk.watch('/a', { signal: controller.signal });
     await go(slow.next());
@@ -446,7 +449,7 @@ describe('the end of a watch loop', () => {
     expect(await slow.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('with refused credentials is AuthFailed', async () => {
+  it('with rejected credentials is AuthFailed', async () => {
     const told = loopOver('/a');
     await world.settle();
     await world.until(Promise.allSettled([zk.addAuth('nonsense', 'x')]));
@@ -454,7 +457,7 @@ describe('the end of a watch loop', () => {
     expect(told.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
   });
 
-  it('C2-23: with a session that another client goes on with is SessionMoved', async () => {
+  it('C2-23: with a session that another client uses is SessionMoved', async () => {
     const yielding = await world.connect({ yieldsSession: true });
     const told = loopOver('/a', {}, yielding);
     await world.settle();
@@ -466,7 +469,7 @@ describe('the end of a watch loop', () => {
     await go(taker.close());
   });
 
-  it('comes with removeWatches of the path, behind what was told before', async () => {
+  it('is caused by removeWatches of the path, after earlier events', async () => {
     const told = loopOver('/a');
     await world.settle();
     await go(other.create('/a'));
@@ -488,7 +491,7 @@ async function whileGoneFor(ms: number): Promise<void> {
 }
 
 describe('a loop that is too slow', () => {
-  it('D7: is told one Reread in place of everything it has not taken, with how much that was', async () => {
+  it('D7: gets one Reread for everything it has not taken, with the number of dropped events', async () => {
     const loop = zk.watch('/', { recursive: true, maxQueuedEvents: 3 });
     await go(loop.next());
     const { stat } = await go(other.create('/a'));
@@ -501,7 +504,7 @@ describe('a loop that is too slow', () => {
   });
 });
 
-/** A server by hand. */
+/** A scripted server. */
 async function scripted(): Promise<{ client: Client; transport: ScriptedTransport; clock: ManualClock; sent: () => string[] }> {
   const transport = new ScriptedTransport();
   const clock = new ManualClock(0);
@@ -526,7 +529,7 @@ const turn = () =>
 const watchSet = (xid: number) => reply(xid, 1, 0, (writer: Writer) => operations.addWatch.reply.write(writer, { err: 0 }));
 
 describe('with other servers', () => {
-  it('D7: very many events and a loop that takes one in a thousand: each is told or counted, and what is kept is bounded', async () => {
+  it('D7: with very many events and a loop that takes one in a thousand, each is delivered or counted, and the queue is bounded', async () => {
     const { client, transport } = await scripted();
     const maxQueuedEvents = 500;
     const loop = client.watch('/', { recursive: true, maxQueuedEvents });
@@ -536,7 +539,9 @@ describe('with other servers', () => {
     await first;
     const random = new SeededRandom(1);
     const taken = { changes: 0, rereads: 0 };
-    /** `upTo`: the txn up to which the loop has told everything, or has said that it was dropped. */
+    /**
+     * `upTo`: the txn up to which the loop has delivered everything, or has reported it as dropped.
+     */
     const seen = { arrived: 0, upTo: 0 };
     const take = async (): Promise<void> => {
       const { value } = (await loop.next()) as { value: RecursiveWatchLoopEvent };
@@ -564,7 +569,7 @@ describe('with other servers', () => {
     expect(taken.changes).toBeGreaterThan(breadth(5, 100));
   });
 
-  it('B44: before 3.9 everything on the path is removed when nobody else watches it, and nothing of others otherwise', async () => {
+  it('B44: before 3.9 everything on the path is removed if there are no other listeners, and nothing of others otherwise', async () => {
     const { client, transport, sent } = await scripted();
     const loop = client.watch('/a');
     const first = loop.next();
@@ -582,7 +587,7 @@ describe('with other servers', () => {
     ]);
     transport.latest.sink.received(Buffer.concat([reply(2, 1, ErrorCode.NoNode), reply(3, 1, ErrorCode.MarshallingError)]));
     await reading;
-    // Such a server goes on telling, and nobody here listens.
+    // Such a server continues to send events, and no listener is left.
     transport.latest.sink.received(notification(EventType.nodeCreated, '/a'));
     await turn();
     expect(await loop.next()).toMatchObject({ done: true });
@@ -609,7 +614,7 @@ describe('with other servers', () => {
     await expect(first).rejects.toMatchObject({
       code: 'Unimplemented',
       op: 'watch',
-      message: expect.stringContaining('servers before ZooKeeper 3.6 have no watches that stay') as string,
+      message: expect.stringContaining('servers before ZooKeeper 3.6 do not support persistent watches') as string,
     });
   });
 });

@@ -1,4 +1,4 @@
-/** Watches, end to end in virtual time: against our server, through lost connections. */
+/** Watches, end to end in virtual time: with our server and lost connections. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Client, Transport, WatchedEvent, WatchListener } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
@@ -24,7 +24,7 @@ interface Heard {
   readonly watch: WatchListener;
 }
 
-/** What a watch was told, as `NodeCreated /a`; states as `None SyncConnected`. */
+/** The events of a watch, as `NodeCreated /a`; states as `None SyncConnected`. */
 function heard(): Heard {
   const lines: string[] = [];
   const events: WatchedEvent[] = [];
@@ -37,7 +37,7 @@ function heard(): Heard {
 
 const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 
-/** The first client loses its connection and finds the server again; meanwhile something happens. */
+/** The first client loses its connection and finds the server again; `happens` runs meanwhile. */
 async function whileGone(happens: () => Promise<void>): Promise<void> {
   const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: from }) => from.address === '10.1.0.1')!;
   world.wire.cut(dialer.address, listener.address);
@@ -49,7 +49,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch', () => {
-  it('B45: tells one change of a znode, with its zxid, and no second one', async () => {
+  it('B45: delivers one change of a znode, with its zxid, and no second one', async () => {
     await go(zk.create('/a', '1'));
     const { lines, events, watch } = heard();
     await go(zk.getData('/a', { watch }));
@@ -60,7 +60,7 @@ describe('a watch', () => {
     expect(events[0]!.zxid).toBe(mzxid);
   });
 
-  it('tells of children coming and going, of creation and of deletion', async () => {
+  it('delivers creates and deletes of children, and of the znode', async () => {
     await go(zk.create('/a'));
     const { lines, watch } = heard();
     await go(zk.getChildren('/a', { watch }));
@@ -75,7 +75,7 @@ describe('a watch', () => {
     expect(lines.slice(2)).toEqual(['NodeDeleted /a/b']);
   });
 
-  it('given twice for one znode is told once; two are told each', async () => {
+  it('set twice for one znode with one listener delivers once; two listeners receive one event each', async () => {
     await go(zk.create('/a', '1'));
     const first = heard();
     const second = heard();
@@ -100,7 +100,7 @@ describe('a watch', () => {
     expect(lines).toEqual([]);
   });
 
-  it('set with true is heard by listeners of events only, and those hear every event', async () => {
+  it('set with true is delivered only to listeners of events, which receive every event', async () => {
     const lines: string[] = [];
     const off = zk.on('event', ({ type, path }) => void lines.push(`${type} ${path}`));
     await go(zk.exists('/a', { watch: true }));
@@ -113,7 +113,7 @@ describe('a watch', () => {
     expect(lines).toEqual(['NodeCreated /a']);
   });
 
-  it('is told ahead of an answer that shows the change, and behind one that was given before', async () => {
+  it('is delivered before an answer that shows the change, and after an earlier answer', async () => {
     await go(zk.create('/a', '1'));
     const order: string[] = [];
     await go(zk.getData('/a', { watch: ({ type }) => void order.push(type) }));
@@ -123,7 +123,7 @@ describe('a watch', () => {
     expect(order).toEqual(['before', 'NodeDataChanged', 'answer']);
   });
 
-  it('B44: that stays tells every change, a recursive one also what happens below', async () => {
+  it('B44: that is persistent delivers every change; a recursive one also changes below', async () => {
     await go(zk.create('/a'));
     const persistent = heard();
     const recursive = heard();
@@ -138,14 +138,14 @@ describe('a watch', () => {
     expect(recursive.lines).toEqual(['NodeCreated /a/b', 'NodeCreated /a/b/c', 'NodeDataChanged /a', 'NodeDataChanged /a']);
   });
 
-  it('has a mode there is, or is refused with the modes there are', async () => {
+  it('with an unknown mode is rejected with the known modes', async () => {
     const [result] = await Promise.allSettled([zk.addWatch('/a', { mode: 'recursive' as never, watch: true })]);
     expect((result as PromiseRejectedResult).reason).toEqual(
-      new TypeError('addWatch: mode is "persistent" or "persistentRecursive", not "recursive"'),
+      new TypeError('addWatch: mode must be "persistent" or "persistentRecursive", not "recursive"'),
     );
   });
 
-  it('whose listener throws does not harm its neighbours', async () => {
+  it('whose listener throws does not affect others', async () => {
     const thrown: unknown[] = [];
     const note = (error: unknown) => void thrown.push(error);
     process.on('unhandledRejection', note);
@@ -168,7 +168,7 @@ describe('a watch', () => {
 });
 
 describe('after a lost connection', () => {
-  it('B43: watches tell what was missed, once', async () => {
+  it('B43: watches deliver what was missed, once', async () => {
     await go(zk.create('/data', '1'));
     await go(zk.create('/gone'));
     await go(zk.create('/parent'));
@@ -201,7 +201,7 @@ describe('after a lost connection', () => {
     expect(watches.unborn.lines).toEqual([...moved, 'NodeCreated /unborn']);
   });
 
-  it('B43: watches that stay are set again', async () => {
+  it('B43: persistent watches are set again', async () => {
     const persistent = heard();
     const recursive = heard();
     await go(zk.addWatch('/a', { watch: persistent.watch }));
@@ -214,7 +214,7 @@ describe('after a lost connection', () => {
     expect(recursive.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeCreated /a/b']);
   });
 
-  it('C2-11: ten thousand watches come back (B43), in pieces no packet limit refuses', async () => {
+  it('C2-11: ten thousand watches are set again (B43), in pieces below every packet limit', async () => {
     const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
     let told = 0;
     const watch: WatchListener = ({ type }) => {
@@ -229,7 +229,7 @@ describe('after a lost connection', () => {
 });
 
 describe('with a small packet limit', () => {
-  it('B43: watches come back in packets that are no longer, each path once', async () => {
+  it('B43: watches are set again in packets below the limit, each path once', async () => {
     const maxPacketBytes = 2000;
     const options = world.options({ maxPacketBytes });
     const wire = options.transport!;
@@ -270,7 +270,7 @@ describe('with a small packet limit', () => {
 });
 
 describe('removeWatches', () => {
-  it('B44: takes away all watches of a path, and tells each so', async () => {
+  it('B44: removes all watches of a path, and each listener receives an event', async () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
@@ -286,7 +286,7 @@ describe('removeWatches', () => {
     expect(second.lines).toHaveLength(1);
   });
 
-  it('leaves alone the watch that is set behind it, while both are under way', async () => {
+  it('leaves a watch that is set after it, while both are pending', async () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
@@ -298,7 +298,7 @@ describe('removeWatches', () => {
     expect(second.lines).toEqual(['NodeDataChanged /a']);
   });
 
-  it('B44: of one listener leaves the watch to those that are being set before it, of every kind', async () => {
+  it('B44: of one listener leaves the watch to earlier pending requests, of every kind', async () => {
     await go(zk.create('/a', '1'));
     const first = heard();
     await go(zk.addWatch('/a', { watch: first.watch }));
@@ -329,7 +329,7 @@ describe('removeWatches', () => {
     ]);
   });
 
-  it('B44: of one listener asks the server once a request that would have set the watch has failed, or nobody waits for it', async () => {
+  it('B44: of one listener asks the server after a request that would have set the watch has failed, or its caller no longer waits', async () => {
     const first = heard();
     await go(zk.exists('/a', { watch: first.watch }));
     const controller = new AbortController();
@@ -345,7 +345,7 @@ describe('removeWatches', () => {
     expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
   });
 
-  it('B44: takes one listener away and leaves the others their watch', async () => {
+  it('B44: removes one listener and leaves the watch to the others', async () => {
     const first = heard();
     const second = heard();
     await go(zk.addWatch('/a', { watch: first.watch }));
@@ -361,7 +361,7 @@ describe('removeWatches', () => {
     expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', errno: -121, outcome: 'refused' });
   });
 
-  it('of one listener with several kinds asks the server for those that nobody else needs', async () => {
+  it('of one listener with several kinds asks the server for those that no other listener needs', async () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
@@ -377,7 +377,7 @@ describe('removeWatches', () => {
     expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher' });
   });
 
-  it('fails for a listener that was never given', async () => {
+  it('fails for a listener that was never added', async () => {
     const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a', { watch: () => {} })]));
     expect((result as PromiseRejectedResult).reason).toMatchObject({
       code: 'NoWatcher',
@@ -387,7 +387,7 @@ describe('removeWatches', () => {
     });
   });
 
-  it('with local goes on without a server, and the watch does not come back', async () => {
+  it('with local works without a server, and the watch is not set again', async () => {
     const { lines, watch } = heard();
     await go(zk.addWatch('/a', { watch }));
     await whileGone(async () => {

@@ -289,8 +289,9 @@ describe('what waits', () => {
       for (const [what, options] of Object.entries(bad)) {
         const error = await mistake(() => wait(options));
         const isTold =
-          /(options are an object|: signal is|: timeoutMs is|unknown option .*(timeoutMs|signal))/.test(error.message) &&
-          /^(Type|Range)Error$/.test(error.constructor.name);
+          /(options (are|must be) an object|: signal must be|: timeoutMs must be|unknown option .*(timeoutMs|signal))/.test(
+            error.message,
+          ) && /^(Type|Range)Error$/.test(error.constructor.name);
         if (!isTold) failures.push(`${name}, ${what}: ${error.message}`);
       }
     }
@@ -490,7 +491,10 @@ describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s'
     for (const [name, call] of Object.entries(await callsOf(await sourceOf()))) {
       for (const given of [0, null, 'fast', [], { verison: 0 }, { singal: 5 }, { timeoutMs: '5' }, { signal: new AbortController() }]) {
         const error = await mistake(() => call(given));
-        if (!/(options are an object|unknown option|signal is|timeoutMs is)/.test(error.message) || !/^(Type|Range)Error$/.test(error.name))
+        if (
+          !/(options (are|must be) an object|unknown option|signal must be|timeoutMs must be)/.test(error.message) ||
+          !/^(Type|Range)Error$/.test(error.name)
+        )
           failures.push(`${name} of ${JSON.stringify(given)}: ${error.message}`);
       }
     }
@@ -513,7 +517,7 @@ describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s'
         [{ op: 'delete', path: '/a', verison: 1 }],
       ]) {
         const error = await mistake(() => each.get(owner).multi(given));
-        if (!/^multi: ops(\[0\])?(, op\.delete)?(:| is)/.test(error.message) || !/^TypeError$/.test(error.name))
+        if (!/^multi: ops(\[0\])?(, op\.delete)?(:| is| must)/.test(error.message) || !/^TypeError$/.test(error.name))
           failures.push(`${owner}.multi of ${JSON.stringify(given)}: ${error.message}`);
       }
     }
@@ -701,7 +705,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'ChildrenCache, concurrency 0': [(zk) => new recipes.ChildrenCache(zk, '/a', { concurrency: 0 }), /^concurrency is a whole number/],
   'Cache.changes, a signal that is none': [
     (zk) => new recipes.NodeCache(zk, '/a').changes({ signal: new AbortController() as Any }),
-    /^changes: signal is/,
+    /^changes: signal must be/,
   ],
   'TwoPhaseCommit, a watching there is not': [
     (zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }),
@@ -745,16 +749,19 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ModelZnode.op.set, a number in the place of options': [
     (zk) => znodeOf(zk).op.set('x', 0),
-    /^op\.set: options are an object, not 0: write op\.set\(value, { version: 0 }\)/,
+    /^op\.set: options must be an object, not 0: write op\.set\(value, { version: 0 }\)/,
   ],
-  'ModelZnode.op.set, null in the place of options': [(zk) => znodeOf(zk).op.set('x', null), /^op\.set: options are an object, not null/],
+  'ModelZnode.op.set, null in the place of options': [
+    (zk) => znodeOf(zk).op.set('x', null),
+    /^op\.set: options must be an object, not null/,
+  ],
   'ModelZnode.op.set, a misspelt version': [
     (zk) => znodeOf(zk).op.set('x', { verison: 0 }),
     /^op\.set: unknown option "verison"; write version/,
   ],
   'ModelZnode.op.set, a version of text': [
     (zk) => znodeOf(zk).op.set('x', { version: '0' }),
-    /^op\.set: version is a whole number .* not "0"/,
+    /^op\.set: version must be a whole number .* not "0"/,
   ],
   'ModelZnode.op.set, an argument too many': [
     (zk) => znodeOf(zk).op.set('x', {}, 0),
@@ -762,7 +769,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ModelZnode.op.delete, a number in the place of options': [
     (zk) => znodeOf(zk).op.delete(0),
-    /^op\.delete: options are an object, not 0: write op\.delete\({ version: 0 }\)/,
+    /^op\.delete: options must be an object, not 0: write op\.delete\({ version: 0 }\)/,
   ],
   'ModelZnode.op.delete, a misspelt version': [
     (zk) => znodeOf(zk).op.delete({ verison: 0 }),
@@ -770,7 +777,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ModelZnode.op.check, a number in the place of options': [
     (zk) => znodeOf(zk).op.check(0),
-    /^op\.check: options are an object, not 0: write op\.check\({ version: 0 }\)/,
+    /^op\.check: options must be an object, not 0: write op\.check\({ version: 0 }\)/,
   ],
   'ModelZnode.op.check, a misspelt version': [
     (zk) => znodeOf(zk).op.check({ verison: 0 }),
@@ -781,7 +788,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canBeBelow(none), /^a path is a string, not undefined/],
   'Model, a mode there is not': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
-    /^new Model: mode is "persistent", .* not "ephemeralish"/,
+    /^new Model: mode must be "persistent", .* not "ephemeralish"/,
   ],
   'Model, misspelt parents': [
     () => new recipes.Model('/a', { codec: textCodec, parentss: false } as Any),
@@ -789,12 +796,12 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'Model, parents that are none': [
     () => new recipes.Model('/a', { codec: textCodec, parents: 'ephemeral' as Any }),
-    /^new Model: parents is "persistent", "container" or false, not "ephemeral"/,
+    /^new Model: parents must be "persistent", "container" or false, not "ephemeral"/,
   ],
-  'Model, a TTL of text': [() => new recipes.Model('/a', { codec: textCodec, ttlMs: '5' } as Any), /^new Model: ttlMs is a number/],
+  'Model, a TTL of text': [() => new recipes.Model('/a', { codec: textCodec, ttlMs: '5' } as Any), /^new Model: ttlMs must be a number/],
   'ModelChildren.cache, a number in the place of options': [
     (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache(5 as Any),
-    /^cache: options are an object, not 5/,
+    /^cache: options must be an object, not 5/,
   ],
   'ModelChildren.cache, options that it does not know': [
     (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache({ concurency: 5 } as Any),
@@ -802,7 +809,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'SchemaSet, others that are none': [
     () => new recipes.SchemaSet([], { others: 'forbidden' as Any }),
-    /^new SchemaSet: others is "allowed" or "refused", not "forbidden"/,
+    /^new SchemaSet: others must be "allowed" or "refused", not "forbidden"/,
   ],
   'SchemaSet, a schema with a rule there is not': [
     () => new recipes.SchemaSet([{ path: '/a', canBeDeletd: false } as Any]),
@@ -810,7 +817,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'SchemaSet, a rule that is none': [
     () => new recipes.SchemaSet([{ path: '/a', ephemeral: 'never' as Any }]),
-    /^schemas\[0\]: ephemeral is "can", "must" or "cannot", not "never"/,
+    /^schemas\[0\]: ephemeral must be "can", "must" or "cannot", not "never"/,
   ],
   'SchemaSet, a schema without a path': [() => new recipes.SchemaSet([{ ephemeral: 'can' } as Any]), /is not a template of a path/],
   'SchemaSet of nothing': [() => new recipes.SchemaSet(none), /^schemas are an array/],
@@ -821,11 +828,11 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'jsonCodec, a check that is none': [
     () => recipes.jsonCodec('object' as Any),
-    /^a check of values is a function or a schema, not "object"/,
+    /^a check of values must be a function or a schema, not "object"/,
   ],
   'jsonCodec of an object that is no schema': [
     () => recipes.jsonCodec({} as Any),
-    /^a check of values is a function or a schema, not an object/,
+    /^a check of values must be a function or a schema, not an object/,
   ],
   'Sessions.start with a function, options that it does not know': [
     (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { sgnal: 5 } as Any),
@@ -837,7 +844,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'Sessions.start with a function, a signal that is none': [
     (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { signal: 5 as Any }),
-    /^Sessions\.start: signal is an AbortSignal/,
+    /^Sessions\.start: signal must be an AbortSignal/,
   ],
   'Sessions.start with a session, which each would take up again': [
     () => recipes.Sessions.start('zk1:2181', { session: { id: 5n, password: new Uint8Array(16) } } as Any),
@@ -854,11 +861,11 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ServiceRegistry, a payload that checks nothing': [
     (zk) => new recipes.ServiceRegistry(zk, '/a', { payload: 5 as Any }),
-    /^new ServiceRegistry: payload is a function or a schema, not 5/,
+    /^new ServiceRegistry: payload must be a function or a schema, not 5/,
   ],
   'ServiceRegistry.register of nothing': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').register(none),
-    /^register: the service is an object: { name, address }, not undefined/,
+    /^register: the service must be an object { name, address }, not undefined/,
   ],
   'ServiceRegistry.register without a name': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').register({ address: 'b' } as Any),
@@ -874,11 +881,11 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ServiceRegistry.register, a port of text': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
-    /^register: the service\.port is a whole number from 0 to 65535, not "80"/,
+    /^register: the service\.port must be a whole number from 0 to 65535, not "80"/,
   ],
   'ServiceRegistry.register, a serviceType that is not registered': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
-    /^register: the service\.serviceType is "dynamic", "static" or "permanent"/,
+    /^register: the service\.serviceType must be "dynamic", "static" or "permanent"/,
   ],
   'ServiceRegistry.update, a misspelt address': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
@@ -886,7 +893,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ServiceRegistry.update, what is no flag': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
-    /^update: the change\.enabled is true or false, not "no"/,
+    /^update: the change\.enabled must be true or false, not "no"/,
   ],
   'ServiceRegistry.cache, options that it does not know': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', { concurency: 5 } as Any),
@@ -894,7 +901,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ServiceRegistry.cache, a number in the place of options': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', 5 as Any),
-    /^cache: options are an object, not 5/,
+    /^cache: options must be an object, not 5/,
   ],
   'ServiceRegistry.instances without a name': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').instances(none),
@@ -914,7 +921,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'ServiceRegistry.update of nothing': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none),
-    /^update: the change is an object: .* not undefined/,
+    /^update: the change must be an object .* not undefined/,
   ],
   'ChildrenCache.get of a number': [(zk) => new recipes.ChildrenCache(zk, '/a').get(5 as Any), /^the name of a znode is a string, not 5/],
   'ServiceCache.get of a number': [
@@ -937,7 +944,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'Sessions.ready, a time-out of text': [
     async (zk) => await (await recipes.Sessions.start(() => Promise.resolve(zk))).ready({ timeoutMs: '5' as Any }),
-    /timeoutMs is a number/,
+    /timeoutMs must be a number/,
   ],
   'Sessions.each without a function': [
     async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).each(none),
@@ -946,15 +953,15 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Sessions.start, options that are none': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
-  'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance is a ServiceInstance, as a registry gives it, not undefined/],
-  'uriOf what is no instance': [() => recipes.uriOf({} as Any), /^uriOf: the instance is a ServiceInstance, .* not an object/],
+  'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance must be a ServiceInstance, as a registry gives it, not undefined/],
+  'uriOf what is no instance': [() => recipes.uriOf({} as Any), /^uriOf: the instance must be a ServiceInstance, .* not an object/],
   'uriOf an instance of a kind there is not': [
     () => recipes.uriOf({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
-    /^uriOf: the instance is a ServiceInstance/,
+    /^uriOf: the instance must be a ServiceInstance/,
   ],
   'uriOf, variables that are none': [
     () => recipes.uriOf({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
-    /^uriOf: variables is an object, as in { path: "\/api" }, not 5/,
+    /^uriOf: variables must be an object, as in { path: "\/api" }, not 5/,
   ],
   'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^Sessions are made by await Sessions\.start\('zk1:2181'\), not by new/],
 };
@@ -1075,10 +1082,10 @@ it('every public constructor refuses options that it does not know, and names th
   const failures: string[] = [];
   for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
     for (const [given, words] of [
-      [{ ...known, acll: known.acl }, /unknown option "acll"; write acl, which is/],
+      [{ ...known, acll: known.acl }, /unknown option "acll"; write acl, which must be/],
       [{ nonsense: 1 }, /unknown option "nonsense"; the options are .*/],
-      [5, /options are an object/],
-      [{ acl: 31 }, /acl is an array/],
+      [5, /options (are|must be) an object/],
+      [{ acl: 31 }, /acl must be an array/],
     ] as const) {
       const isWithoutAcl = name.endsWith('Cache') || name === 'SchemaSet' || name === 'ServiceProvider';
       if (isWithoutAcl && typeof given === 'object' && !('nonsense' in given)) continue;
@@ -1242,7 +1249,7 @@ it('every loop refuses options that it does not know, at once', async () => {
   for (const [name, loop] of Object.entries(await loopsOf(t.zk))) {
     for (const given of [5, null, { singal: new AbortController().signal }, { timeoutMs: 5 }, { signal: new AbortController() }]) {
       const error = await mistake(() => loop(given));
-      if (!/(options are an object|unknown option|signal is an AbortSignal)/.test(error.message))
+      if (!/(options (are|must be) an object|unknown option|signal must be an AbortSignal)/.test(error.message))
         failures.push(`${name}: ${error.message}`);
     }
   }

@@ -17,6 +17,6 @@ export function troubleText(reason: string, server?: string): string {
   const ownPart = server !== undefined && reason.startsWith(server) ? reason.slice(server.length).replace(/^: /, '') : reason;
   return ownPart
     .trim()
-    .replace('it could not be connected to: ', '')
+    .replace('connection failed: ', '')
     .replaceAll(/\bE[A-Z]+(?:_[A-Z]+)?\b/g, (code) => words[code] ?? code);
 }

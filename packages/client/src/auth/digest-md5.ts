@@ -1,28 +1,29 @@
 /**
- * SASL DIGEST-MD5 (RFC 2831) as ZooKeeper's own client speaks it: a password is proved by a hash over nonces of both sides, and the
- * server has to prove in turn that it knows the password as well.
+ * SASL DIGEST-MD5 (RFC 2831) as ZooKeeper's own client implements it: the client proves a password
+ * with a hash over nonces of both sides, and the server must prove that it knows the password too.
  *
- * It is the mechanism that a server with a JAAS section of DigestLoginModule offers. RFC 6331 calls it outdated, and MD5 may be switched
- * off where a Node runs in FIPS mode; beside an untrusted network it belongs inside TLS.
+ * A server with a DigestLoginModule in its JAAS section offers this mechanism. RFC 6331 declares it
+ * obsolete, and MD5 may be disabled in a Node that runs in FIPS mode; on an untrusted network use
+ * it only inside TLS.
  */
 import { createHash } from 'node:crypto';
 import type { Random } from '../clock.ts';
 import type { SaslExchange, SaslMechanism } from './sasl.ts';
 
-/** An identity to prove by SASL DIGEST-MD5 (RFC 2831), as ZooKeeper does it. */
+/** An identity to prove by SASL DIGEST-MD5 (RFC 2831), as in ZooKeeper. */
 export interface DigestMd5Options {
   readonly mechanism: 'DIGEST-MD5';
   /** As in the server's JAAS section: `user_<username>="<password>"`. */
   readonly username: string;
-  /** Never sent; what is proved with it can be read off the wire and be guessed at, so use TLS. */
+  /** Never sent. But the exchange allows guessing it offline, so use TLS. */
   readonly password: string;
 }
 
-/** What ZooKeeper's client and server call themselves here, whatever the host. */
+/** The digest-uri of ZooKeeper's client and server, whatever the host. */
 const digestUri = 'zookeeper/zk-sasl-md5';
-/** The first use of the server's nonce, and the only one. */
+/** The first and only use of the server's nonce. */
 const nonceCount = '00000001';
-/** As ZooKeeper's client: it matters only for layers that protect what follows, and there is none. */
+/** As ZooKeeper's client: matters only for protection layers, and there is none. */
 const maxBuf = 65_536;
 const cnonceBytes = 30;
 
@@ -37,7 +38,7 @@ export class DigestMd5 implements SaslMechanism {
   }
 
   exchange(): SaslExchange {
-    /** What the server has to answer; known when the response has been made. */
+    /** The proof that the server must send; known after the response has been created. */
     let rspauth: string | undefined;
     return {
       begin: () => new Uint8Array(),
@@ -46,7 +47,7 @@ export class DigestMd5 implements SaslMechanism {
           checkProof(challenge, rspauth);
           return undefined;
         }
-        if (challenge === null) throw new Error('the server has not been set up for SASL: it has no JAAS section of DigestLoginModule');
+        if (challenge === null) throw new Error('the server is not configured for SASL: its JAAS section has no DigestLoginModule');
         const made = respondTo(parseDirectives(challenge), this.#options, this.#cnonce());
         ({ rspauth } = made);
         return Buffer.from(made.response, 'utf8');
@@ -61,11 +62,13 @@ export class DigestMd5 implements SaslMechanism {
   }
 }
 
-/** A server that has refused the client may still let it in (zookeeper.allowSaslFailedClients), and then proves nothing. */
+/**
+ * A server that has rejected the client may still accept it (zookeeper.allowSaslFailedClients), and
+ * then sends no proof.
+ */
 function checkProof(challenge: Uint8Array | null, rspauth: string): void {
   const proof = challenge === null ? undefined : parseDirectives(challenge).get('rspauth');
-  if (proof === undefined)
-    throw new Error('the server goes on without having proved that it knows the password, as one does that refuses it');
+  if (proof === undefined) throw new Error('the server did not prove that it knows the password; it may have rejected this client');
   if (proof.length !== 1 || proof[0] !== rspauth) throw new Error('the server does not know the password: its proof is wrong');
 }
 
@@ -76,19 +79,20 @@ function respondTo(
 ): { readonly response: string; readonly rspauth: string } {
   const one = (name: string): string | undefined => {
     const values = challenge.get(name) ?? [];
-    if (values.length > 1) throw new Error(`the challenge of the server names its ${name} more than once`);
+    if (values.length > 1) throw new Error(`the server's challenge contains ${name} more than once`);
     return values[0];
   };
   const nonce = one('nonce');
-  if (nonce === undefined) throw new Error('the challenge of the server has no nonce');
+  if (nonce === undefined) throw new Error("the server's challenge contains no nonce");
   const algorithm = one('algorithm');
-  if (algorithm !== 'md5-sess') throw new Error(`the server asks for the algorithm ${algorithm ?? '(none)'}; DIGEST-MD5 has md5-sess only`);
+  if (algorithm !== 'md5-sess')
+    throw new Error(`the server requires the algorithm ${algorithm ?? '(none)'}; DIGEST-MD5 supports only md5-sess`);
   const offered = one('qop') ?? 'auth';
   if (!offered.split(',').some((qop) => qop.trim() === 'auth')) {
-    throw new Error(`the server insists on protecting the connection (${offered}), which ZooKeeper's protocol cannot; TLS can`);
+    throw new Error(`the server requires a protection layer (${offered}), which ZooKeeper's protocol does not support; use TLS instead`);
   }
   const isUtf8 = one('charset') === 'utf-8';
-  // A server may offer several; ZooKeeper's has one.
+  // A server may offer several realms; ZooKeeper's offers one.
   const realm = challenge.get('realm')?.[0] ?? '';
   const latin1 = (text: string, what: string): Buffer => inLatin1(text) ?? fallBack(text, what, isUtf8);
 
@@ -115,14 +119,17 @@ function respondTo(
 
 const colon = Buffer.from(':');
 
-/** RFC 2831 hashes names and passwords in ISO 8859-1 where that has all of their letters, whatever the charset of the exchange. */
+/**
+ * RFC 2831 hashes names and passwords in ISO 8859-1 if that contains all their characters, whatever
+ * the charset of the exchange.
+ */
 function inLatin1(text: string): Buffer | undefined {
   // oxlint-disable-next-line no-control-regex -- all of ISO 8859-1
   return /^[\u0000-\u00ff]*$/.test(text) ? Buffer.from(text, 'latin1') : undefined;
 }
 
 function fallBack(text: string, what: string, isUtf8: boolean): Buffer {
-  if (!isUtf8) throw new Error(`the server takes ISO 8859-1 only, and the ${what} has letters beyond it`);
+  if (!isUtf8) throw new Error(`the server supports only ISO 8859-1, and the ${what} contains other characters`);
   return Buffer.from(text, 'utf8');
 }
 
@@ -131,7 +138,7 @@ function md5(bytes: Buffer): Buffer {
   try {
     hash = createHash('md5');
   } catch (cause) {
-    throw new Error('this Node has MD5 switched off, as in FIPS mode, and DIGEST-MD5 cannot do without', { cause });
+    throw new Error('MD5 is disabled in this Node, as in FIPS mode, and DIGEST-MD5 requires it', { cause });
   }
   return hash.update(bytes).digest();
 }
@@ -144,7 +151,10 @@ function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
-/** `name=value,name="value"`: a value that is quoted may hold anything, with a backslash ahead of quotes and backslashes. */
+/**
+ * `name=value,name="value"`: a quoted value may contain anything, with a backslash before quotes
+ * and backslashes.
+ */
 function parseDirectives(bytes: Uint8Array): ReadonlyMap<string, string[]> {
   const text = Buffer.from(bytes).toString('utf8');
   const directive = /[\s,]*([^\s,="]+)\s*=\s*(?:"((?:[^"\\]|\\[\s\S])*)"|([^\s,"]+))\s*(?=,|$)/gy;
@@ -158,6 +168,6 @@ function parseDirectives(bytes: Uint8Array): ReadonlyMap<string, string[]> {
     else known.push(value);
     end = match.index + whole.length;
   }
-  if (/[^\s,]/.test(text.slice(end))) throw new Error(`the server sent what is no challenge of DIGEST-MD5, from character ${end} on`);
+  if (/[^\s,]/.test(text.slice(end))) throw new Error(`the server's challenge is not valid for DIGEST-MD5 from character ${end} on`);
   return directives;
 }

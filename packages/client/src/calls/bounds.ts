@@ -1,6 +1,6 @@
 /**
- * What one call of the program may take in all, however many requests and pauses it consists of: `timeoutMs` counts from its beginning,
- * and `signal` ends it wherever it stands.
+ * The limits of one call of the program, however many requests and pauses it consists of:
+ * `timeoutMs` counts from its start, and `signal` ends it at any point.
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { type Clock, type Random, timerMsMax } from '../clock.ts';
@@ -9,18 +9,18 @@ import type { CallOptions } from '../session/operation.ts';
 import { onAbort } from '../signals.ts';
 import type { TracedCall } from '../tracing.ts';
 
-/** What a call of several steps needs of the session it is made on. */
+/** What a call of several steps needs of its session. */
 export interface CallSession {
   readonly clock: Clock;
   readonly random: Random;
-  /** Nothing can be asked any more. */
+  /** No more requests can be made. */
   readonly isOver: boolean;
-  /** Calls back at the end of the session; returns how to take that back. */
+  /** Calls back at the end of the session; returns a function that cancels this. */
   onceOver(callback: () => void): () => void;
 }
 
 export interface Limits extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
-  /** What is told of the call that the request is made for; undefined: nobody listens. */
+  /** The call that the request belongs to, for the tracer; undefined: no tracer listens. */
   readonly traced?: TracedCall | undefined;
 }
 
@@ -39,24 +39,26 @@ export class Bounds {
     return this.#session.clock.now().elapsedMs - this.#startMs;
   }
 
-  /** How much time there is; Infinity without a time-out. */
+  /** The remaining time; Infinity without a time-out. */
   get leftMs(): Millis {
     const { timeoutMs } = this.#limits;
     return timeoutMs === undefined ? Infinity : Math.max(0, timeoutMs - this.elapsedMs);
   }
 
-  /** For the next request. Throws the signal's reason, or a Refusal when the time is over. */
+  /**
+   * The limits of the next request. Throws the signal's reason, or a Refusal when the time is over.
+   */
   get left(): Limits {
     const { signal, timeoutMs } = this.#limits;
     signal?.throwIfAborted();
     if (timeoutMs === undefined) return { signal, timeoutMs };
     const leftMs = this.leftMs;
-    if (leftMs === 0) throw new Refusal(ErrorCode.RequestTimeout, 'notSent', `not done within ${timeoutMs} ms`);
-    // Whole, since an error names it.
+    if (leftMs === 0) throw new Refusal(ErrorCode.RequestTimeout, 'notSent', `timed out after ${timeoutMs} ms`);
+    // Rounded, as an error quotes it.
     return { signal, timeoutMs: Math.ceil(leftMs) };
   }
 
-  /** Waits, but no longer than the session lives. Rejects with the signal's reason. */
+  /** Waits, but not beyond the end of the session. Rejects with the signal's reason. */
   pause(ms: Millis): Promise<void> {
     const { clock } = this.#session;
     const { signal } = this.#limits;

@@ -1,5 +1,6 @@
 /**
- * How every call of a client is made: within its limits, again where that was asked for and is safe, and with its failure put into words.
+ * Makes the calls of a client: within their limits, with retries where they are enabled and safe,
+ * and turns failures into errors.
  */
 import { ErrorCode, type Reader } from '@tskeeper/protocol';
 import { DataFormatError, FormatRefusal } from '../data-forms.ts';
@@ -12,12 +13,12 @@ import { Bounds, type Limits } from './bounds.ts';
 import { refusalOfStep, Retries } from './retries.ts';
 import { fullPolicy, type FullRetryPolicy } from './retry-policy.ts';
 
-/** What the calls of a client have in common, unless one says otherwise. */
+/** Options that apply to all calls of a client unless a call overrides them. */
 export interface CallDefaults {
   readonly retry: FullRetryPolicy | undefined;
 }
 
-/** What is about the ensemble, wherever the client stands. */
+/** Calls about the ensemble, which ignore the chroot. */
 const chrootless: ReadonlySet<string> = new Set(['getConfig', 'reconfig']);
 
 export class Caller {
@@ -31,7 +32,10 @@ export class Caller {
     this.#defaults = defaults;
   }
 
-  /** `make` may throw a Refusal: what it refuses is never sent. `isRepeatable`: also when no answer came, since it changes nothing. */
+  /**
+   * `make` may throw a Refusal; then nothing is sent. `isRepeatable`: the call changes nothing, so
+   * it may be repeated even without an answer.
+   */
   call<Result>(
     method: string,
     path: string | undefined,
@@ -48,7 +52,7 @@ export class Caller {
     return this.within(method, path, () => work(bounds));
   }
 
-  /** What the steps of a call fail with is told as a failure of that call. */
+  /** Reports the failure of a step as a failure of the whole call. */
   within<Result>(method: string, path: string, work: () => Promise<Result>): Promise<Result> {
     const { tracer } = this.#session;
     if (!tracer.hearsCalls) return this.#steps(method, path, work, undefined);
@@ -69,9 +73,10 @@ export class Caller {
   }
 
   /**
-   * A linearizable read. Both leave together, over one connection: if that is lost, both are. A server answers a session in the order it was
-   * asked, so by the time the read is answered it is known what became of the sync. It is the read's own promise that is waited for, no longer
-   * than in `guard`, so that its answer stays in the order in which events are told.
+   * A linearizable read. The sync and the read are sent together on one connection, and are lost
+   * together. A server answers a session in order, so when the read is answered the result of the
+   * sync is known. The call awaits the promise of the read itself, as directly as `guard` does, so
+   * that its answer keeps its order relative to events.
    */
   readBehindSync<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
     let synced: Promise<void> | undefined;
@@ -85,21 +90,21 @@ export class Caller {
         isSynced = true;
       };
       synced = this.#session.perform({ ...sync, read: noted }, limits);
-      // Its reason is asked for below, and only if the read fails.
+      // The reason is needed only if the read fails; see below.
       synced.catch(() => undefined);
       const read: Operation<Result> = {
         opCode: operation.opCode,
         watches: operation.watches,
         write: (writer) => operation.write(writer),
         read: (reader) => {
-          if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');
+          if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync before this read was rejected');
           return operation.read(reader);
         },
         readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
       };
       return this.#session.perform(read, limits);
     };
-    // If the sync is to blame, it says why.
+    // If the sync has failed, report its reason.
     const blame = async (failure: unknown): Promise<unknown> => {
       try {
         await synced;
@@ -112,8 +117,9 @@ export class Caller {
   }
 
   /**
-   * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
-   * the stack of each call in case it fails would take longer than the call.
+   * Turns a Refusal into a KeeperError. The error is created here, after the await, because here
+   * its stack shows the caller; to record the stack of each call in case it fails would take longer
+   * than the call.
    */
   guard<Result>(
     method: string,
@@ -170,19 +176,19 @@ export class Caller {
     return tracedCall(op, this.#session.id, { path, chroot, isCompound });
   }
 
-  /** undefined: what fails is not repeated. */
+  /** undefined: failures are not repeated. */
   retries(retry: CallOptions['retry'], bounds: Bounds): Retries | undefined {
     const policy = retry === undefined ? this.#defaults.retry : fullPolicy(retry);
     return policy === undefined ? undefined : new Retries(this.#session, policy, bounds);
   }
 
-  /** Of a call that shall be repeated, so that there is a policy in any case. */
+  /** For an idempotent call, which always has a policy. */
   repetitions({ retry }: CallOptions, bounds: Bounds): Retries {
-    if (retry === false) throw new TypeError('an idempotent call is one that may be repeated, so its retry cannot be false');
+    if (retry === false) throw new TypeError('an idempotent call may be repeated, so retry cannot be false');
     return this.retries(retry ?? this.#defaults.retry ?? true, bounds)!;
   }
 
-  /** Costs nothing where nothing is to be repeated, as for most calls. */
+  /** Costs nothing without a policy, as for most calls. */
   #retriesWithin({ retry }: CallOptions, limits: Limits): Retries | undefined {
     if (retry === undefined && this.#defaults.retry === undefined) return undefined;
     return this.retries(retry, new Bounds(this.#session, limits));

@@ -1,4 +1,4 @@
-/** A create with all that can be asked of it: parents, protection, repetition. */
+/** A create with all its options: parents, protection, repetition. */
 import { ErrorCode } from '@tskeeper/protocol';
 import { Refusal } from '../keeper-error.ts';
 import { type CreateSettings, type Data, isSequential } from '../operations/create.ts';
@@ -10,28 +10,33 @@ import { checkGuid, createProtected, newGuid, type Protection, protectedPath } f
 import type { Retries } from './retries.ts';
 import type { Created, Znodes } from './znodes.ts';
 
-/** What a create can do besides making one znode in one request. */
+/** Options of `create` beyond one znode in one request. */
 export interface CreateExtras {
   /**
-   * Makes the parents that are missing, without data and with the ACL of the znode itself: `true` or `persistent` for such that stay, `container` for such
-   * that servers delete when the last child has gone. Who else makes or deletes them at the same time does no harm. Parents stay when
-   * the znode itself cannot be made. Default: false; a missing parent is NoNode.
+   * Creates missing parents, without data and with the ACL of the znode: `true` or `persistent` for
+   * permanent ones, `container` for parents that servers delete after their last child is deleted.
+   * Other clients may create or delete them at the same time. Parents stay if the create of the
+   * znode itself fails. Default: false; a missing parent causes NoNode.
    */
   readonly parents?: boolean | ParentMode | undefined;
   /**
-   * Survives the loss of the answer: a guid goes into the name, `_c_<guid>-name`, as Curator's clients do it, and when no answer comes the
-   * client looks whether the znode is there before it makes it again. So there is exactly one, or none. It looks for as long as the session lives;
-   * `timeoutMs` and `signal` bound that, and a znode that was made but not waited for is then deleted in the background. An error with the outcome
-   * `unknown` is left for the end of the session. `path` of the result has the name.
+   * Makes the create safe against a lost answer: it puts a guid into the name, `_c_<guid>-name`, as
+   * Curator does, and after a lost answer the client looks for the znode before it creates it
+   * again. So there is exactly one, or none. It looks for as long as the session lives; `timeoutMs`
+   * and `signal` limit that, and then the client deletes a created znode in the background. Only
+   * the end of the session leaves an error with the outcome `unknown`. `path` of the result
+   * contains the name.
    *
-   * A guid of one's own, as `node:crypto` makes them, in place of `true`: it is looked for first, so a create that has ended without an answer can be
-   * taken up again, on a later session as well. An ephemeral of another session is not taken for it, but deleted. Default: false.
+   * Instead of `true`, pass your own guid, as `node:crypto` creates them, to continue a create that
+   * ended without an answer, also on a later session: the client looks for that guid first. It does
+   * not accept an ephemeral of another session, but deletes it. Default: false.
    */
   readonly protection?: boolean | string | undefined;
   /**
-   * Means the state, not the act: when no answer comes the create is made again, by `retry` or its defaults, and NodeExists is then success if the
-   * znode has these data, was not changed since, and belongs to this session if it is an ephemeral - whoever has made it. Not for sequential
-   * znodes, which `protection` is for. Default: false.
+   * Declares that only the resulting state counts, not which client created it: after a lost answer
+   * the client repeats the create, by `retry` or its defaults. NodeExists is then a success if the
+   * znode has these data, has not been changed, and belongs to this session if it is an ephemeral.
+   * Not for sequential znodes; use `protection` for those. Default: false.
    */
   readonly idempotent?: boolean | undefined;
 }
@@ -45,7 +50,7 @@ interface CreateCall {
   readonly extras: CreateExtras;
   readonly retry: CallOptions['retry'];
   readonly bounds: Bounds;
-  /** Of an idempotent create. */
+  /** For an idempotent create. */
   readonly retries: () => Retries;
   readonly parents: (mode: ParentMode) => Parents;
 }
@@ -73,9 +78,9 @@ export async function createWithExtras({
   const mode = parentModeOf(extras.parents);
   const protection = protectionOf(extras.protection, session);
   if (idempotent === true && isSequential(settings.mode ?? 'persistent'))
-    throw badArguments('each create of a sequential znode makes another, so it cannot be idempotent; protection is for that');
+    throw badArguments('each create of a sequential znode creates another one, so it cannot be idempotent; use protection instead');
   if (idempotent === true && protection !== undefined)
-    throw badArguments('a create is idempotent or has protection; protection finds what is really its own');
+    throw badArguments('idempotent and protection exclude each other; protection finds exactly the znode of this call');
   const target = protection === undefined ? path : protectedPath(path, protection);
   const createIn = (options: CallOptions) => {
     const create = () => znodes.create(target, data, { ...settings, ...options });
@@ -85,7 +90,7 @@ export async function createWithExtras({
     return await createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
   }
   const create = () => createIn({ ...bounds.left, retry });
-  // Awaited here, so that the stack of an error goes on to whoever called.
+  // Await here, so that the stack of an error includes the caller.
   return await (protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create));
 }
 
@@ -93,7 +98,7 @@ function parentModeOf(parents: boolean | ParentMode | undefined): ParentMode | u
   if (parents === undefined || parents === false) return undefined;
   if (parents === true || parents === 'persistent') return 'persistent';
   if (parents === 'container') return parents;
-  throw badArguments(`parents is true, false, "persistent" or "container", not "${String(parents)}"`);
+  throw badArguments(`parents must be true, false, "persistent" or "container", not "${String(parents)}"`);
 }
 
 function protectionOf(protection: boolean | string | undefined, session: CallSession): Protection | undefined {

@@ -1,8 +1,10 @@
 /**
- * Deletes a subtree while others may go on working in it. What has gone already is fine; where something has come, it is looked again.
+ * Deletes a subtree while other clients may change it. A znode that is already gone counts as
+ * deleted, and where a znode was added, the call lists the subtree again.
  *
- * Deletes are sent one behind the other without waiting, children first: a session's requests are carried out in order, so each finds
- * its children gone. Each stands for itself. A multi would be undone as a whole by one znode that somebody else has deleted.
+ * It sends deletes without waiting in between, children first: a server executes the requests of a
+ * session in order, so each delete finds its children gone. The deletes are independent: one znode
+ * that another client has deleted would fail a multi as a whole.
  */
 import { KeeperError } from '../keeper-error.ts';
 import type { Bounds } from './bounds.ts';
@@ -10,24 +12,30 @@ import { failureOf, isUnanswered, reworded, type Retries } from './retries.ts';
 import { walk } from './walk.ts';
 import type { Znodes } from './znodes.ts';
 
-/** How much a `deleteRecursive` has deleted. */
+/** The result of `deleteRecursive`. */
 export interface DeleteRecursiveResult {
   /** Znodes that this call has certainly deleted. */
   readonly deleted: number;
-  /** Znodes that are gone, by this call or by another: a connection was lost, and `retry` went on. 0 otherwise. */
+  /**
+   * Znodes that were deleted by this call or by another client: a connection was lost, and `retry`
+   * continued. 0 otherwise.
+   */
   readonly unknown: number;
 }
 
-/** Requests under way at once. */
+/** Maximum number of pending requests. */
 const ahead = 64;
 
 interface Tally {
   deleted: number;
-  /** Not answered, and not found since. A look does not count as finding: the lost delete may still be on its way to being committed. */
+  /**
+   * Deletes without an answer whose result is still unknown. A later listing that shows the znode
+   * decides nothing: the lost delete may be committed after it.
+   */
   readonly open: Set<string>;
 }
 
-/** `retries`: how long to go on when answers are lost; undefined: not at all. */
+/** `retries`: how long to continue after lost answers; undefined: not at all. */
 export async function deleteRecursive(
   znodes: Znodes,
   top: string,
@@ -57,7 +65,7 @@ async function pathsBelow(znodes: Znodes, top: string, bounds: Bounds): Promise<
   return paths;
 }
 
-/** Deletes from the last to the first; returns whether nothing is left of it. */
+/** Deletes from the last path to the first; returns whether the subtree is gone. */
 async function deleteAll(znodes: Znodes, paths: readonly string[], tally: Tally, bounds: Bounds): Promise<boolean> {
   let at = paths.length;
   let failure: { readonly error: unknown } | undefined;
@@ -85,7 +93,7 @@ async function deleteAll(znodes: Znodes, paths: readonly string[], tally: Tally,
   return isClean;
 }
 
-/** A subtree that is half gone is worth a word. */
+/** Adds to an error how much of the subtree was deleted. */
 function withTally(error: unknown, { deleted, open }: Tally): unknown {
   const failure = failureOf(error);
   if (failure === undefined) return error;

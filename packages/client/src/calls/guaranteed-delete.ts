@@ -1,11 +1,15 @@
-/** A delete that is not given up when it cannot be sent, is not answered, or not taken just now: it goes on in the background until the session ends. */
+/**
+ * A delete that continues in the background until the session ends, if it could not be sent, was
+ * not answered, or was rejected temporarily.
+ */
 import { isPassing } from '../keeper-error.ts';
 import { Bounds, type CallSession, type Limits } from './bounds.ts';
 import { failureOf, persistently, reworded } from './retries.ts';
 
 /**
- * Rejects as the delete does; where that leaves open what becomes of the znode, the reason says that it goes on. A refusal (BadVersion,
- * NotEmpty, NoAuth) is the end of it, in the background too: with a version, nothing is deleted but what the caller has seen.
+ * Rejects as the delete does; if the fate of the znode is then open, the reason says that the
+ * delete continues. A final rejection (BadVersion, NotEmpty, NoAuth) also ends it in the
+ * background: with a version, only the znode that the caller has seen is deleted.
  */
 export async function deleteGuaranteed(
   session: CallSession,
@@ -16,10 +20,11 @@ export async function deleteGuaranteed(
     await first();
   } catch (error) {
     const failure = failureOf(error);
-    // The signal means "no more of this", and what never was a request will not become one. A server that is too busy, or without its quorum, has not judged it.
+    // A signal means that the caller no longer wants the delete, and an invalid request will not
+    // become valid. A server that is too busy or without quorum has not decided.
     if (failure === undefined || session.isOver || !(failure.outcome === 'unknown' || isPassing(failure.errno))) throw error;
     void goOn(session, attempt);
-    const note = 'the delete goes on in the background';
+    const note = 'the delete continues in the background';
     throw reworded(failure, failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
   }
 }
@@ -28,6 +33,7 @@ async function goOn(session: CallSession, attempt: (limits: Limits) => Promise<v
   try {
     await persistently(session, new Bounds(session, {}), attempt);
   } catch {
-    // Gone (NoNode), refused, or the session is over: in each case there is nothing more to be done, and nobody who waits.
+    // Gone (NoNode), rejected, or the session has ended: nothing is left to do, and no caller
+    // waits.
   }
 }

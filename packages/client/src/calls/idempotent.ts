@@ -1,6 +1,7 @@
 /**
- * Writes that mean a state rather than an act: `idempotent: true`. One that was not answered is made again, and when the repetition is
- * refused because things already are as they should be, that is success, whoever has brought it about.
+ * Writes with `idempotent: true`: the caller declares that only the resulting state counts. A write
+ * without an answer is repeated. If the repetition is rejected because the state is already as
+ * wanted, the write succeeds, whichever client caused that state.
  */
 import { KeeperError } from '../keeper-error.ts';
 import { type CreateSettings, type Data, toBytes } from '../operations/create.ts';
@@ -10,8 +11,8 @@ import { failureOf, type Retries } from './retries.ts';
 import type { Created, DataAndStat, Znodes } from './znodes.ts';
 
 /**
- * `settle` is asked about a refusal that comes behind an attempt without an answer: undefined when it stands. It may read, and what fails
- * in that is one more failed attempt.
+ * `settle` decides about a rejection that follows an attempt without an answer: undefined if the
+ * rejection is final. It may read; a failure of that read counts as one more failed attempt.
  */
 async function idempotently<Result>(
   retries: Retries,
@@ -34,7 +35,7 @@ async function idempotently<Result>(
   }
 }
 
-/** NoNode after a delete that was not answered: it is gone. */
+/** NoNode after a delete without an answer means that the znode is deleted. */
 export function deleteIdempotently(znodes: Znodes, path: string, version: number | undefined, retries: Retries): Promise<void> {
   return idempotently(
     retries,
@@ -43,7 +44,10 @@ export function deleteIdempotently(znodes: Znodes, path: string, version: number
   );
 }
 
-/** BadVersion after a setData that was not answered: the next version with these data is taken for it. */
+/**
+ * BadVersion after a setData without an answer: succeeds if the znode has these data at the next
+ * version.
+ */
 export function setDataIdempotently(
   znodes: Znodes,
   path: string,
@@ -64,7 +68,10 @@ export function setDataIdempotently(
   );
 }
 
-/** NodeExists after a create that was not answered: a znode that nobody has changed since, with these data and this owner, is taken for it. */
+/**
+ * NodeExists after a create without an answer: succeeds if the znode was not changed since, and has
+ * these data and this owner.
+ */
 export function createIdempotently(
   znodes: Znodes,
   path: string,
@@ -92,12 +99,12 @@ export async function readOrNull(znodes: Znodes, path: string, limits: Limits, l
   }
 }
 
-/** Versions are 32-bit and run over. */
+/** Versions are 32-bit numbers and overflow. */
 export function nextVersion(version: number): number {
   return (version + 1) | 0;
 }
 
-/** No data and empty data are told apart by servers, so here as well. */
+/** Servers distinguish no data from empty data, and so does this function. */
 export function sameBytes(one: Uint8Array | null, other: Uint8Array | null): boolean {
   if (one === null || other === null) return one === other;
   return one.length === other.length && one.every((byte, at) => byte === other[at]);

@@ -1,11 +1,11 @@
-/** Znodes that are made because something shall stand below them. Others may make them at the same time, and others may take them away. */
+/** Creates the parents of znodes. Other clients may create or delete them at the same time. */
 import { KeeperError } from '../keeper-error.ts';
 import type { CreateSettings } from '../operations/create.ts';
 import type { Bounds } from './bounds.ts';
 import { refusalOfStep, type Retries } from './retries.ts';
 import type { Created, Znodes } from './znodes.ts';
 
-/** What parents are: `container`s go again by themselves when the last child has gone. */
+/** The mode of parents: servers delete a `container` after its last child is deleted. */
 export type ParentMode = 'persistent' | 'container';
 
 export interface ParentSettings extends Pick<CreateSettings, 'acl'> {
@@ -13,19 +13,22 @@ export interface ParentSettings extends Pick<CreateSettings, 'acl'> {
 }
 
 export interface Parents {
-  /** The whole tree: what stands above a chroot may be missing too. */
+  /** The whole tree: the ancestors of a chroot may be missing too. */
   readonly znodes: Znodes;
-  /** What the program calls a path of that tree. */
+  /** Maps a path of that tree to the path that the program uses. */
   readonly inner: (path: string) => string;
   /** From the top downwards. */
   readonly paths: readonly string[];
   readonly settings: ParentSettings;
   readonly bounds: Bounds;
-  /** That parents are there is all that is asked for, so what was not answered may be asked again. */
+  /** Only the existence of the parents matters, so requests without an answer may be repeated. */
   readonly retries: Retries | undefined;
 }
 
-/** Of what is missing, in order. Reads are cheap and refused writes are not, so creates are sent for what is missing only. */
+/**
+ * The missing paths, in order. Reads are cheap and rejected writes are not, so creates are sent
+ * only for missing paths.
+ */
 async function missingOf({ znodes, paths, bounds }: Parents): Promise<readonly string[]> {
   const { left } = bounds;
   const stats = await Promise.all(paths.map((path) => znodes.exists(path, { ...left, retry: false })));
@@ -33,20 +36,26 @@ async function missingOf({ znodes, paths, bounds }: Parents): Promise<readonly s
   return first === -1 ? [] : paths.slice(first);
 }
 
-/** Sends a create for each, all on their way together: those of one session are carried out in order. */
+/**
+ * Sends all creates without waiting in between: a server executes the requests of a session in
+ * order.
+ */
 function sendCreates({ znodes, settings, bounds }: Parents, missing: readonly string[]): Promise<PromiseSettledResult<Created>[]> {
   const { left } = bounds;
   return Promise.allSettled(missing.map((path) => znodes.create(path, null, { ...settings, ...left, retry: false })));
 }
 
-/** NodeExists: somebody else was faster. NoNode: somebody has taken away what stands above, and the next look will show it. */
+/**
+ * Ignores NodeExists (another client was faster) and NoNode (another client has deleted an
+ * ancestor, which the next check shows).
+ */
 function throwFailure(made: readonly PromiseSettledResult<Created>[]): void {
   for (const each of made) {
     if (each.status === 'rejected' && !KeeperError.is(each.reason, 'NodeExists', 'NoNode')) throw each.reason;
   }
 }
 
-/** Makes what is missing of the paths. */
+/** Creates the missing paths. */
 export async function ensurePaths(parents: Parents): Promise<void> {
   for (;;) {
     try {
@@ -61,8 +70,9 @@ export async function ensurePaths(parents: Parents): Promise<void> {
 }
 
 /**
- * Makes a znode by `create`; when its parent is missing, once more, close behind the creates of its parents: so close that those who delete
- * childless znodes seldom come between. A container that is swept in between is made anew.
+ * Creates a znode by `create`. If its parent is missing, sends `create` again directly after the
+ * creates of its parents, so that a client that deletes childless znodes can hardly interfere. If a
+ * container is swept in between, it is created again.
  */
 export async function createBelow<Result>(parents: Parents, create: () => Promise<Result>): Promise<Result> {
   try {
@@ -81,7 +91,7 @@ export async function createBelow<Result>(parents: Parents, create: () => Promis
     const sent = sendCreates(parents, missing);
     const [[own], made] = await Promise.all([Promise.allSettled([create()]), sent]);
     if (own.status === 'fulfilled') return own.value;
-    // Whatever else became of it is the caller's to judge: it must not be made again behind his back.
+    // The caller decides about every other failure; do not repeat the create without its knowledge.
     if (!KeeperError.is(own.reason, 'NoNode')) throw own.reason;
     try {
       throwFailure(made);

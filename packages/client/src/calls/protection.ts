@@ -1,11 +1,13 @@
 /**
- * A create that survives the loss of its answer. A guid in the name, in Curator's form `_c_<guid>-name`, makes the znode one that can be
- * recognised: whoever got no answer lists the parent, and finds what it has made, or sees that it has made nothing.
+ * A create that survives a lost answer. A guid in the name, in Curator's form `_c_<guid>-name`,
+ * makes the znode recognisable: a client without an answer lists the parent, and finds its znode or
+ * sees that there is none.
  *
- * The look is one behind a `sync`: without, the first request may be committed after it (packages/simulator/test/protected-creates.test.ts shows
- * that). Behind a `sync`, nothing of the lost connection can come late: the ensemble refuses what it passes on for a session that
- * has moved (SessionMoved), and what it took before stands ahead of the sync. So "not there" means "never made", and the create may be
- * sent again.
+ * The listing follows a `sync`: without it, the first request may be committed after the listing
+ * (packages/simulator/test/protected-creates.test.ts shows that). After a `sync`, nothing from the
+ * lost connection can take effect any more: the ensemble rejects requests forwarded for a session
+ * that has moved (SessionMoved), and earlier requests are ordered before the sync. So a missing
+ * znode was never created, and the create may be sent again.
  */
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { Random } from '../clock.ts';
@@ -17,7 +19,7 @@ import type { Created, Znodes } from './znodes.ts';
 
 const guidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** A guid of version 4: 122 random bits, from the random numbers of the client. */
+/** A guid of version 4: 122 random bits, from the client's source of randomness. */
 export function newGuid(random: Random): string {
   const words = [random.uint32(), random.uint32(), random.uint32(), random.uint32()];
   words[1] = ((words[1]! & 0xffff0fff) | 0x00004000) >>> 0;
@@ -31,7 +33,7 @@ export function checkGuid(guid: string): void {
   throw new Refusal(
     ErrorCode.BadArguments,
     'notSent',
-    `protection is true or a guid of 36 characters, 8-4-4-4-12 hex digits, not "${guid}"`,
+    `protection must be true or a guid of 36 characters, 8-4-4-4-12 hex digits, not "${guid}"`,
   );
 }
 
@@ -41,16 +43,16 @@ function protectedName(guid: string, name: string): string {
 
 export interface Protection {
   readonly guid: string;
-  /** The guid was made for this call: nobody else can know it, and nobody else will clear up. */
+  /** The guid was created for this call: no other client knows it, so no other client cleans up. */
   readonly isOwn: boolean;
 }
 
-/** Where the znode goes that the program calls `path`; for a sequence without the number. */
+/** The path with the guid for the program's `path`; for a sequence without the number. */
 export function protectedPath(path: string, { guid }: Protection): string {
   return childPath(parentOf(path), protectedName(guid, nameOf(path)));
 }
 
-/** Calls `create` until it is known what became of it. `path` is the one that `create` sends. */
+/** Calls `create` until the result is known. `path` is the path that `create` sends. */
 export async function createProtected(
   session: CallSession,
   znodes: Znodes,
@@ -60,14 +62,15 @@ export async function createProtected(
   create: () => Promise<Created>,
 ): Promise<Created> {
   const lookFor = (within: Bounds) => look(session, znodes, path, guid, within);
-  // Who brings a guid along may have tried before, on another session.
+  // A caller with its own guid may have tried before, on another session.
   let mayBeThere = !isOwn;
   try {
     for (;;) {
       if (mayBeThere) {
         const found = await lookFor(bounds);
         if (found !== undefined && isOfSession(found, znodes.sessionId)) return found;
-        // Of a session that is dead, or about to be: it would go by itself, and is nothing to count on.
+        // An ephemeral of another session is deleted when that session ends, so the caller cannot
+        // rely on it.
         if (found !== undefined) await remove(session, znodes, found.path, bounds);
         mayBeThere = false;
       }
@@ -83,9 +86,9 @@ export async function createProtected(
   } catch (error) {
     if (!mayBeThere) throw error;
     if (isOwn && !session.isOver) {
-      // Nobody would ever find it again: as one of a queue for a lock it would block those behind it.
+      // No client could find it later: in the wait queue of a lock it would block all after it.
       void clearUp(session, lookFor, znodes);
-      throw withNote(error, 'if it was made, it is removed in the background');
+      throw withNote(error, 'if it was created, it will be deleted in the background');
     }
     throw withNote(error, undefined);
   }
@@ -102,7 +105,7 @@ function withNote(error: unknown, note: string | undefined): unknown {
   return reworded(failure, 'unknown', reason === '' ? undefined : reason);
 }
 
-/** The znode with this guid, as it is now; undefined when there is none. */
+/** The znode with this guid, in its current state; undefined if there is none. */
 function look(session: CallSession, znodes: Znodes, path: string, guid: string, bounds: Bounds): Promise<Created | undefined> {
   const parent = parentOf(path);
   const prefix = protectedName(guid, '');
@@ -118,7 +121,7 @@ function look(session: CallSession, znodes: Znodes, path: string, guid: string, 
       if (KeeperError.is(error, 'NoNode')) return undefined;
       throw error;
     }
-    throw new Refusal(ErrorCode.NoNode, 'unknown', 'it was made, and deleted by somebody before this client could read it');
+    throw new Refusal(ErrorCode.NoNode, 'unknown', 'it was created, but another client deleted it before this client could read it');
   });
 }
 
@@ -138,6 +141,7 @@ async function clearUp(session: CallSession, lookFor: (bounds: Bounds) => Promis
     const found = await lookFor(unlimited);
     if (found !== undefined) await remove(session, znodes, found.path, unlimited);
   } catch {
-    // The session is over, or somebody has put children below it, who is to decide.
+    // The session has ended, or another client has created children below it and must decide
+    // itself.
   }
 }

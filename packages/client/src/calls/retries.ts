@@ -1,6 +1,6 @@
 /**
- * Whether a call that has failed is made again, and when. Nothing is guessed: what is repeated was certainly not carried out (`refused`,
- * `notSent`), or is of a kind whose repetition nobody can tell from the first time.
+ * Decides whether and when a failed call is repeated. Nothing is guessed: a repeated call was
+ * certainly not applied (`refused`, `notSent`), or its repetition makes no difference.
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { uniform } from '../clock.ts';
@@ -8,10 +8,13 @@ import { isPassing, KeeperError, type Outcome, Refusal } from '../keeper-error.t
 import type { Bounds, CallSession, Limits } from './bounds.ts';
 import { type FullRetryPolicy, untilTheEnd } from './retry-policy.ts';
 
-/** What can be known of a failure, before or after it has been put into words. */
+/** The known facts of a failure, as a Refusal or as a KeeperError. */
 export type Failure = Pick<Refusal, 'errno' | 'outcome' | 'reason' | 'failedIndex' | 'results'> & { readonly cause?: unknown };
 
-/** undefined for what no server and no session has said: the reason of a signal, a fault of the program. */
+/**
+ * undefined if the error is not from a server or the session: the reason of a signal, or a bug of
+ * the program.
+ */
 export function failureOf(error: unknown): Failure | undefined {
   return error instanceof Refusal || KeeperError.is(error) ? error : undefined;
 }
@@ -25,7 +28,7 @@ export function reworded({ errno, cause, failedIndex, results }: Failure, outcom
   });
 }
 
-/** What a step has failed with, told as a failure of the call it is part of. */
+/** The failure of a step as a failure of the call that it is part of. */
 export function refusalOfStep(error: KeeperError, path: string | undefined = error.path): Refusal {
   const { errno, outcome, op: step, reason } = error;
   const what = path === undefined ? step : `${step} ${path}`;
@@ -37,7 +40,7 @@ export function isUnanswered(error: unknown): boolean {
   return failureOf(error)?.outcome === 'unknown';
 }
 
-/** The longest pause ahead of attempt `attempts + 1`, of which a random part is taken. */
+/** The longest pause before attempt `attempts + 1`; the actual pause is a random part of it. */
 export function pauseMsMax({ pauseMs, pauseMsMax: most }: FullRetryPolicy, attempts: number): Millis {
   return Math.min(most, pauseMs * 2 ** Math.min(attempts - 1, 60));
 }
@@ -56,19 +59,20 @@ export class Retries {
     this.#bounds = bounds;
   }
 
-  /** For the next attempt. */
+  /** The limits of the next attempt. */
   get left(): Limits {
     return this.#bounds.left;
   }
 
-  /** An attempt was sent and not answered, so it may have been carried out. */
+  /** An attempt was sent and not answered, so it may have been applied. */
   get hasUnanswered(): boolean {
     return this.#hasUnanswered;
   }
 
   /**
-   * Waits for as long as it takes, and resolves with true when the call is to be made again: never when its own time-out has passed. `isRepeatable`: also when it may have been
-   * carried out. Rejects with the reason of the signal.
+   * Waits for the pause and resolves with true if the call is to be repeated; resolves with false
+   * at once otherwise, and always after the call's own time-out. `isRepeatable`: repeat even if the
+   * call may have been applied. Rejects with the signal's reason.
    */
   async again(error: unknown, isRepeatable: boolean): Promise<boolean> {
     const failure = failureOf(error);
@@ -83,7 +87,10 @@ export class Retries {
     return true;
   }
 
-  /** The last failure, in the light of those before it. A read has no `unanswered`: it changes nothing, so each answer stands alone. */
+  /**
+   * The last failure, taking earlier ones into account. Earlier attempts of a read do not matter,
+   * as a read changes nothing.
+   */
   summed(error: unknown, isRead: boolean): unknown {
     const failure = failureOf(error);
     if (failure === undefined || this.#attempts === 1) return error;
@@ -94,8 +101,9 @@ export class Retries {
 }
 
 /**
- * Makes a harmless call until it is answered, the session is over or the bounds are reached. NotReadOnly counts as no answer: the client is
- * with a server that has lost its quorum, and looks for another.
+ * Repeats a harmless call until it is answered, the session ends or the bounds are reached.
+ * NotReadOnly counts as no answer: the server has lost its quorum, and the client looks for
+ * another.
  */
 export async function persistently<Result>(
   session: CallSession,

@@ -1,9 +1,12 @@
 /**
- * Read, think, write: if nobody has written in between. A write that loses is thought through again with what has won.
+ * Reads a znode, calls the updater, and writes the result if no other client has written in
+ * between. After a conflict it starts again with the new data.
  *
- * When no answer to the write comes, the znode tells what can be told. The version after the one that was read is made by exactly one
- * write, so with other data in it ours was not carried out, and with the version still as it was neither. With our data in it, it was ours or one
- * that wrote the same: two clients that both count from 5 to 6 leave the same behind as one. That is not decided here by a guess.
+ * If the write is not answered, the znode itself shows what is known. Exactly one write creates the
+ * version after the one that was read. So if that version has other data, or the version is still
+ * the same, ours was not applied. If it has our data, they are from our write or from another
+ * client that wrote the same: two clients that both count from 5 to 6 leave the same state as one.
+ * This code does not guess in that case.
  */
 import { ErrorCode } from '@tskeeper/protocol';
 import { uniform } from '../clock.ts';
@@ -18,20 +21,23 @@ import { untilTheEnd } from './retry-policy.ts';
 import type { DataAndStat, Znodes } from './znodes.ts';
 
 /**
- * The data to be written, for those that are there: `null` and `undefined` when there is no znode. `undefined`, also as the result: leave it.
- * Called again whenever somebody else was faster, so it should have no effect of its own.
+ * Returns the data to write, given the current ones: `null` and `undefined` if there is no znode.
+ * The result `undefined` leaves the znode unchanged. Called again after each conflict, so it should
+ * have no side effects.
  */
 export type Updater = (data: Uint8Array | null, stat: Stat | undefined) => Data | undefined | Promise<Data | undefined>;
 
 export interface UpdateSettings {
-  /** With which settings to make the znode if it is absent; undefined: fail with NoNode. */
+  /** The settings of the create if the znode does not exist; undefined: fail with NoNode. */
   readonly create: CreateSettings | undefined;
-  /** Whether finding the data that were to be written counts as having written them. */
+  /**
+   * Whether the write succeeds if the znode has the data of this call, whichever client wrote them.
+   */
   readonly idempotent: boolean;
   readonly retry: CallOptions['retry'];
 }
 
-/** The znode as it is by then; undefined when it is absent and was left so. */
+/** The znode after the call; undefined if it does not exist and the updater left it so. */
 export async function update(
   session: CallSession,
   znodes: Znodes,
@@ -49,7 +55,8 @@ export async function update(
     }
   };
   for (let conflicts = 0; ; conflicts++) {
-    // The first to lose tries again at once; the longer a crowd fights for one znode, the further apart they go.
+    // After its first conflict a client tries again at once; then the pauses grow with the
+    // conflicts.
     if (conflicts > 1) await bounds.pause(uniform(session.random, pauseMsMax(untilTheEnd, conflicts - 1)));
     const before = await read();
     const wanted = await updater(before?.data ?? null, before?.stat);
@@ -72,7 +79,10 @@ export async function update(
   }
 }
 
-/** The znode, if the write may be called done; undefined if it was certainly not. Throws when that cannot be known. */
+/**
+ * The znode if the write counts as applied; undefined if it was certainly not applied. Throws if
+ * that cannot be known.
+ */
 async function whatBecame(
   session: CallSession,
   znodes: Znodes,
@@ -93,29 +103,29 @@ async function whatBecame(
   } catch (error) {
     const failure = failureOf(error);
     if (failure === undefined) throw error;
-    const reason = 'whether the write was carried out is not known';
+    const reason = 'it is not known whether the write was applied';
     throw reworded(failure, 'unknown', failure.reason === undefined ? reason : `${failure.reason}; ${reason}`);
   }
-  if (now === null) throw open('the znode is not there now');
+  if (now === null) throw open('the znode does not exist now');
   if (before === null) {
     if (idempotent && sameBytes(now.data, wanted)) return now;
-    throw open('the znode is there now, by this call or by another');
+    throw open('the znode exists now, created by this call or by another client');
   }
-  if (now.stat.czxid !== before.stat.czxid) throw open('the znode was deleted and made anew since');
+  if (now.stat.czxid !== before.stat.czxid) throw open('the znode has been deleted and created again since');
   if (now.stat.version === before.stat.version) return undefined;
   const isNext = now.stat.version === nextVersion(before.stat.version);
   if (!sameBytes(now.data, wanted)) {
     if (isNext) return undefined;
-    throw open('the znode was changed more than once since');
+    throw open('the znode has been changed more than once since');
   }
   if (idempotent) return now;
-  throw open('the znode has the data of this call now, by it or by another that wrote the same');
+  throw open('the znode has the data of this call now, written by this call or by another client that wrote the same');
 }
 
 function versionRunOver(): Refusal {
   return new Refusal(
     ErrorCode.BadVersion,
     'notSent',
-    'its version has run over to -1, which stands for any, so no write can be made to depend on it; write it once without a version',
+    'its version has overflowed to -1, which means any version, so no conditional write is possible; write it once without a version',
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Over a subtree, with a bounded number of requests under way. Nobody stops the world for it: a znode that goes while the walk is on
- * is passed over, and one that comes may be seen or not.
+ * Walks over a subtree with a limited number of pending requests. Other clients may change it
+ * meanwhile: a znode that is deleted is skipped, and a new one may be seen or not.
  */
 import { KeeperError } from '../keeper-error.ts';
 import type { Stat } from '../stat.ts';
@@ -9,13 +9,13 @@ import type { Bounds } from './bounds.ts';
 import { childPath } from '../paths.ts';
 import type { Znodes } from './znodes.ts';
 
-/** A znode as a walk comes by it. */
+/** A znode that a walk yields. */
 export interface WalkedZnode {
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
-  /** As it was when its children were listed. */
+  /** The Stat when its children were listed. */
   readonly stat: Stat;
-  /** undefined unless `data` was asked for. */
+  /** undefined without the option `data`. */
   readonly data: Uint8Array | null | undefined;
 }
 
@@ -30,14 +30,17 @@ interface Visit {
   readonly children: readonly string[];
 }
 
-/** Each znode ahead of what is below it. Throws NoNode when the top is not there. */
+/** Yields each znode before its descendants. Throws NoNode if the top does not exist. */
 export async function* walk(
   znodes: Znodes,
   top: string,
   { concurrency, data, retry }: WalkSettings,
   bounds: Bounds,
 ): AsyncGenerator<WalkedZnode, void, undefined> {
-  /** The youngest is visited first: so no more is kept than the siblings along one way down. */
+  /**
+   * Visits the newest path first, so that it keeps no more than the siblings along one path to a
+   * leaf.
+   */
   const ahead = [top];
   const underWay = new Set<Promise<void>>();
   const arrived: Visit[] = [];
@@ -59,7 +62,7 @@ export async function* walk(
   };
 
   while (ahead.length > 0 || underWay.size > 0 || arrived.length > 0) {
-    // What nobody has asked for yet counts as under way, so a slow reader slows the walk.
+    // Results that the caller has not taken yet count as pending, so a slow caller slows the walk.
     while (ahead.length > 0 && underWay.size + arrived.length < concurrency) begin(ahead.pop()!);
     const next = arrived.shift();
     if (next !== undefined) yield next.znode;
@@ -89,7 +92,7 @@ async function visit(
   }
 }
 
-/** What was there a moment ago is told of, though it has gone since. */
+/** A znode that was read a moment ago is yielded even if it has been deleted since. */
 async function childrenOf(znodes: Znodes, path: string, retry: CallOptions['retry'], bounds: Bounds): Promise<readonly string[]> {
   try {
     const { children } = await znodes.getChildren(path, { ...bounds.left, retry });

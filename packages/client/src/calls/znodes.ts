@@ -1,10 +1,10 @@
-/** The calls that longer calls are made of: what they need of a client, with the paths of that client. */
+/** The calls that longer calls consist of, with the paths of a client. */
 import type { CreateSettings, Data } from '../operations/create.ts';
 import type { CallOptions } from '../session/operation.ts';
 import type { SessionId } from '@tskeeper/protocol';
 import type { Stat } from '../stat.ts';
 
-/** A read that sees all that anyone was told of before it was asked. */
+/** `linearizable`: a read that sees every write acknowledged to any client before it. */
 interface ReadOptions extends CallOptions {
   readonly linearizable?: boolean;
 }

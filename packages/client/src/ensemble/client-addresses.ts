@@ -1,16 +1,18 @@
-/** What the configuration of an ensemble says about where its clients connect. */
+/** The addresses for clients in the configuration of an ensemble. */
 import { isWildcardHost, parseQuorumConfig, QuorumConfigError } from '@tskeeper/protocol';
 import { isHost } from '../connect-string.ts';
 import type { ServerAddress } from '../transport.ts';
 
 /**
- * The client address of each server, as written; undefined if the text does not say all of them, or is none that can be read.
+ * The client address of each server, as written; undefined if the text cannot be read or some
+ * server has no address.
  *
- * All, since a list that lacks some would send every client to the others. What a server has in its own zoo.cfg as `clientPort` alone is not
- * published: an ensemble that is set up so says of no server where its clients connect, and one that is being changed to say it, of some.
+ * A list without some servers would send every client to the others, so all are required. A
+ * `clientPort` that a server has only in its own zoo.cfg is not published: an ensemble configured
+ * that way publishes no client addresses, and one in transition publishes some.
  *
- * A server whose clients may come to any of its addresses (`0.0.0.0`, or a port alone) is reached where the other servers reach it: at the
- * first host of its own line.
+ * If a server accepts clients at any of its addresses (`0.0.0.0`, or only a port), clients use the
+ * address of the other servers: the first host of its own line.
  */
 export function clientAddressesOf(config: string): readonly ServerAddress[] | undefined {
   const addresses: ServerAddress[] = [];

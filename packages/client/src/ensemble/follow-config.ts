@@ -1,4 +1,7 @@
-/** A client that goes by the servers its ensemble says it has, rather than by those it was told when it connected. */
+/**
+ * Makes a client use the servers that the ensemble's configuration lists instead of those of its
+ * connect string.
+ */
 import type { Client } from '../client.ts';
 import { formatServer } from '../connect-string.ts';
 import { KeeperError } from '../keeper-error.ts';
@@ -6,12 +9,16 @@ import type { WatchedEvent } from '../watched-event.ts';
 import { clientAddressesOf } from './client-addresses.ts';
 
 /**
- * Reads `/zookeeper/config`, now and whenever it changes, and gives its addresses to `updateServerList`. Resolves when it has been read for
- * the first time, or could not be. What cannot be read, or does not name an address for each server, changes nothing: the list stays, and
- * the configuration is looked at again after its next change, and where it could not be read, after the next reconnect.
+ * Reads `/zookeeper/config`, now and whenever it changes, and passes its addresses to
+ * `updateServerList`. Resolves after the first read, even if it failed. A configuration that cannot
+ * be read, or lacks the address of a server, does not change the list; the client reads it again
+ * after its next change, or, if the read failed, after the next reconnect.
  */
 export async function followConfig(client: Client): Promise<void> {
-  /** The last one that was followed: one that only gives weights or roles anew moves nobody. */
+  /**
+   * The last list that was applied: a configuration that changes only weights or roles moves no
+   * client.
+   */
   let followed = '';
   let isWatched = false;
 

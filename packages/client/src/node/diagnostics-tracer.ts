@@ -1,7 +1,8 @@
 /**
- * Tells what clients do on the channels of node:diagnostics_channel: `tskeeper:request`, a tracing channel, and `tskeeper:session`. Events and their order
- * are those of `TracingChannel.tracePromise`, which is not used itself as it would settle the promise a turn later, behind events that are
- * to be told behind it.
+ * Publishes the calls and session events of clients on channels of node:diagnostics_channel:
+ * `tskeeper:request`, a tracing channel, and `tskeeper:session`. Events and their order are those
+ * of `TracingChannel.tracePromise`. That function itself is not used, as it would settle the
+ * promise a turn later, after events that must follow it.
  */
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { TracedCall, TracedSessionEvent, Tracer } from '../tracing.ts';
@@ -17,7 +18,7 @@ export const diagnosticsTracer: Tracer = {
     return sessions.hasSubscribers;
   },
   run: (call, work) =>
-    // Stores that are bound to the channel hold for all that the call does, so that its steps are known to be steps of it.
+    // Stores bound to the channel are active during the whole call, so its steps inherit them.
     requests.start.runStores(call, () => {
       const promise = work();
       requests.end.publish(call);

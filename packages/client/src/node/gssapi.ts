@@ -1,8 +1,10 @@
 /**
- * SASL GSSAPI (RFC 4752), that is Kerberos, through the npm package `kerberos`, which wraps the system's own library.
+ * SASL GSSAPI (RFC 4752), which is Kerberos, with the npm package `kerberos`, a wrapper of the
+ * system's library.
  *
- * The package is asked for tickets and tokens; here is only the order of the exchange: tokens until both sides know each other, then one
- * message in which the server offers layers of protection and the client declines them, since ZooKeeper's protocol has no place for them.
+ * The package creates tickets and tokens; this file implements the order of the exchange: tokens
+ * until both sides are authenticated, then one message in which the server offers protection layers
+ * and the client declines them, as ZooKeeper's protocol does not support them.
  */
 import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import type { ServerAddress } from '../transport.ts';
@@ -10,24 +12,31 @@ import type { ServerAddress } from '../transport.ts';
 /** An identity to prove by Kerberos (RFC 4752), with the npm package `kerberos`. */
 export interface GssapiOptions {
   readonly mechanism: 'GSSAPI';
-  /** The service part of the servers' principal. Default: `zookeeper`, as in `zookeeper/zk1.example.com@EXAMPLE.COM`. */
+  /**
+   * The service part of the servers' principal. Default: `zookeeper`, as in
+   * `zookeeper/zk1.example.com@EXAMPLE.COM`.
+   */
   readonly serviceName?: string | undefined;
   /**
-   * The host part. Default: the server's name in the connect string; the system's Kerberos library makes that canonical, or does not, as
-   * krb5.conf says (dns_canonicalize_hostname).
+   * The host part of the servers' principal. Default: the server's name in the connect string;
+   * krb5.conf says whether the system's Kerberos library canonicalizes it
+   * (dns_canonicalize_hostname).
    */
   readonly serviceHost?: string | undefined;
-  /** Who to be, out of the tickets that there are: `app@EXAMPLE.COM`. Default: whoever the ticket cache or the client keytab is of. */
+  /**
+   * The client's principal, for which a ticket must exist: `app@EXAMPLE.COM`. Default: the
+   * principal of the ticket cache or the client keytab.
+   */
   readonly principal?: string | undefined;
 }
 
-/** What is used of the package. */
+/** The part of the package that is used. */
 export interface KerberosPackage {
   readonly GSS_MECH_OID_KRB5: number;
   initializeClient(service: string, options: { readonly mechOID: number; readonly principal?: string }): Promise<KerberosClient>;
 }
 
-/** Tokens are base64. A step that has nothing to say gives null. */
+/** Tokens are base64. A step without a token returns null. */
 interface KerberosClient {
   readonly contextComplete: boolean;
   step(challenge: string): Promise<string | null>;
@@ -35,9 +44,11 @@ interface KerberosClient {
   wrap(message: string, options: object): Promise<string | null>;
 }
 
-/** Of the layers that the server offers: the one that protects nothing. */
+/** The layer without protection, among those that the server offers. */
 const noLayer = 1;
-/** The layer chosen, the longest message taken in it, which is none, and no identity other than that of the ticket. */
+/**
+ * The chosen layer, a maximum message length of 0, and no identity other than that of the ticket.
+ */
 const choice = Buffer.from([noLayer, 0, 0, 0]).toString('base64');
 
 export class Gssapi implements SaslMechanism {
@@ -67,7 +78,7 @@ export class Gssapi implements SaslMechanism {
       },
       respond: async (challenge) => {
         if (phase === 'verdict') return undefined;
-        if (challenge === null) throw new Error('the server has not been set up for Kerberos: it answers a token with none');
+        if (challenge === null) throw new Error('the server is not configured for Kerberos: it answered a token without a token');
         const token = Buffer.from(challenge).toString('base64');
         if (phase === 'context') {
           const answer = await explained(client.step(token));
@@ -76,7 +87,7 @@ export class Gssapi implements SaslMechanism {
         }
         const offer = bytesOf(await explained(client.unwrap(token)));
         if ((offer[0]! & noLayer) === 0)
-          throw new Error("the server insists on protecting the connection, which ZooKeeper's protocol cannot; TLS can");
+          throw new Error("the server requires a protection layer, which ZooKeeper's protocol does not support; use TLS instead");
         phase = 'verdict';
         return bytesOf(await explained(client.wrap(choice, {})));
       },
@@ -88,7 +99,7 @@ function bytesOf(token: string | null): Buffer {
   return Buffer.from(token ?? '', 'base64');
 }
 
-/** The library's words are about its own state; what helps is nearly always one of the same three things. */
+/** The library's message describes its own state; the cause is nearly always one of these three. */
 async function explained<Result>(step: Promise<Result>): Promise<Result> {
   try {
     return await step;

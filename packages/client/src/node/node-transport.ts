@@ -1,4 +1,4 @@
-/** TCP over node:net, names by the system's resolver, SRV names by DNS. */
+/** TCP over node:net; resolves names with the system's resolver, and SRV names with DNS. */
 import dns from 'node:dns';
 import { connect, type Socket } from 'node:net';
 import { checkOptions, kinds, optionKinds } from '../arguments.ts';
@@ -7,16 +7,19 @@ import { SocketCnxn } from './socket-cnxn.ts';
 
 export const nodeTransportOptions = optionKinds({ keepProcessAlive: kinds.boolean });
 
-/** What is taken from a socket at once. */
+/** Size of the receive buffer of a socket. */
 const receiveBytes = 64 * 1024;
 
-/** How the sockets of a NodeTransport are set up. */
+/** The options of a NodeTransport. */
 export interface NodeTransportOptions {
   /** Whether an open connection keeps the process running. Default: true. */
   readonly keepProcessAlive?: boolean | undefined;
 }
 
-/** TCP, with names looked up by the system and SRV names by DNS: what `connect` uses where no other is given. */
+/**
+ * TCP; resolves names with the system's resolver, and SRV names with DNS. The default transport of
+ * `connect`.
+ */
 export class NodeTransport implements Transport {
   readonly #keepProcessAlive: boolean;
 
@@ -26,7 +29,7 @@ export class NodeTransport implements Transport {
     this.#keepProcessAlive = options.keepProcessAlive ?? true;
   }
 
-  /** A socket of this transport, before it connects. */
+  /** Prepares a socket of this transport before it connects. */
   protected prepare(socket: Socket): void {
     if (!this.#keepProcessAlive) socket.unref();
   }
@@ -44,7 +47,7 @@ export class NodeTransport implements Transport {
   /** The records of an SRV name (RFC 2782). Rejects with the resolver's error. */
   resolveService(name: string): Promise<readonly ServiceRecord[]> {
     return new Promise((resolve, reject) => {
-      // Asked for by way of the module, whose methods change when the program sets the servers of its DNS.
+      // Call it on the module, whose methods change when the program sets the servers of its DNS.
       dns.resolveSrv(name, (error, records) => {
         if (error === null) resolve(records.map(({ name: host, port, priority, weight }) => ({ host, port, priority, weight })));
         else reject(error);
@@ -52,15 +55,17 @@ export class NodeTransport implements Transport {
     });
   }
 
-  /** Dials one address. */
+  /** Connects to one address. */
   connect({ host, port }: DialledAddress, sink: TransportSink): TransportCnxn {
     const buffer = Buffer.allocUnsafeSlow(receiveBytes);
-    // One buffer for whatever arrives: 'data' events would each bring one of their own, and cost more than what most of them carry.
+    // One buffer for all reads: each 'data' event would allocate one of its own, which costs more
+    // than most events carry.
     const onread = {
       buffer,
       callback: (count: number) => cnxn.received(buffer.subarray(0, count)),
     };
-    // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
+    // The session tries addresses one by one with its own time limit; Node's address racing would
+    // cut attempts short.
     const socket = connect({ host, port, noDelay: true, autoSelectFamily: false, onread });
     this.prepare(socket);
     const cnxn = new SocketCnxn(socket, sink, { readyEvent: 'connect', words: wordsOfSystem });

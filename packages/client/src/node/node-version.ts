@@ -1,4 +1,7 @@
-/** Refuses a Node that is too old, in one sentence. To be imported first, before a module asks for what an old Node lacks. */
+/**
+ * Rejects a Node version that is too old, in one sentence. Import this first, before a module that
+ * uses something an old Node lacks.
+ */
 import { nodeVersionFault } from '@tskeeper/protocol/internal';
 
 const fault = nodeVersionFault(process.versions.node);

@@ -1,20 +1,28 @@
 /**
- * Packages that some need and most do not: they are loaded when an option asks for them, and are no dependencies of this one.
+ * Loads optional packages: an option that needs one loads it, and they are not dependencies of this
+ * package.
  */
 import { createRequire } from 'node:module';
 import { ConnectOptionsError } from '../connect-options-error.ts';
 
-/** Both are CommonJS. No bundler or checker follows this, so none takes them for needed. */
+/**
+ * Both are CommonJS. Bundlers and checkers do not follow this, so they do not treat them as
+ * required.
+ */
 const load = createRequire(import.meta.url);
 
-/** Throws one sentence when it is not installed; `need` begins it: `tls.trustStore: JKS files are read`. */
+/**
+ * Throws a ConnectOptionsError of one sentence if the package is not installed; `need` starts it:
+ * `tls.trustStore: JKS files require`.
+ */
 export function optionalPackage(name: 'jks-js' | 'kerberos', need: string): unknown {
   try {
     return load(name);
   } catch (cause) {
     const { message } = cause as Error;
-    // Another module that cannot be found is a part of the package: one with native code is often installed and not built.
+    // If another module is missing, it is part of the package: a package with native code is often
+    // installed but not built.
     const what = message.includes(`Cannot find module '${name}'`) ? 'is not installed' : `could not be loaded (${message.split('\n')[0]})`;
-    throw new ConnectOptionsError(`${need} by the npm package ${name}, which ${what}; npm install ${name}`, { cause });
+    throw new ConnectOptionsError(`${need} the npm package ${name}, which ${what}; run npm install ${name}`, { cause });
   }
 }

@@ -1,7 +1,10 @@
-/** Keeps the process running while a program waits for a client whose connection does not (`keepProcessAlive: false`). */
+/**
+ * Keeps the process running while a program waits for a client whose connection does not
+ * (`keepProcessAlive: false`).
+ */
 import type { ProcessHold } from '../session/session.ts';
 
-/** The longest interval of Node, 24 days. It only has to exist. */
+/** The longest interval of Node, 24 days. The timer only has to exist. */
 const intervalMs = 0x7fffffff;
 
 export class TimerHold implements ProcessHold {

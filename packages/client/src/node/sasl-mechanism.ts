@@ -1,4 +1,4 @@
-/** The mechanism that the options of `connect` ask for. */
+/** Creates the SASL mechanism that the options of `connect` select. */
 import { DigestMd5, type DigestMd5Options } from '../auth/digest-md5.ts';
 import { checkOptions, kinds, optionKinds, secret } from '../arguments.ts';
 import type { SaslMechanism } from '../auth/sasl.ts';
@@ -7,7 +7,7 @@ import { ConnectOptionsError } from '../connect-options-error.ts';
 import { Gssapi, type GssapiOptions, type KerberosPackage } from './gssapi.ts';
 import { optionalPackage } from './optional-package.ts';
 
-/** How to prove an identity by SASL. */
+/** An identity to prove by SASL. */
 export type SaslOptions = DigestMd5Options | GssapiOptions;
 
 const saslOptionKinds = {
@@ -21,15 +21,15 @@ export function saslMechanism(options: SaslOptions, random: Random): SaslMechani
   switch (options.mechanism) {
     case 'DIGEST-MD5':
       if (typeof options.username !== 'string' || options.username === '' || typeof options.password !== 'string') {
-        throw new ConnectOptionsError('sasl: the mechanism DIGEST-MD5 takes a username and a password');
+        throw new ConnectOptionsError('sasl: the mechanism DIGEST-MD5 requires a username and a password');
       }
       return new DigestMd5(options, random);
     case 'GSSAPI':
-      return new Gssapi(options, optionalPackage('kerberos', 'sasl: tokens of the mechanism GSSAPI are made') as KerberosPackage);
+      return new Gssapi(options, optionalPackage('kerberos', 'sasl: the mechanism GSSAPI requires') as KerberosPackage);
     default:
       options satisfies never;
       throw new ConnectOptionsError(
-        `sasl: there is no mechanism "${String((options as { mechanism?: unknown }).mechanism)}"; there are DIGEST-MD5 and GSSAPI`,
+        `sasl: unknown mechanism "${String((options as { mechanism?: unknown }).mechanism)}"; use DIGEST-MD5 or GSSAPI`,
       );
   }
 }

@@ -1,19 +1,22 @@
-/** A connection of a transport over one of Node's sockets, plain or TLS. */
+/** A connection of a transport over a socket of Node, plain or TLS. */
 import type { Socket } from 'node:net';
 import type { TransportCnxn, TransportSink } from '../transport.ts';
 
-/** After so many bytes the rest of the program has a turn, whatever else has arrived: libuv reads up to 32 full buffers in a row, and each may hold thousands of events. */
+/**
+ * After this many bytes the rest of the program gets a turn, even if more has arrived: libuv reads
+ * up to 32 full buffers in a row, and each may contain thousands of events.
+ */
 const turnBytes = 256 * 1024;
-/** How long a peer may take to end its side. */
+/** How long a peer may take to close its side. */
 const lingerMs = 1000;
 
-/** What differs between sockets. */
+/** The differences between plain and TLS sockets. */
 export interface SocketManner {
-  /** The socket's event that says that bytes may go out. */
+  /** The socket's event that says that it can send. */
   readonly readyEvent: 'connect' | 'secureConnect';
-  /** Asked when it has come: why the peer must not be talked to all the same; undefined when it may. */
+  /** Called after that event: why the peer must not be used anyway; undefined if it may. */
   fault?(): string | undefined;
-  /** How to tell of an error. */
+  /** The text of an error. */
   words(error: NodeJS.ErrnoException): string;
 }
 
@@ -22,7 +25,7 @@ export class SocketCnxn implements TransportCnxn {
   readonly #sink: TransportSink;
   #ready = false;
   #over = false;
-  /** Since the last rest. */
+  /** Since the last pause. */
   #receivedBytes = 0;
 
   constructor(socket: Socket, sink: TransportSink, manner: SocketManner) {
@@ -39,7 +42,7 @@ export class SocketCnxn implements TransportCnxn {
         socket.destroy();
       }
     });
-    // Stays for good: a socket may fail long after anyone is interested.
+    // This listener is never removed: a socket may fail at any later time.
     socket.on('error', (cause: NodeJS.ErrnoException) => {
       error ??= manner.words(cause);
     });
@@ -51,8 +54,9 @@ export class SocketCnxn implements TransportCnxn {
   }
 
   /**
-   * Told by whoever made the socket. The bytes are the caller's again when this returns. Returns whether more may be read in this turn of the loop; else reading goes on in the next, by
-   * itself.
+   * Called by the creator of the socket, which may reuse the bytes when this returns. Returns
+   * whether to continue reading in this turn of the event loop; if not, reading resumes by itself
+   * in the next.
    */
   received(bytes: Buffer): boolean {
     if (this.#over || !this.#ready) return true;
@@ -74,10 +78,10 @@ export class SocketCnxn implements TransportCnxn {
 
   end(): void {
     this.#over = true;
-    // What is still received is thrown away, so that the peer's end can be seen.
+    // Discard what still arrives, so that the peer's end is seen.
     this.#socket.resume();
     this.#socket.end();
-    // A peer that does not end as well must not keep the program from ending.
+    // A peer that does not close its side must not keep the program running.
     const timer = setTimeout(() => this.#socket.destroy(), lingerMs);
     this.#socket.on('close', () => clearTimeout(timer));
   }

@@ -5,7 +5,7 @@ import { type Clock, timerMsMax } from '../clock.ts';
 /** Its timers keep the process running. */
 export const systemClock: Clock = clockOf((timer) => timer);
 
-/** The same clock, whose timers do not keep the process running. */
+/** The same clock; its timers do not keep the process running. */
 export const backgroundClock: Clock = clockOf((timer) => timer.unref());
 
 function clockOf(made: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
@@ -20,7 +20,10 @@ function clockOf(made: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
   };
 }
 
-/** Node fires a timer at once that is longer than it can wait, so such a one is made of several. */
+/**
+ * Node fires a timer at once if its delay is too long, so a longer delay consists of several
+ * timers.
+ */
 class LongTimer {
   readonly #callback: () => void;
   readonly #made: (timer: NodeJS.Timeout) => NodeJS.Timeout;

@@ -1,4 +1,7 @@
-/** The machine's randomness. Mostly it spreads clients over servers and over time; the nonces of SASL must not be guessed besides. */
+/**
+ * The machine's randomness. Most uses spread clients over servers and time, but the nonces of SASL
+ * must be unpredictable.
+ */
 import { getRandomValues } from 'node:crypto';
 import type { Random } from '../clock.ts';
 

@@ -1,9 +1,9 @@
 /**
- * Certificates and keys, in the forms in which ZooKeeper takes them: PEM, PKCS12, and Java's own JKS. The form is told by the content, not
- * by a name: many a `.jks` is PKCS12.
+ * Certificates and keys in the formats that ZooKeeper accepts: PEM, PKCS12, and Java's JKS. The
+ * content determines the format, not the file name: many a `.jks` is PKCS12.
  *
- * PEM, and PKCS12 with a key, Node reads by itself. JKS, and PKCS12 that only holds certificates to be trusted, it does not: these are read by
- * the npm package `jks-js`, which is loaded when there is one to read.
+ * Node reads PEM, and PKCS12 with a key. It does not read JKS, nor PKCS12 with only trusted
+ * certificates; the npm package `jks-js` does, and is loaded when such a file is used.
  */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -16,32 +16,48 @@ import { optionalPackage } from './optional-package.ts';
 /** PEM text, the bytes of a file, or the path of one. */
 export type TlsSource = string | Uint8Array;
 
-/** Whom to trust, and who to be (ZooKeeper Administrator's Guide, "Quorum TLS" and its `ssl.*` properties). */
+/**
+ * Trusted authorities, and the client's own identity (ZooKeeper Administrator's Guide, "Quorum TLS"
+ * and its `ssl.*` properties).
+ */
 export interface TlsOptions {
-  /** Certificates of those who may sign a server's, in PEM. Default: those that Node knows, which are those of the public Internet. */
+  /**
+   * Certificates of the authorities that may sign a server's certificate, in PEM. Default: the
+   * authorities that Node trusts, which are those of the public Internet.
+   */
   readonly ca?: TlsSource | readonly TlsSource[] | undefined;
-  /** The client's certificate in PEM, with those that lead from it to an authority that the servers trust. Goes with `key`. Default: none. */
+  /**
+   * The client's certificate in PEM, with those that lead from it to an authority that the servers
+   * trust. Requires `key`. Default: none.
+   */
   readonly cert?: TlsSource | undefined;
-  /** The client's key in PEM. Goes with `cert`. Default: none. */
+  /** The client's key in PEM. Requires `cert`. Default: none. */
   readonly key?: TlsSource | undefined;
-  /** What `key`, or the key in a PEM `keyStore`, is encrypted with. Default: it is not. */
+  /**
+   * The password of `key`, or of the key in a PEM `keyStore`. Default: none; the key is not
+   * encrypted.
+   */
   readonly keyPassword?: string | undefined;
-  /** Instead of `cert` and `key`, as ZooKeeper's ssl.keyStore.location: PKCS12, JKS, or PEM with key and certificates in one. Default: none. */
+  /**
+   * Instead of `cert` and `key`, like ZooKeeper's ssl.keyStore.location: PKCS12, JKS, or PEM with
+   * key and certificates in one file. Default: none.
+   */
   readonly keyStore?: TlsSource | undefined;
-  /** As ssl.keyStore.password. Default: none. */
+  /** Like ssl.keyStore.password. Default: none. */
   readonly keyStorePassword?: string | undefined;
-  /** Instead of `ca`, as ssl.trustStore.location: PKCS12, JKS or PEM. Default: none. */
+  /** Instead of `ca`, like ssl.trustStore.location: PKCS12, JKS or PEM. Default: none. */
   readonly trustStore?: TlsSource | undefined;
-  /** As ssl.trustStore.password. Default: none. */
+  /** Like ssl.trustStore.password. Default: none. */
   readonly trustStorePassword?: string | undefined;
   /**
-   * Whom the servers' certificates have to be for, all of them, and the name that they are asked for (SNI). Default: each server's name or
-   * address in the connect string.
+   * The name that the certificates of all servers must be valid for, also sent as SNI. Default:
+   * each server's name or address in the connect string.
    */
   readonly serverName?: string | undefined;
   /**
-   * Whether a server's certificate must be for its name, by its subjectAltName; the common name does not count. Default: true. With
-   * `false`, as ssl.hostnameVerification=false, whoever has any certificate of a trusted authority can pose as a server. The certificate
+   * Whether a server's certificate must be valid for its name, by its subjectAltName; the common
+   * name does not count. Default: true. With `false`, like ssl.hostnameVerification=false, the
+   * owner of any certificate of a trusted authority can impersonate a server. The certificate
    * itself is always verified.
    */
   readonly hostnameVerification?: boolean | undefined;
@@ -55,7 +71,7 @@ const sourceKind: Kind = secret({
 });
 const passwordKind = secret(kinds.string);
 
-/** What `tls` may hold. */
+/** The options of `tls`. */
 export const tlsOptionKinds = optionKinds({
   ca: secret({
     ...sourceKind,
@@ -74,24 +90,31 @@ export const tlsOptionKinds = optionKinds({
   minVersion: oneOf('TLSv1.2', 'TLSv1.3'),
 });
 
-/** What the package `jks-js` makes of a store: by alias, a key with its chain, or a certificate to be trusted. */
+/**
+ * The result of the package `jks-js` for a store: by alias, a key with its chain, or a trusted
+ * certificate.
+ */
 interface JksPackage {
   toPem(store: Buffer, password: string): Record<string, { readonly ca?: string; readonly cert?: string; readonly key?: string }>;
 }
 
-/** What one connection is made with. */
+/** The settings of one connection. */
 export interface TlsSetting {
   readonly context: SecureContext;
   /**
-   * Who is to be trusted, where the context cannot be relied upon for that: Node trusts all that comes in one PKCS12 file with a key, though it
-   * was only given to say who the client is. undefined: the context trusts whom it should.
+   * The trusted authorities, if the context does not enforce them: Node trusts all certificates in
+   * a PKCS12 file that contains a key, although the file only identifies the client. undefined: the
+   * context trusts the right ones.
    */
   readonly anchors: readonly X509Certificate[] | undefined;
 }
 
 type Loaded = Readonly<Record<'ca' | 'cert' | 'key' | 'keyStore' | 'trustStore', readonly Buffer[]>>;
 
-/** What TLS connections are made with. Files are read anew for each, so that a certificate that was renewed is used from the next one on. */
+/**
+ * The settings of TLS connections. Reads files again for each connection, so that a renewed
+ * certificate is used from the next one on.
+ */
 export class TlsMaterial {
   readonly #options: TlsOptions;
   #last: { readonly loaded: Loaded; readonly setting: TlsSetting } | undefined;
@@ -99,13 +122,13 @@ export class TlsMaterial {
   constructor(options: TlsOptions) {
     this.#options = options;
     const { ca, cert, key, keyStore, trustStore } = options;
-    if (ca !== undefined && trustStore !== undefined) fail('ca and tls.trustStore say the same in two ways; give one of them');
+    if (ca !== undefined && trustStore !== undefined) fail('ca and tls.trustStore exclude each other; give one of them');
     if (keyStore !== undefined && (cert ?? key) !== undefined)
-      fail('keyStore and tls.cert with tls.key say the same in two ways; give one of them');
+      fail('keyStore excludes tls.cert and tls.key; give either the store or both of those');
     if ((cert === undefined) !== (key === undefined))
-      fail(`${cert === undefined ? 'key' : 'cert'} has to come with tls.${cert === undefined ? 'cert' : 'key'}`);
+      fail(`${cert === undefined ? 'key' : 'cert'} requires tls.${cert === undefined ? 'cert' : 'key'}`);
     if (ca !== undefined && [ca].flat().length === 0)
-      fail('ca is an empty list, so that no server could be trusted; leave it out to trust those that Node knows');
+      fail('ca is an empty list, so no server could be trusted; omit it to trust the authorities of Node');
   }
 
   get hasCertificate(): boolean {
@@ -150,7 +173,7 @@ async function bytesOf(name: string, source: TlsSource): Promise<Buffer> {
     return await readFile(source);
   } catch (cause) {
     return fail(
-      `${name}: the file ${source} cannot be read (${(cause as NodeJS.ErrnoException).code}); give a path, PEM text, or bytes`,
+      `${name}: cannot read the file ${source} (${(cause as NodeJS.ErrnoException).code}); give a path, PEM text, or bytes`,
       cause,
     );
   }
@@ -177,13 +200,16 @@ function settingOf(loaded: Loaded, options: TlsOptions): TlsSetting {
   }
 }
 
-/** Before Node 22.15 those of NODE_EXTRA_CA_CERTS cannot be asked for, and have to be given as tls.ca beside a PKCS12 key store. */
+/**
+ * Before Node 22.15 those of NODE_EXTRA_CA_CERTS cannot be read, and must be passed as tls.ca
+ * together with a PKCS12 key store.
+ */
 function knownToNode(): readonly string[] {
   const { getCACertificates, rootCertificates } = tls as typeof tls & { getCACertificates?: () => readonly string[] };
   return getCACertificates?.() ?? rootCertificates;
 }
 
-// --- The forms
+// --- Formats
 
 type Form = 'pem' | 'pkcs12' | 'jks' | 'jceks' | 'unknown';
 
@@ -191,7 +217,7 @@ function formOf(bytes: Buffer): Form {
   if (bytes.includes('-----BEGIN')) return 'pem';
   if (bytes.length > 4 && bytes.readUInt32BE(0) === 0xfeedfeed) return 'jks';
   if (bytes.length > 4 && bytes.readUInt32BE(0) === 0xcececece) return 'jceks';
-  // A sequence, as all that is DER begins.
+  // A sequence, with which every DER file starts.
   return bytes[0] === 0x30 ? 'pkcs12' : 'unknown';
 }
 
@@ -203,7 +229,7 @@ function identityOf(
   const [store] = keyStore;
   if (store === undefined) {
     for (const [name, [bytes]] of [['cert', cert] as const, ['key', key] as const]) {
-      if (bytes !== undefined && formOf(bytes) !== 'pem') fail(`${name} is not PEM; give PKCS12 and JKS as tls.keyStore`);
+      if (bytes !== undefined && formOf(bytes) !== 'pem') fail(`${name} is not PEM; pass PKCS12 and JKS as tls.keyStore`);
     }
     return { name: 'key', context: cert.length === 0 ? {} : { cert: [...cert], key: [...key], ...passphrase } };
   }
@@ -217,7 +243,7 @@ function identityOf(
       const [first] = keys;
       if (first === undefined || keys.length > 1) {
         const aliases = keys.map(([alias]) => alias).join(', ');
-        fail(`keyStore holds ${first === undefined ? 'no key' : `several keys (${aliases})`}; give a store with the one to use`);
+        fail(`keyStore contains ${first === undefined ? 'no key' : `several keys (${aliases})`}; give a store with exactly one`);
       }
       const [, { cert: chain, key: own }] = first;
       return { name: 'keyStore', context: { cert: chain!, key: own! } };
@@ -225,13 +251,13 @@ function identityOf(
     case 'jceks':
       return fail(`keyStore ${jceks}`);
     default:
-      return fail('keyStore is neither PKCS12 nor JKS nor PEM');
+      return fail('keyStore is not PKCS12, JKS or PEM');
   }
 }
 
-const jceks = 'is JCEKS, which is not read here; keytool -importkeystore -deststoretype PKCS12 makes PKCS12 of it';
+const jceks = 'is JCEKS, which is not supported; convert it with keytool -importkeystore -deststoretype PKCS12';
 
-/** In PEM, one by one; undefined when those that Node knows are to be trusted. */
+/** The trusted certificates in PEM, one by one; undefined for the authorities that Node trusts. */
 function trustedOf({ ca, trustStore }: Loaded, { trustStorePassword }: TlsOptions): string[] | undefined {
   const [store] = trustStore;
   if (store === undefined) return ca.length === 0 ? undefined : ca.flatMap((bytes) => certificatesOf('ca', bytes));
@@ -241,56 +267,59 @@ function trustedOf({ ca, trustStore }: Loaded, { trustStorePassword }: TlsOption
     case 'pkcs12':
     case 'jks': {
       const entries = Object.values(storeOf('trustStore', store, trustStorePassword));
-      // A certificate of one's own is trusted as well, as Java trusts it.
+      // Trust the store's own certificates too, as Java does.
       const texts = entries.flatMap(({ ca: authority, cert: own }) => authority ?? own ?? []);
-      if (texts.length === 0) fail('trustStore holds no certificate, so that no server could be trusted');
+      if (texts.length === 0) fail('trustStore contains no certificate, so no server could be trusted');
       return texts.flatMap((text) => certificatesOf('trustStore', Buffer.from(text)));
     }
     case 'jceks':
       return fail(`trustStore ${jceks}`);
     default:
-      return fail('trustStore is neither PKCS12 nor JKS nor PEM');
+      return fail('trustStore is not PKCS12, JKS or PEM');
   }
 }
 
-/** Node passes over what is no certificate without a word, and then trusts nobody; so each is looked at first. */
+/**
+ * Node silently ignores text that is not a certificate, and then trusts none; so parse each one
+ * first.
+ */
 function certificatesOf(name: string, bytes: Buffer): string[] {
   const blocks =
     bytes.toString('latin1').match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g) ??
     [];
-  // One certificate by itself, in DER.
+  // A single certificate in DER.
   const parts: readonly (string | Buffer)[] = blocks.length === 0 && formOf(bytes) === 'pkcs12' ? [bytes] : blocks;
-  if (parts.length === 0) fail(`${name} holds no certificate; it has to be PEM, with BEGIN CERTIFICATE`);
+  if (parts.length === 0) fail(`${name} contains no certificate; it must be PEM, with BEGIN CERTIFICATE`);
   return parts.map((part) => {
     try {
       return new X509Certificate(part).toString();
     } catch (cause) {
-      return fail(`${name} holds a certificate that cannot be read (${(cause as Error).message})`, cause);
+      return fail(`${name} contains a certificate that cannot be read (${(cause as Error).message})`, cause);
     }
   });
 }
 
 function storeOf(name: 'keyStore' | 'trustStore', bytes: Buffer, password: string | undefined): ReturnType<JksPackage['toPem']> {
   const form = formOf(bytes) === 'jks' ? 'JKS files' : 'PKCS12 files without a key';
-  const jks = optionalPackage('jks-js', `tls.${name}: ${form} are read`) as JksPackage;
+  const jks = optionalPackage('jks-js', `tls.${name}: ${form} require`) as JksPackage;
   try {
     return jks.toPem(bytes, password ?? '');
   } catch (cause) {
     const words = (cause as Error).message;
-    if (/password/i.test(words)) return fail(`${name} does not open with tls.${name}Password (${words})`, cause);
-    return fail(`${name} cannot be read (${words}); keytool -importkeystore makes one that can, and PEM does as well`, cause);
+    if (/password/i.test(words)) return fail(`${name} cannot be opened with tls.${name}Password (${words})`, cause);
+    return fail(`${name} cannot be read (${words}); convert it with keytool -importkeystore, or use PEM`, cause);
   }
 }
 
 function complaintOf({ code, message }: NodeJS.ErrnoException, name: string): string {
   const password = name === 'keyStore' ? 'tls.keyStorePassword (PKCS12) or tls.keyPassword (PEM)' : 'tls.keyPassword';
   if (/mac verify|bad decrypt|bad_decrypt|bad password|interrupted or cancel|empty password|password read/i.test(`${code} ${message}`)) {
-    return `it does not open with ${password}`;
+    return `it cannot be opened with ${password}`;
   }
-  if (/values mismatch/i.test(message)) return 'key and certificate do not belong together';
+  if (/values mismatch/i.test(message)) return 'key and certificate do not match';
   if (/unsupported/i.test(message)) {
-    return 'it is encrypted in a way that is outdated; keytool -importkeystore of Java 17, or openssl pkcs12 of version 3, writes it anew';
+    return 'its encryption is outdated; write it again with keytool -importkeystore of Java 17, or openssl pkcs12 of version 3';
   }
-  if (/no certificate|unable to load pfx/i.test(message)) return 'it holds no key with a certificate';
+  if (/no certificate|unable to load pfx/i.test(message)) return 'it contains no key with a certificate';
   return `it cannot be used (${message})`;
 }

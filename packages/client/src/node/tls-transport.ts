@@ -9,12 +9,15 @@ import { SocketCnxn } from './socket-cnxn.ts';
 import { TlsMaterial, type TlsOptions, tlsOptionKinds, type TlsSetting } from './tls-material.ts';
 import { chainFault, isFor, leadsTo, nameFault, wordsOfTls } from './tls-trouble.ts';
 
-/** TLS over TCP: what `connect` uses for the option `tls`. */
+/** TLS over TCP: the transport of `connect` with the option `tls`. */
 export class TlsTransport extends NodeTransport implements Transport {
   readonly #options: TlsOptions;
   readonly #material: TlsMaterial;
 
-  /** Throws a TypeError for unknown options, and a ConnectOptionsError for options that cannot be meant together. */
+  /**
+   * Throws a TypeError for unknown options, and a ConnectOptionsError for options that exclude each
+   * other.
+   */
   constructor(options: TlsOptions = {}, socketOptions: NodeTransportOptions = {}) {
     checkOptions(options, tlsOptionKinds, 'new TlsTransport(options)');
     checkOptions(socketOptions, nodeTransportOptions, 'new TlsTransport(tlsOptions, options)');
@@ -23,12 +26,14 @@ export class TlsTransport extends NodeTransport implements Transport {
     this.#material = new TlsMaterial(options);
   }
 
-  /** Reads all that is needed once, to say at once what cannot be read. Rejects with a ConnectOptionsError. */
+  /**
+   * Reads all files once, to report unreadable ones at once. Rejects with a ConnectOptionsError.
+   */
   async check(): Promise<void> {
     await this.#material.setting();
   }
 
-  /** Dials one address; `connected` is told when the server has been verified. */
+  /** Connects to one address; calls `connected` after the server was verified. */
   override connect(address: DialledAddress, sink: TransportSink): TransportCnxn {
     const cnxn = new TlsCnxn();
     void this.#dial(address, sink, cnxn);
@@ -53,9 +58,10 @@ export class TlsTransport extends NodeTransport implements Transport {
       host,
       port,
       secureContext: setting.context,
-      // Addresses are no names to be asked for (RFC 6066).
+      // An address is not allowed as a server name (RFC 6066).
       ...(isIP(serverName) === 0 ? { servername: serverName.replace(/\.$/, '') } : {}),
-      // Certificates are judged by `peerFault`, before anything is sent: if Node did so itself, the one that was refused could not be named.
+      // `peerFault` verifies certificates before anything is sent: if Node did so itself, the error
+      // could not name the rejected one.
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
@@ -77,7 +83,10 @@ export class TlsTransport extends NodeTransport implements Transport {
   }
 }
 
-/** Why the server is not to be trusted. Whatever is not clearly right is wrong. */
+/**
+ * Why the server cannot be trusted; undefined if it can. Everything that is not clearly valid is
+ * rejected.
+ */
 function peerFault(socket: TLSSocket, { anchors }: TlsSetting, name: string | undefined): string | undefined {
   const chain = chainOf(socket);
   const [certificate] = chain;
@@ -85,17 +94,20 @@ function peerFault(socket: TLSSocket, { anchors }: TlsSetting, name: string | un
     const { authorizationError: error } = socket as { readonly authorizationError: Error | string | null };
     return chainFault(error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error), certificate);
   }
-  if (certificate === undefined) return 'the server has shown no certificate';
+  if (certificate === undefined) return 'the server did not send a certificate';
   if (anchors !== undefined && !leadsTo(anchors, chain)) return chainFault('UNABLE_TO_GET_ISSUER_CERT', certificate);
   return name === undefined || isFor(certificate, name) ? undefined : nameFault(certificate, name);
 }
 
-/** From the server's own certificate upwards, as far as it is known. Asked once: for a socket of Node 20, looking at its certificates takes them away. */
+/**
+ * The chain from the server's own certificate upwards, as far as it is known. Called once: with
+ * Node 20, reading the certificates of a socket removes them.
+ */
 function chainOf(socket: TLSSocket): X509Certificate[] {
   const chain: X509Certificate[] = [];
   const seen = new Set<string>();
   let link: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
-  // One that has signed itself is its own issuer.
+  // A self-signed certificate is its own issuer.
   while (link?.raw !== undefined && !seen.has(link.fingerprint256)) {
     seen.add(link.fingerprint256);
     chain.push(new X509Certificate(link.raw));
@@ -104,7 +116,10 @@ function chainOf(socket: TLSSocket): X509Certificate[] {
   return chain;
 }
 
-/** A connection whose certificates are still being read, and then the one over the socket. */
+/**
+ * Stands for a connection while its certificates are being read; then delegates to the one over the
+ * socket.
+ */
 class TlsCnxn implements TransportCnxn {
   #socket: SocketCnxn | undefined;
   isOver = false;

@@ -1,16 +1,22 @@
-/** What can go wrong between two ends of TLS, as clauses for people: which certificate, what is wrong with it, what helps. */
+/**
+ * Readable clauses for failures of TLS: which certificate, what is wrong with it, and the remedy.
+ */
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** Whether a certificate is for this name or address, by its subjectAltName alone. A common name has not counted since RFC 6125, and never decides here. */
+/**
+ * Whether a certificate is valid for this name or address, by its subjectAltName alone. The common
+ * name does not count since RFC 6125, and is ignored.
+ */
 export function isFor(certificate: X509Certificate, name: string): boolean {
   if (isIP(name) !== 0) return certificate.checkIP(name.replace(/%.*$/, '')) !== undefined;
   return certificate.checkHost(name.replace(/\.$/, ''), { subject: 'never', partialWildcards: false }) !== undefined;
 }
 
 /**
- * Whether a chain, beginning with a server's certificate, leads to one of these authorities. Asked besides OpenSSL's own verification, which
- * has looked at dates and purposes, where that trusts more than it should.
+ * Whether a chain that starts with a server's certificate leads to one of these authorities.
+ * Complements OpenSSL's verification, which has checked dates and purposes, where OpenSSL trusts
+ * more than it should.
  */
 export function leadsTo(anchors: readonly X509Certificate[], chain: readonly X509Certificate[]): boolean {
   const isBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
@@ -24,18 +30,18 @@ export function leadsTo(anchors: readonly X509Certificate[], chain: readonly X50
 
 export function nameFault(certificate: X509Certificate, name: string): string {
   const { subjectAltName } = certificate;
-  const whose = subjectAltName === undefined ? 'names nobody in a subjectAltName' : `is for ${subjectAltName}`;
-  return `${shown(certificate)} ${whose}, and not for ${name}; connect by a name it has, get one with that name, or set tls.serverName`;
+  const whose = subjectAltName === undefined ? 'has no subjectAltName' : `is valid for ${subjectAltName}`;
+  return `${shown(certificate)} ${whose}, and is not valid for ${name}; connect with a name it contains, get one with that name, or set tls.serverName`;
 }
 
-/** What OpenSSL has to say against a server's certificate, by its code. */
+/** The failure of OpenSSL's verification of a server's certificate, by its code. */
 export function chainFault(code: string, certificate: X509Certificate | undefined): string {
   const which = certificate === undefined ? 'a certificate of the server' : shown(certificate);
   switch (code) {
     case 'CERT_HAS_EXPIRED':
-      return `${which}, or one that it hangs on, has expired (it is valid to ${certificate?.validTo ?? 'an unknown date'}); it has to be renewed`;
+      return `${which}, or one of its issuers, has expired (it is valid until ${certificate?.validTo ?? 'an unknown date'}); renew it`;
     case 'CERT_NOT_YET_VALID':
-      return `${which}, or one that it hangs on, is not valid yet (from ${certificate?.validFrom ?? 'an unknown date'}); is the clock right?`;
+      return `${which}, or one of its issuers, is not valid yet (from ${certificate?.validFrom ?? 'an unknown date'}); check the clock`;
     case 'SELF_SIGNED_CERT_IN_CHAIN':
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT':
@@ -43,10 +49,10 @@ export function chainFault(code: string, certificate: X509Certificate | undefine
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'CERT_UNTRUSTED': {
       const issuer = certificate === undefined ? '' : `, signed by ${oneLine(certificate.issuer)},`;
-      return `${which}${issuer} hangs on no authority that is trusted here (${code}); give the authority's certificate as tls.ca or tls.trustStore`;
+      return `${which}${issuer} does not lead to a trusted authority (${code}); give the authority's certificate as tls.ca or tls.trustStore`;
     }
     default:
-      return `${which} is refused (${code})`;
+      return `${which} was rejected (${code})`;
   }
 }
 
@@ -54,29 +60,32 @@ function shown(certificate: X509Certificate): string {
   return `the server's certificate ${oneLine(certificate.subject)}`;
 }
 
-/** Names come one part a line; a certificate without a subject is known by its number. */
+/** Subjects have one part per line. */
 function oneLine(name: string | undefined): string {
   return name === undefined || name === '' ? '(no subject)' : `"${name.replaceAll('\n', ', ')}"`;
 }
 
-/** What a socket tells of. `secure`: whether the handshake had ended; `hasCertificate`: whether this side has one to show. */
+/**
+ * The text of a socket's error. `secure`: whether the handshake had ended; `hasCertificate`:
+ * whether the client has a certificate.
+ */
 export function wordsOfTls({ code, message }: NodeJS.ErrnoException, secure: boolean, hasCertificate: boolean): string {
   const [, alert] = /ALERT_([A-Z_]+)$/.exec(code ?? '') ?? [];
   if (alert !== undefined) return wordsOfAlert(alert.toLowerCase().replaceAll('_', ' '), hasCertificate);
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_LAYER/.test(code ?? '')) {
-    return `the server does not speak TLS on this port (${code}); TLS is on its secureClientPort`;
+    return `the server does not speak TLS on this port (${code}); use its secureClientPort`;
   }
-  if (code === 'ERR_SSL_UNSUPPORTED_PROTOCOL') return `the server speaks only versions of TLS below tls.minVersion (${code})`;
+  if (code === 'ERR_SSL_UNSUPPORTED_PROTOCOL') return `the server supports only TLS versions below tls.minVersion (${code})`;
   if (!secure && code === 'ECONNRESET') {
-    return 'the server ended the connection during the TLS handshake (ECONNRESET); is this its secureClientPort, or does it refuse this client?';
+    return 'the server closed the connection during the TLS handshake (ECONNRESET); check that this is its secureClientPort, and that it accepts this client';
   }
   return code ?? message;
 }
 
 function wordsOfAlert(alert: string, hasCertificate: boolean): string {
-  if (alert === 'protocol version') return 'the server speaks no version of TLS from tls.minVersion on (alert: protocol version)';
-  if (!/certificate|unknown ca|handshake failure|access denied/.test(alert)) return `the server ended TLS (alert: ${alert})`;
+  if (alert === 'protocol version') return 'the server supports no TLS version from tls.minVersion on (alert: protocol version)';
+  if (!/certificate|unknown ca|handshake failure|access denied/.test(alert)) return `the server closed TLS (alert: ${alert})`;
   return hasCertificate
-    ? `the server does not accept this client's certificate (alert: ${alert}); does its trust store have the authority that signed it?`
-    : `the server asks for a certificate of this client (alert: ${alert}); give tls.cert and tls.key, or tls.keyStore`;
+    ? `the server rejected this client's certificate (alert: ${alert}); check that its trust store contains the authority that signed it`
+    : `the server requires a client certificate (alert: ${alert}); give tls.cert and tls.key, or tls.keyStore`;
 }

@@ -1,8 +1,9 @@
 /**
- * Many operations in one request: `multi` writes, all or nothing; `multiRead` reads, each for itself.
+ * Many operations in one request: `multi` writes, all or none; `multiRead` reads, each
+ * independently.
  *
- * Operations are plain values, made by the functions of `op`, so that a list of them has a type of its own and its results have the types
- * that belong to them, place by place.
+ * Operations are plain values, made by the functions of `op`, so that the type of a list of them
+ * determines the types of its results, element by element.
  */
 import {
   ErrorCode,
@@ -26,7 +27,7 @@ import { type Stat, toStat } from '../stat.ts';
 import { opForms } from './op-forms.ts';
 import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './create.ts';
 
-/** Makes a znode, as `create` does. */
+/** Creates a znode, as `create` does. */
 export type CreateOp = CreateSettings & {
   readonly op: 'create';
   readonly path: string;
@@ -35,54 +36,54 @@ export type CreateOp = CreateSettings & {
 /** Deletes a znode without children. */
 export interface DeleteOp {
   readonly op: 'delete';
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
-  /** The version the znode must have. Default: -1, any. */
+  /** The version that the znode must have. Default: -1, any version. */
   readonly version?: number | undefined;
 }
-/** Writes data. */
+/** Replaces the data. */
 export interface SetDataOp {
   readonly op: 'setData';
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
-  /** All of them: data are written whole. */
+  /** The new data, which replace the old ones. */
   readonly data: Data;
-  /** The version the znode must have. Default: -1, any. */
+  /** The version that the znode must have. Default: -1, any version. */
   readonly version?: number | undefined;
 }
-/** Fails the multi unless the znode exists, with the version if one is given. */
+/** Fails the multi unless the znode exists, and has the version if one is given. */
 export interface CheckOp {
   readonly op: 'check';
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
-  /** The version the znode must have. Default: -1, any. */
+  /** The version that the znode must have. Default: -1, any version. */
   readonly version?: number | undefined;
 }
 /** Reads data. */
 export interface GetDataOp {
   readonly op: 'getData';
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
 }
 /** Lists children. */
 export interface GetChildrenOp {
   readonly op: 'getChildren';
-  /** From the client's root on. */
+  /** Path from the client's root. */
   readonly path: string;
 }
 
-/** What a `multi` may hold. */
+/** An operation of a `multi`. */
 export type WriteOp = CreateOp | DeleteOp | SetDataOp | CheckOp;
-/** What a `multiRead` may hold. */
+/** An operation of a `multiRead`. */
 export type ReadOp = GetDataOp | GetChildrenOp;
 
-/** The result of one operation of a `multi` that was carried out. */
+/** The result of one operation of a successful `multi`. */
 export type WriteResult<Op extends WriteOp> = Op extends CreateOp
   ? {
       readonly op: 'create';
-      /** As created: with its number, when the znode is sequential. */
+      /** The created path; includes the number if the znode is sequential. */
       readonly path: string;
-      /** undefined from servers before ZooKeeper 3.8.2, which leave it out. */
+      /** undefined from servers before ZooKeeper 3.8.2, which do not send it. */
       readonly stat: Stat | undefined;
     }
   : Op extends SetDataOp
@@ -91,7 +92,7 @@ export type WriteResult<Op extends WriteOp> = Op extends CreateOp
       ? { readonly op: 'delete' }
       : { readonly op: 'check' };
 
-/** The result of one operation of a `multiRead`: what was read, or why it was not. */
+/** The result of one operation of a `multiRead`: what was read, or the error. */
 export type ReadResult<Op extends ReadOp> =
   | (Op extends GetDataOp
       ? { readonly op: 'getData'; readonly data: Uint8Array | null; readonly stat: Stat; readonly error?: undefined }
@@ -105,34 +106,42 @@ export type ReadResults<Ops extends readonly ReadOp[]> = { readonly [At in keyof
 
 const noOptions = {};
 
-/** Makes the operations of a `multi` or a `multiRead`. `version` -1, the default, stands for any. */
+/**
+ * Creates the operations of a `multi` or a `multiRead`. `version` -1, the default, means any
+ * version.
+ */
 export const op = {
-  /** Makes a znode. Throws a TypeError. */
+  /** Creates a znode. Throws a TypeError for invalid arguments. */
   create(path: string, data?: Data, options: CreateSettings = {}): CreateOp {
     opForms.create.check(arguments.length, options, path, data);
     return { ...options, op: 'create', path, data };
   },
-  /** Deletes a znode, with this version if one is given. Throws a TypeError. */
+  /** Deletes a znode if it has the given version. Throws a TypeError for invalid arguments. */
   delete(path: string, options: { readonly version?: number | undefined } = {}): DeleteOp {
     opForms.delete.check(arguments.length, options, path);
     return { op: 'delete', path, version: options.version };
   },
-  /** Writes data, where the znode has this version if one is given. Throws a TypeError. */
+  /**
+   * Replaces the data if the znode has the given version. Throws a TypeError for invalid arguments.
+   */
   setData(path: string, data: Data, options: { readonly version?: number | undefined } = {}): SetDataOp {
     opForms.setData.check(arguments.length, options, path, data);
     return { op: 'setData', path, data, version: options.version };
   },
-  /** Fails the multi unless the znode exists, with this version if one is given. Throws a TypeError. */
+  /**
+   * Fails the multi unless the znode exists and has the given version. Throws a TypeError for
+   * invalid arguments.
+   */
   check(path: string, options: { readonly version?: number | undefined } = {}): CheckOp {
     opForms.check.check(arguments.length, options, path);
     return { op: 'check', path, version: options.version };
   },
-  /** Reads data. Throws a TypeError. */
+  /** Reads data. Throws a TypeError for invalid arguments. */
   getData(path: string): GetDataOp {
     opForms.getData.check(arguments.length, noOptions, path);
     return { op: 'getData', path };
   },
-  /** Lists children. Throws a TypeError. */
+  /** Lists children. Throws a TypeError for invalid arguments. */
   getChildren(path: string): GetChildrenOp {
     opForms.getChildren.check(arguments.length, noOptions, path);
     return { op: 'getChildren', path };
@@ -144,7 +153,7 @@ interface Part {
   write(writer: Writer): void;
 }
 
-/** ZooKeeper's clients put -1 where a request has no use for an error. */
+/** ZooKeeper's clients send -1 where a request does not use the error. */
 const noErr = -1;
 
 function writeParts(writer: Writer, parts: readonly Part[]): void {
@@ -155,7 +164,7 @@ function writeParts(writer: Writer, parts: readonly Part[]): void {
   writeMultiEnd(writer);
 }
 
-/** Says which of the operations cannot be asked. */
+/** Adds to a Refusal which operation is invalid. */
 function partOf<Op extends WriteOp | ReadOp>(each: Op, index: number, make: (each: Op) => Part): Part {
   try {
     return make(each);
@@ -187,20 +196,20 @@ function writePart(each: WriteOp, chroot: Chroot): Part {
       checkPath(each.path);
       return { type: OpCode.check, write: (writer) => writeDeleteRequest(writer, { path, version: each.version ?? -1 }) };
     default:
-      throw new TypeError(`a multi holds create, delete, setData and check, not "${(each as WriteOp).op}"`);
+      throw new TypeError(`a multi consists of create, delete, setData and check, not "${(each as WriteOp).op}"`);
   }
 }
 
 function readPart(each: ReadOp, chroot: Chroot): Part {
   const path = chroot.outer(each.path);
   const type = each.op === 'getData' ? OpCode.getData : each.op === 'getChildren' ? OpCode.getChildren : undefined;
-  if (type === undefined) throw new TypeError(`a multiRead holds getData and getChildren, not "${each.op}"`);
+  if (type === undefined) throw new TypeError(`a multiRead consists of getData and getChildren, not "${each.op}"`);
   checkPath(each.path);
-  // Servers ignore the watch of a multiRead, so none is asked for.
+  // Servers ignore the watch of a multiRead, so it is never set.
   return { type, write: (writer) => writeGetDataRequest(writer, { path, watch: false }) };
 }
 
-/** Which result a server may give for an operation; beside an error, which is always possible. */
+/** The results that a server may send for each operation, besides an error. */
 const resultKinds: Readonly<Record<WriteOp['op'] | ReadOp['op'], readonly WireResult['kind'][]>> = {
   create: ['create2', 'create'],
   delete: ['delete'],
@@ -210,7 +219,7 @@ const resultKinds: Readonly<Record<WriteOp['op'] | ReadOp['op'], readonly WireRe
   getChildren: ['getChildren'],
 };
 
-/** The results, one for each operation and each of a kind that fits. */
+/** The results: one for each operation, each of a matching kind. */
 function readResults(reader: Reader, ops: readonly (WriteOp | ReadOp)[]): readonly WireResult[] {
   const { results } = readMultiReply(reader);
   const fit = results.length === ops.length && results.every(({ kind }, at) => kind === 'error' || resultKinds[ops[at]!.op].includes(kind));
@@ -253,8 +262,8 @@ function writeResult(result: WireResult, chroot: Chroot, reader: Reader): unknow
     case 'check':
       return { op: result.kind };
     default:
-      // An error of 0 in a multi that went well.
-      throw unexpected('the result of an operation that was carried out', reader);
+      // An error of 0 in a successful multi.
+      throw unexpected('the result of a successful operation', reader);
   }
 }
 
@@ -280,7 +289,7 @@ function readResult(result: WireResult, asked: ReadOp, reader: Reader): unknown 
   }
 }
 
-/** What was read is a view into bytes that are used again. */
+/** Copies bytes out of a receive buffer that is reused. */
 export function copyOf(bytes: Buffer | null): Uint8Array | null {
   return bytes === null ? null : new Uint8Array(bytes);
 }

@@ -1,8 +1,8 @@
-/** The operations of a `multi` and a `multiRead`, and what they may hold. */
+/** The forms of the operations of `multi` and `multiRead`, for the validation of arguments. */
 import { checkOptions, checkValue, type Kind, kinds, oneOf, optionKinds, type OptionKinds, orOneOf } from '../arguments.ts';
 import { CallForm } from '../call-form.ts';
 
-/** Its range is a matter of the servers, who answer BadArguments. */
+/** Servers check the range and answer BadArguments. */
 const ttlMs: Kind = { wanted: 'a number of milliseconds', fits: (given) => typeof given === 'number' };
 export const createSettings = {
   mode: oneOf(
@@ -17,10 +17,10 @@ export const createSettings = {
   acl: kinds.acl,
   ttlMs,
 };
-/** A znode may be made without data. */
+/** A znode may be created without data. */
 export const optionalData: Kind = orOneOf(kinds.data, undefined);
 
-/** The operations that `op` makes. */
+/** The functions of `op`. */
 export const opForms = {
   create: new CallForm('op.create(path, data, options)', optionKinds(createSettings), optionalData),
   delete: new CallForm('op.delete(path, options)', optionKinds({ version: kinds.version })),
@@ -48,18 +48,21 @@ const known: Readonly<Record<'multi' | 'multiRead', readonly string[]>> = {
   multiRead: ['getData', 'getChildren'],
 };
 const arrays = {
-  multi: { wanted: 'an array, as in [op.create(path), op.delete(path)]', fits: Array.isArray },
-  multiRead: { wanted: 'an array, as in [op.getData(path)]', fits: Array.isArray },
+  multi: { wanted: 'an array such as [op.create(path), op.delete(path)]', fits: Array.isArray },
+  multiRead: { wanted: 'an array such as [op.getData(path)]', fits: Array.isArray },
 } as const satisfies Readonly<Record<string, Kind>>;
 
-/** Throws a TypeError for what is not an array of operations of this method. `what` has them, if it is not a call of the method. */
+/**
+ * Throws a TypeError if `ops` is not an array of operations of this method. `what` names the value
+ * in errors, if it is not an argument of the method.
+ */
 export function checkOps(ops: unknown, method: 'multi' | 'multiRead', what: string = method): void {
   checkValue(ops, arrays[method], `${what}: ops`);
   (ops as readonly unknown[]).forEach((each, index) => {
     const name: unknown = kinds.object.fits(each) ? (each as { readonly op?: unknown }).op : undefined;
     if (typeof name !== 'string' || !known[method].includes(name)) {
       const made = known[method].map((one) => `op.${one}`).join(', ');
-      throw new TypeError(`${what}: ops[${index}] is not an operation of ${method}, which ${made} make`);
+      throw new TypeError(`${what}: ops[${index}] is not an operation of ${method}; create it with ${made}`);
     }
     checkOptions(each, opKinds[name]!, `${what}: ops[${index}], op.${name}`);
   });

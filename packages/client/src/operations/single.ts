@@ -1,6 +1,6 @@
 /**
- * The requests that are about one znode, or about the session: one operation for each. Paths are those
- * the server knows; what it answers with paths is told in the program's, by `inner`.
+ * The requests about one znode or about the session: one operation each. Paths in requests are
+ * those of the server; `inner` turns paths in answers into those of the program.
  */
 import { type Acl, type ClientInfo, ErrorCode, OpCode, operations, readCreate2Reply } from '@tskeeper/protocol';
 import { Refusal } from '../keeper-error.ts';
@@ -10,35 +10,38 @@ import type { WatchKind } from '../watches/watch-table.ts';
 import { type CreateSettings, createForm, type Data, toBytes } from './create.ts';
 import { copyOf } from './multi.ts';
 
-/** Notes down that a watch of this kind is set; undefined: none is asked for. */
+/** Registers a watch of this kind; undefined: the read sets no watch. */
 export type WatchNote = ((kind: WatchKind) => void) | undefined;
 
-/** What a create has made. */
+/** The result of `create`. */
 export interface CreateResult {
-  /** As created: with its number, when the znode is sequential. */
+  /** The created path; includes the number if the znode is sequential. */
   readonly path: string;
-  /** As it was made. Asked for since ZooKeeper 3.5 (ZOOKEEPER-1297). */
+  /** The Stat of the new znode. Servers send it since ZooKeeper 3.5 (ZOOKEEPER-1297). */
   readonly stat: Stat;
 }
-/** A znode's data, and what goes with them. */
+/** The result of `getData`. */
 export interface GetDataResult {
-  /** A copy, which is the program's. null when the znode was made or set with null; ZooKeeper tells that from no bytes. */
+  /**
+   * A copy that the program may change. null if the znode was written with null; ZooKeeper
+   * distinguishes that from zero bytes.
+   */
   readonly data: Uint8Array | null;
-  /** Of the same moment as the data. */
+  /** The Stat at the same moment as the data. */
   readonly stat: Stat;
 }
-/** A znode's children. */
+/** The result of `getChildren`. */
 export interface GetChildrenResult {
   /** Names, not paths, in no defined order. */
   readonly children: readonly string[];
-  /** Of the znode itself, of the same moment. */
+  /** The Stat of the parent itself, at the same moment. */
   readonly stat: Stat;
 }
-/** A znode's ACL. */
+/** The result of `getACL`. */
 export interface GetAclResult {
-  /** Its entries. From those who may READ and not ADMIN servers hide the hashes of `digest`. */
+  /** The entries. For a client with READ but without ADMIN, servers hide the hashes of `digest`. */
   readonly acl: readonly Acl[];
-  /** Of the same moment; its `aversion` is what `setACL` compares. */
+  /** The Stat at the same moment; `setACL` compares its `aversion`. */
   readonly stat: Stat;
 }
 
@@ -174,30 +177,32 @@ export function whoAmIOperation(): Operation<readonly ClientInfo[]> {
   };
 }
 
-/** What a reconfig asks for: servers that come and go, or the whole new membership. */
+/** The change of a reconfig: servers that join and leave, or all members. */
 export type ReconfigSettings = IncrementalReconfig | WholeReconfig;
 
-/** Servers that come and go. */
+/** Servers that join and leave. */
 export interface IncrementalReconfig {
-  /** The version of the configuration this one follows, which is a zxid. Default: -1n, for any. */
+  /**
+   * The version of the configuration that this change requires, a zxid. Default: -1n, any version.
+   */
   readonly fromConfig?: bigint | undefined;
   /** `server.5=host:2888:3888;2181`, as in a dynamic configuration. Default: none. */
   readonly joiningServers?: string | readonly string[] | undefined;
-  /** Numbers of servers. Default: none. */
+  /** Ids of servers. Default: none. */
   readonly leavingServers?: string | readonly (string | number)[] | undefined;
-  /** Only without joining and leaving. Default: none. */
+  /** Only without `joiningServers` and `leavingServers`. Default: none. */
   readonly newMembers?: undefined;
 }
 
-/** The whole new membership, for ensembles whose quorums are of another kind than majorities. */
+/** All members, for ensembles whose quorums are not majorities. */
 export interface WholeReconfig {
-  /** As in `IncrementalReconfig`. Default: -1n, for any. */
+  /** As in `IncrementalReconfig`. Default: -1n, any version. */
   readonly fromConfig?: bigint | undefined;
-  /** Not beside `newMembers`. Default: none. */
+  /** Not together with `newMembers`. Default: none. */
   readonly joiningServers?: undefined;
-  /** Not beside `newMembers`. Default: none. */
+  /** Not together with `newMembers`. Default: none. */
   readonly leavingServers?: undefined;
-  /** All servers, `server.5=host:2888:3888;2181` each. */
+  /** All servers, each as `server.5=host:2888:3888;2181`. */
   readonly newMembers: string | readonly string[];
 }
 
@@ -205,7 +210,7 @@ export function reconfigOperation(settings: ReconfigSettings): Operation<GetData
   const { joiningServers, leavingServers, newMembers, fromConfig = -1n } = settings;
   const curConfigId = Number(fromConfig);
   if (!Number.isSafeInteger(curConfigId)) {
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', `fromConfig ${fromConfig} is no version of a configuration`);
+    throw new Refusal(ErrorCode.BadArguments, 'notSent', `fromConfig ${fromConfig} is not a version of a configuration`);
   }
   const request = {
     joiningServers: listOf(joiningServers),

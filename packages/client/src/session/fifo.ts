@@ -1,4 +1,4 @@
-/** First in, first out, without moving what waits. */
+/** A first-in, first-out queue that does not move waiting items. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -18,7 +18,7 @@ export class Fifo<T> {
   shift(): T | undefined {
     const item = this.#items[this.#head];
     if (this.#head < this.#items.length) this.#items[this.#head++] = undefined;
-    // Given back in large pieces, so that the cost per item stays constant.
+    // Free memory in large pieces, so that the cost per item stays constant.
     if (this.#head === this.#items.length) {
       this.#items.length = 0;
       this.#head = 0;

@@ -1,35 +1,40 @@
 /**
- * In which order servers are tried: shuffled once, so that clients spread over an ensemble whatever order its servers are written in, and
- * then round and round, so that a client that has lost one server goes on to another.
+ * The order in which servers are tried. It is shuffled once, so that clients spread over an
+ * ensemble whatever the order in the connect string; then it is used round robin, so that a client
+ * that has lost one server tries another.
  *
- * The list can be changed under a living client. Then each client decides for itself, by chance, whether it moves, so that all of them
- * together are spread evenly over the new list though none knows of another (the rule of ZOOKEEPER-1355, as in ZooKeeper's own client).
- * Servers are told apart by host and port as they are written: no look-up decides whether two names are one server.
+ * The list can change while a client is open. Then each client decides at random whether it moves,
+ * so that all clients together spread evenly over the new list without knowing each other (the rule
+ * of ZOOKEEPER-1355, as in ZooKeeper's own client). Servers are compared by host and port as text,
+ * without name resolution.
  */
 import type { Random } from '../clock.ts';
 import { shuffled, uniform } from '../clock.ts';
 import type { ServerAddress } from '../transport.ts';
 
-/** A client on its way to its place in a new list: by chance, and each server once. */
+/** A client that moves to a server of a new list: in random order, and each server once. */
 interface Move {
   /** Not in the list before. */
   readonly fresh: ServerAddress[];
   readonly kept: ServerAddress[];
-  /** Of choosing a fresh one, for as long as there are both. */
+  /** Probability of choosing a fresh server while there are both. */
   readonly freshChance: number;
 }
 
 export class HostList {
   readonly #random: Random;
-  /** Groups are tried one after the other, servers in a group in turn. One group, but for the priorities of an SRV name. */
+  /**
+   * Groups are tried one after the other, and servers within a group in turn. There is one group,
+   * except for the priorities of an SRV name.
+   */
   #groups: readonly (readonly ServerAddress[])[];
   #order: readonly ServerAddress[];
   #at = -1;
-  /** Attempts since one succeeded, or since the list was changed. */
+  /** Attempts since the last success, or since the list changed. */
   #tried = 0;
   #move: Move | undefined;
 
-  /** May be empty until `renew` is called. */
+  /** The list may be empty until `renew` is called. */
   constructor(servers: readonly ServerAddress[], random: Random) {
     this.#random = random;
     this.#groups = [shuffled(random, distinct(servers))];
@@ -40,7 +45,9 @@ export class HostList {
     return this.#order.length;
   }
 
-  /** In the order in which they are tried, from the next one on unless the client is moving. */
+  /**
+   * In the order in which they are tried, starting with the next one unless the client is moving.
+   */
   get servers(): readonly ServerAddress[] {
     const next = this.#at + 1;
     return [...this.#order.slice(next), ...this.#order.slice(0, next)];
@@ -50,7 +57,7 @@ export class HostList {
     return includes(this.#order, server);
   }
 
-  /** Not to be asked of an empty list. */
+  /** The list must not be empty. */
   next(): ServerAddress {
     this.#tried++;
     return this.#nextOfMove() ?? this.#nextInTurn();
@@ -67,12 +74,15 @@ export class HostList {
     const { fresh, kept, freshChance } = move;
     const isFresh = uniform(this.#random, 1) < freshChance;
     const server = (isFresh ? fresh.pop() : kept.pop()) ?? fresh.pop() ?? kept.pop();
-    // All have been tried in vain: from here on in turn.
+    // All have failed: continue in turn.
     if (server === undefined) this.#move = undefined;
     return server;
   }
 
-  /** An attempt at this server has succeeded. When it is lost, the next one of its group comes first. */
+  /**
+   * An attempt at this server has succeeded. After it is lost, the next server of its group is
+   * tried first.
+   */
   connected(to: ServerAddress): void {
     this.#tried = 0;
     this.#move = undefined;
@@ -84,12 +94,15 @@ export class HostList {
     this.#at = -1;
   }
 
-  /** Whether the attempt that was made last was the last of a round: each server has been tried in vain. */
+  /** Whether the last attempt completed a round: each server has been tried without success. */
   get roundOver(): boolean {
     return this.size === 0 || (this.#tried > 0 && this.#tried % this.size === 0);
   }
 
-  /** Another list in place of this one, as a look-up gave it: groups are tried in this order, and servers within a group. Nobody moves. */
+  /**
+   * Replaces the list with the result of a look-up: groups, and servers within a group, are tried
+   * in this order. The client does not move.
+   */
   renew(groups: readonly (readonly ServerAddress[])[]): void {
     this.#groups = groups;
     this.#order = groups.flat();
@@ -97,13 +110,15 @@ export class HostList {
   }
 
   /**
-   * Another list in place of this one. `inUse` is the server that the client is connected to, or is trying to connect to; undefined when
-   * it is between two attempts, and then it counts as a client of the server that would have been next. Returns whether it has to go to
-   * another server; if so, `next` says to which.
+   * Replaces the list. `inUse` is the server that the client is connected to, or tries to connect
+   * to; undefined between two attempts, when the client counts as one of the server that would be
+   * next. Returns whether the client must go to another server; then `next` returns it.
    *
-   * With S servers before and N now, of which K stay: every server had 1/S of the clients and is to have 1/N. When N is larger, a client of
-   * a server that stays leaves it with the chance 1 - S/N, and all who leave, or have to, go to the N - K fresh ones. Else nobody leaves a
-   * server that stays; of the (S - K)/S who have to, so many go to the K that these come to 1/N each: K(S - N) / N(S - K).
+   * With S servers before and N now, of which K stay: every server had 1/S of the clients and
+   * should have 1/N. If N is larger, a client of a staying server leaves it with probability 1 -
+   * S/N, and all clients that leave, by chance or because their server is gone, go to the N - K
+   * fresh servers. Otherwise no client leaves a staying server; of the (S - K)/S that must leave,
+   * the fraction K(S - N) / N(S - K) goes to the K staying servers, which brings these to 1/N each.
    */
   update(servers: readonly ServerAddress[], inUse: ServerAddress | undefined): boolean {
     const before = this.#order;
@@ -121,7 +136,7 @@ export class HostList {
       const others = now.filter((server) => !isSame(server, place));
       this.#order = inUse === undefined ? [place, ...others] : [...others, place];
       this.#groups = [this.#order];
-      // What is being tried is a part of the round that begins here.
+      // The attempt in progress is part of the new round.
       if (isTrying) this.#tried = 1;
       return false;
     }
@@ -138,7 +153,7 @@ export class HostList {
     this.#move = undefined;
   }
 
-  /** What `next` would give. */
+  /** The server that `next` would return. */
   #upcoming(): ServerAddress | undefined {
     return this.#nextOfMove() ?? this.#order[(this.#at + 1) % this.#order.length];
   }
@@ -152,7 +167,7 @@ function includes(servers: readonly ServerAddress[], server: ServerAddress): boo
   return servers.some((each) => isSame(each, server));
 }
 
-/** A server that is named twice is one server. */
+/** Removes duplicates. */
 function distinct(servers: readonly ServerAddress[]): ServerAddress[] {
   return servers.filter((server, at) => servers.findIndex((each) => isSame(each, server)) === at);
 }

@@ -1,20 +1,23 @@
 /**
- * For how long the session may be taken for alive: for its time-out, from when something was sent that has been answered since. When the
- * answer came says nothing, as it may have lain on its way for long.
+ * How long the session is probably alive: for its time-out, counted from the moment when something
+ * was sent that has been answered since. The arrival of the answer does not matter, as it may have
+ * been on its way for long.
  *
- * No promise follows from it. The leader alone ends sessions, by what servers have passed on to it: one that dies takes along what it heard within its
- * last half tick, and one that was cut off goes on answering, for syncLimit ticks at most. What must not happen after the end of the session
- * is to be fenced by a check on a znode of it.
+ * This is not a guarantee. Only the leader expires sessions, based on what servers have forwarded
+ * to it: a server that dies loses what it heard within its last half tick, and a server that was
+ * cut off continues to answer, for syncLimit ticks at most. An action that must not happen after
+ * the end of the session needs a fence: a check of a znode of the session.
  *
- * One request at a time is looked at, so what is known may be older than need be by one round trip, and is never too young.
+ * Only one request at a time is tracked, so the known moment may be too old by one round trip, and
+ * is never too recent.
  */
 import type { Millis } from '@tskeeper/protocol';
 
 export class Lease {
   #provenMs: Millis;
-  /** The request that is looked at, by its place among all that were sent; 0: none. */
+  /** The tracked request, by its position among all sent ones; 0: none. */
   #order = 0;
-  /** The last that is known to have left. */
+  /** The last request that is known to be sent. */
   #orderSent = 0;
   #sentMs: Millis = 0;
   #pingSentMs: Millis | undefined;
@@ -23,17 +26,17 @@ export class Lease {
     this.#provenMs = nowMs;
   }
 
-  /** When the last request was sent that was answered, as far as is known. */
+  /** When the last answered request was sent, as far as known. */
   get provenMs(): Millis {
     return this.#provenMs;
   }
 
-  /** A server has opened the session, or taken it up, in answer to what was sent then. */
+  /** A server has opened or resumed the session, in answer to something sent at `askedMs`. */
   opened(askedMs: Millis): void {
     this.#provenMs = askedMs;
   }
 
-  /** Everything up to this request is on its way. */
+  /** All requests up to this one have been sent. */
   sent(order: number, nowMs: Millis): void {
     const isNew = order > this.#orderSent;
     this.#orderSent = order;
@@ -57,7 +60,7 @@ export class Lease {
     this.#pingSentMs = undefined;
   }
 
-  /** What was sent will not be answered any more. */
+  /** Sent requests will not be answered any more. */
   disconnected(): void {
     this.#order = 0;
     this.#pingSentMs = undefined;

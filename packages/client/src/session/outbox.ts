@@ -1,8 +1,8 @@
 /**
- * What goes out, and in what order answers are due: requests in line, each with a number of its own, and between them what the session has to say
- * itself. Bytes are gathered until they are taken, once a turn.
+ * Outgoing requests, and the order in which their answers are due: each request gets an xid, and
+ * frames of the session itself may lie between them. Bytes are collected, and taken once per turn.
  *
- *     keep ──sendKept──┐                   unsent until its bytes are taken: certainly not carried out
+ *     keep ──sendKept──┐                   unsent until its bytes are taken: certainly not applied
  *     add ─────────────┴──> under way ──answered──> settled
  */
 import { ErrorCode, OpCode, writeRequestHeader, Writer } from '@tskeeper/protocol';
@@ -13,7 +13,7 @@ import type { Request } from './request.ts';
 const xidMax = 0x7fffffff;
 const frameLengthBytes = 4;
 const outputBytesFirst = 1024;
-/** More capacity than this is given back once it has been sent. */
+/** A larger buffer is freed after it has been sent. */
 const outputBytesKept = 64 * 1024;
 
 export class Outbox<R extends Request> {
@@ -21,18 +21,21 @@ export class Outbox<R extends Request> {
   #output = new Writer(outputBytesFirst);
   #xid = 0;
   #order = 0;
-  /** `order` of the last request whose bytes have been taken. What lies behind has certainly not left. */
+  /**
+   * `order` of the last request whose bytes have been taken. Later requests have certainly not been
+   * sent.
+   */
   #orderTaken = 0;
-  /** Sent, or about to be, on this connection: in the order of their answers. */
+  /** Requests sent, or about to be, on this connection, in the order of their answers. */
   readonly #underWay = new Fifo<R>();
-  /** For the next connection. */
+  /** Requests for the next connection. */
   readonly #kept = new Fifo<R>();
 
   constructor(packetBytesMax: number) {
     this.#packetBytesMax = packetBytesMax;
   }
 
-  /** Requests whose answers are still to come, those that nobody waits for included. */
+  /** Number of requests without an answer, including those whose caller no longer waits. */
   get underWay(): number {
     return this.#underWay.length;
   }
@@ -41,20 +44,23 @@ export class Outbox<R extends Request> {
     return this.#kept.length;
   }
 
-  /** The place of the last request among all that were ever put in line. */
+  /** Position of the last request among all requests ever added. */
   get order(): number {
     return this.#order;
   }
 
   // --- Requests
 
-  /** Puts a request in line. Throws a Refusal when it is too long, or what writing it throws; then it is as if it had never been made. */
+  /**
+   * Adds a request. Throws a Refusal if it is too long, or what writing it throws; then nothing is
+   * changed.
+   */
   add(request: R): void {
     const start = this.#write(this.#output, request);
     this.#enlist(request, start);
   }
 
-  /** The same for a request that is to wait for the next connection. */
+  /** Keeps a request for the next connection. Throws like `add`. */
   keep(request: R): void {
     const writer = new Writer();
     this.#write(writer, request);
@@ -62,7 +68,7 @@ export class Outbox<R extends Request> {
     this.#kept.push(request);
   }
 
-  /** Puts those in line that were kept, but for those that nobody waits for any more. */
+  /** Adds the kept requests, except those whose caller no longer waits. */
   sendKept(): void {
     for (let request = this.#kept.shift(); request !== undefined; request = this.#kept.shift()) {
       if (request.withdrawn) continue;
@@ -73,7 +79,7 @@ export class Outbox<R extends Request> {
     }
   }
 
-  /** Whose answer is due next. */
+  /** The request whose answer is due next. */
   get next(): R | undefined {
     return this.#underWay.peek();
   }
@@ -82,7 +88,7 @@ export class Outbox<R extends Request> {
     this.#underWay.shift();
   }
 
-  /** Takes all out of the line, with what is known of each. */
+  /** Removes all requests, and returns what is known of each. */
   *dropUnderWay(): Iterable<{ readonly request: R; readonly outcome: Outcome }> {
     for (let request = this.#underWay.shift(); request !== undefined; request = this.#underWay.shift()) {
       yield { request, outcome: request.order <= this.#orderTaken ? 'unknown' : 'notSent' };
@@ -93,7 +99,10 @@ export class Outbox<R extends Request> {
     for (let request = this.#kept.shift(); request !== undefined; request = this.#kept.shift()) yield request;
   }
 
-  /** Appends the frame of a request, with an xid still to be filled in; returns where it begins. Leaves nothing behind when it fails. */
+  /**
+   * Appends the frame of a request, without its xid; returns where the frame starts. Changes
+   * nothing if it fails.
+   */
   #write(writer: Writer, request: R): number {
     const start = writer.offset;
     try {
@@ -108,11 +117,11 @@ export class Outbox<R extends Request> {
     const length = writer.offset - start - frameLengthBytes;
     if (length <= this.#packetBytesMax) return start;
     writer.offset = start;
-    const reason = `the request takes ${length} bytes, above maxPacketBytes ${this.#packetBytesMax}; servers close the connection of whoever sends more than their jute.maxbuffer`;
+    const reason = `the request takes ${length} bytes, more than maxPacketBytes (${this.#packetBytesMax}); servers close a connection on a request above their jute.maxbuffer`;
     throw new Refusal(ErrorCode.BadArguments, 'notSent', reason);
   }
 
-  /** Gives the request whose frame begins at `start` its number and its place in line. */
+  /** Assigns the xid and the position of the request whose frame starts at `start`. */
   #enlist(request: R, start: number): void {
     request.xid = this.nextXid();
     request.order = ++this.#order;
@@ -120,7 +129,7 @@ export class Outbox<R extends Request> {
     this.#underWay.push(request);
   }
 
-  // --- What the session says itself
+  // --- Frames of the session itself
 
   nextXid(): number {
     this.#xid = this.#xid === xidMax ? 1 : this.#xid + 1;
@@ -134,7 +143,7 @@ export class Outbox<R extends Request> {
     this.#output.endFrame(start);
   }
 
-  /** A frame with a header, and what `write` puts behind it. */
+  /** A frame with a header, followed by what `write` appends. */
   say(xid: number, type: OpCode, write?: (writer: Writer) => void): void {
     const start = this.#output.beginFrame();
     writeRequestHeader(this.#output, { xid, type });
@@ -144,7 +153,7 @@ export class Outbox<R extends Request> {
 
   // --- Bytes
 
-  /** What has been written since; they are the taker's. undefined when there is nothing. */
+  /** The bytes written since the last call, which the caller owns; undefined if there are none. */
   take(): Buffer | undefined {
     if (this.#output.offset === 0) return undefined;
     const bytes = Buffer.from(this.#output.written());
@@ -154,7 +163,7 @@ export class Outbox<R extends Request> {
     return bytes;
   }
 
-  /** Throws away what was not taken. */
+  /** Discards bytes that were not taken. */
   clear(): void {
     this.#output.clear();
   }

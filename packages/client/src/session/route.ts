@@ -1,10 +1,11 @@
 /**
- * Where the next attempt at a connection goes: over the servers of the list, over all addresses of each name, and ahead of that to the servers of an SRV
- * name, where one stands for the list.
+ * The target of the next attempt to connect: iterates over the servers of the list and over all
+ * addresses of each name, and first over the servers of an SRV name if one is given instead of a
+ * list.
  *
  *     SRV name ──look-up──> servers ──next──> name ──look-up──> addresses ──next──> dial
  *        ^                     ^ │                                 ^ │
- *        └───all in vain───────┘ └──────────────all in vain────────┘ └─ in vain: the next one
+ *        └─────all failed──────┘ └────────────all failed───────────┘ └─ failed: the next one
  */
 import { type Random, shuffled } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
@@ -12,16 +13,16 @@ import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.
 import type { HostList } from './host-list.ts';
 import { inServiceOrder } from './service.ts';
 
-/** What is to be done for an attempt. A look-up is followed by `found...` and another step. */
+/** The next step of an attempt. After a look-up, `found...` returns the following step. */
 export type Step =
   | { readonly kind: 'resolveService'; readonly name: string }
   | { readonly kind: 'resolve'; readonly host: string }
   | { readonly kind: 'dial'; readonly address: DialledAddress };
 
 export interface RouteOptions {
-  /** The SRV name whose servers are meant, until others are named; undefined when the list is given. */
+  /** The SRV name, until a list replaces it; undefined if a list is given. */
   readonly service: string | undefined;
-  /** Whether names are looked up here; else they are dialled as they are. */
+  /** Whether the client resolves names; otherwise the transport receives them as they are. */
   readonly resolves: boolean;
 }
 
@@ -30,16 +31,19 @@ export class Route {
   readonly #random: Random;
   readonly #resolves: boolean;
   #server: ServerAddress | undefined;
-  /** Of the server: the one that is dialled, or was last, and those that are to be dialled if it fails. */
+  /**
+   * The address of the server that is dialled, or was last; `#addressesLeft` are the ones to dial
+   * if it fails.
+   */
   #address: string | undefined;
   #addressesLeft: string[] = [];
   #addressCount = 1;
-  /** Of a connection that was lost: the last to be tried of its name. */
+  /** The address of a lost connection, which is tried last among those of its name. */
   #addressLost: string | undefined;
-  /** Whether, and by which name, the list itself is to be looked up before the next attempt. */
+  /** The SRV name, and whether to resolve it before the next attempt. */
   #service: string | undefined;
   #serviceDue: boolean;
-  /** To be dialled next, out of turn. */
+  /** A server to dial next, out of turn. */
   #shortcut: { readonly server: ServerAddress; readonly address: string } | undefined;
 
   constructor(hosts: HostList, random: Random, { service, resolves }: RouteOptions) {
@@ -50,41 +54,44 @@ export class Route {
     this.#serviceDue = service !== undefined;
   }
 
-  // --- What others may know
+  // --- State
 
-  /** The server that is tried, or was last; undefined while an SRV name is looked up. */
+  /** The server that is tried, or was last; undefined while an SRV name is resolved. */
   get server(): ServerAddress | undefined {
     return this.#server;
   }
 
-  /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
+  /** In the order in which they are tried. Empty until an SRV name has been resolved. */
   get servers(): readonly ServerAddress[] {
     return this.#hosts.servers;
   }
 
-  /** How many servers, and how many addresses of this one, share the time of the session; at least 1. */
+  /**
+   * The number of servers, and of addresses of the current one, that share the session's time; at
+   * least 1.
+   */
   get shares(): { readonly servers: number; readonly addresses: number } {
     return { servers: Math.max(1, this.#hosts.size), addresses: this.#addressCount };
   }
 
-  /** The name that is tried has other addresses. */
+  /** The current name has other addresses. */
   get hasAddressesLeft(): boolean {
     return this.#addressesLeft.length > 0;
   }
 
-  /** The next attempt is at a server that was found by looking rather than by losing one. */
+  /** The next attempt is at a server that was found by a probe, not after the loss of one. */
   get hasShortcut(): boolean {
     return this.#shortcut !== undefined;
   }
 
-  /** What is tried, for people to read. */
+  /** The current target in readable form. */
   get place(): string {
     if (this.#server === undefined) return `srv:${this.#service}`;
     const name = formatServer(this.#server);
     return this.#address === undefined || this.#address === this.#server.host ? name : `${name} at ${this.#address}`;
   }
 
-  // --- The way
+  // --- Attempts
 
   next(): Step {
     if (this.#shortcut !== undefined) {
@@ -118,7 +125,9 @@ export class Route {
     return { kind: 'dial', address: { host: this.#address, port, name: host } };
   }
 
-  /** The name that was looked up has these. The step that follows; undefined when there are none. */
+  /**
+   * Sets the addresses of the resolved name. Returns the next step; undefined if there are none.
+   */
   foundAddresses(addresses: readonly string[]): Step | undefined {
     const inOrder = shuffled(this.#random, [...new Set(addresses)]);
     const lost = inOrder.indexOf(this.#addressLost ?? '');
@@ -130,7 +139,7 @@ export class Route {
     return this.#nextAddress();
   }
 
-  /** The SRV name has these. The step that follows; undefined when there are none. */
+  /** Sets the servers of the SRV name. Returns the next step; undefined if there are none. */
   foundServers(records: readonly ServiceRecord[]): Step | undefined {
     const groups = inServiceOrder(records, this.#random);
     if (groups.length === 0) return undefined;
@@ -138,7 +147,10 @@ export class Route {
     return this.#nextServer();
   }
 
-  /** The SRV name could not be looked up. The list as it was is better than none: the step that follows; undefined when there is none. */
+  /**
+   * The SRV name could not be resolved: continues with the previous list. Returns the next step;
+   * undefined if the list is empty.
+   */
   foundNoServers(): Step | undefined {
     return this.#hosts.size === 0 ? undefined : this.#nextServer();
   }
@@ -150,23 +162,26 @@ export class Route {
     this.#addressLost = this.#address;
   }
 
-  /** An attempt was in vain. Returns whether all servers have been tried in vain; an SRV name is then looked up again. */
+  /**
+   * An attempt has failed. Returns whether all servers have failed; an SRV name is then resolved
+   * again.
+   */
   failed(): boolean {
     const isRoundOver = this.#addressesLeft.length === 0 && this.#hosts.roundOver;
     if (isRoundOver) this.#serviceDue = this.#service !== undefined;
     return isRoundOver;
   }
 
-  // --- Other ways
+  // --- Changes
 
-  /** A server to look at apart from the way; no attempt, and not counted as one. */
+  /** A server to probe; does not count as an attempt. */
   another(): ServerAddress {
     const server = this.#hosts.next();
     this.#hosts.connected(server);
     return server;
   }
 
-  /** Goes there next. Returns whether that server is still in the list. */
+  /** Makes this server the next one. Returns whether it is still in the list. */
   turnTo(server: ServerAddress, address: string): boolean {
     if (!this.#hosts.has(server)) return false;
     this.#shortcut = { server, address };
@@ -174,7 +189,8 @@ export class Route {
   }
 
   /**
-   * Goes by another list, also in place of an SRV name. Returns whether the present server is to be left (`HostList.update`); `isBetween`: there is none.
+   * Replaces the list, or the SRV name. Returns whether the current server must be left
+   * (`HostList.update`); `isBetween`: there is no current server.
    */
   update(servers: readonly ServerAddress[], isBetween: boolean): boolean {
     const moves = this.#hosts.update(servers, isBetween ? undefined : this.#server);
@@ -184,7 +200,7 @@ export class Route {
     return moves;
   }
 
-  /** The next attempt is at another server, whatever addresses this one has. */
+  /** The next attempt is at another server, even if this one has more addresses. */
   leaveServer(): void {
     this.#addressesLeft = [];
   }

@@ -1,6 +1,7 @@
 /**
- * How long a server may take for one request (`requestTimeoutMs`). Time in which the request waited for a connection counts against nobody, and timers run ahead of input: a wake that
- * comes late says that the process stood still, and the answer may have arrived meanwhile.
+ * Limits how long a server may take for one request (`requestTimeoutMs`). Time spent waiting for a
+ * connection does not count. Timers run before input: a late wake means that the process was
+ * paused, and the answer may have arrived meanwhile.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
@@ -13,7 +14,10 @@ export class ServerLimit {
   #timer!: TimerHandle;
   #dueMs!: Millis;
 
-  /** `leftMs`: how much more time the server has, asked when `limitMs` have passed; `over` is called once there is none. */
+  /**
+   * `leftMs` returns how much more time the server has, and is called when `limitMs` have passed;
+   * `over` is called when none is left.
+   */
   constructor(clock: Clock, limitMs: Millis, leftMs: (nowMs: Millis) => Millis, over: () => void) {
     this.#clock = clock;
     this.#leftMs = leftMs;

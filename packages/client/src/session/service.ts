@@ -1,11 +1,14 @@
 /**
- * In which order the servers of an SRV name are tried: those of the lowest priority first, and among equals by chance, by their weights
- * (RFC 2782).
+ * The order in which the servers of an SRV name are tried: lowest priority first, and random within
+ * a priority, by weight (RFC 2782).
  */
 import { type Random, uniform } from '../clock.ts';
 import type { ServerAddress, ServiceRecord } from '../transport.ts';
 
-/** One group for each priority. Records without a host or a port are left out: with them a domain says that it has no such service. */
+/**
+ * One group per priority. Omits records without a host or a port: a domain uses them to declare
+ * that it has no such service.
+ */
 export function inServiceOrder(records: readonly ServiceRecord[], random: Random): ServerAddress[][] {
   const usable = records.filter(({ host, port }) => host !== '' && host !== '.' && port >= 1 && port <= 65_535);
   const priorities = [...new Set(usable.map(({ priority }) => priority))].sort((a, b) => a - b);
@@ -18,8 +21,8 @@ export function inServiceOrder(records: readonly ServiceRecord[], random: Random
 }
 
 /**
- * Draws one after the other, each with a chance in proportion to its weight. One of weight 0 is drawn with a small chance while others are
- * left, as the RFC has it.
+ * Draws one server after the other, each with a probability proportional to its weight. As the RFC
+ * says, a server of weight 0 has a small probability while others are left.
  */
 function byWeight(records: readonly ServiceRecord[], random: Random): ServerAddress[] {
   const left = [...records];
@@ -28,14 +31,17 @@ function byWeight(records: readonly ServiceRecord[], random: Random): ServerAddr
     const total = left.reduce((sum, record) => sum + shareOf(record), 0);
     let point = uniform(random, total);
     const at = left.findIndex((record) => (point -= shareOf(record)) < 0);
-    // Rounding may leave the point just behind the last one.
+    // Rounding may leave the point just after the last one.
     const [{ host, port }] = left.splice(at === -1 ? left.length - 1 : at, 1) as [ServiceRecord];
     drawn.push({ host, port });
   }
   return drawn;
 }
 
-/** Weights are whole numbers, so this is small beside any of them; and where all are 0, all have the same chance. */
+/**
+ * Weights are whole numbers, so this is small compared with any of them; if all weights are 0, all
+ * servers have the same probability.
+ */
 const shareOfWeightless = 0.01;
 
 function shareOf({ weight }: ServiceRecord): number {

@@ -1,23 +1,27 @@
 /**
- * A session's life: which server to try, when to ping, when to give a connection up, what an answer belongs to.
+ * The state machine of a session: which server to try, when to ping, when to close a connection,
+ * which request an answer belongs to.
  *
- * The machine touches nothing. What happens comes in as method calls with the time; what is to be done goes out, in order, to a
- * `SessionOut`, which never calls back. `deadline()` says when to call `wake` if nothing else comes first. So a test can play any story,
- * and a simulator can run real clients.
+ * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
+ * `SessionOut`, which never calls back. `deadline()` says when to call `wake` if there is no other
+ * input before. So a test can play any sequence of events, and a simulator can run real clients.
  *
- *     waiting ──wake──> resolving ──resolved──> dialling ──opened──> handshaking ──answer──> connected ──close()──> closing ──> closed
- *        ^                  │                      │                     │                       │
- *        └──────────────────┴──────────────────────┴───── cut off ───────┴───────────────────────┘    refused, credentials refused ──> closed
+ *     waiting ─wake─> resolving ─> dialling ─> handshaking ─> connected ─close─> closing ─> closed
+ *        ^                │           │             │             │
+ *        └────────────────┴─ cut off ─┴─────────────┴─────────────┘       rejected ─────────> closed
  *
- * An attempt at a server is one at each address of its name, until one of them leads to a session. The servers themselves may have to be looked
- * up before that, by an SRV name: at first, and whenever all of them have been tried in vain.
+ * An attempt at a server tries each address of its name until one of them leads to a session.
+ * Before that, an SRV name may have to be resolved to servers: at first, and whenever all servers
+ * have failed.
  *
- * Where SASL is asked for, `authenticating` lies between handshaking and connected: tokens go to and fro, and everything else waits.
+ * With SASL, the phase `authenticating` lies between handshaking and connected: both sides exchange
+ * tokens, and everything else waits.
  *
- * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
- * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
- * connection, until every address of every server of the list has been tried in vain. Before the first connection they wait for as long as
- * the session is being opened: that has a time limit of its own (`giveUp`), and a server that starts late is no reason to fail them.
+ * A session outlives its connections, but requests do not. When a connection is lost, every earlier
+ * request fails: its result is unknown, and no later request may be applied after one that was not.
+ * Later requests wait for the next connection, until every address of every server has failed.
+ * Before the first connection, requests wait as long as the session is being opened: that has its
+ * own time limit (`giveUp`), and a server that starts late should not make them fail.
  */
 import {
   ErrorCode,
@@ -65,70 +69,96 @@ import {
   steadyMs,
 } from './timings.ts';
 
-/** What an identity is proved with, under a scheme: `digest` and `user:password`. */
+/** The proof of an identity: a scheme and its data, such as `digest` and `user:password`. */
 export interface Credentials {
   readonly scheme: string;
   readonly auth: Uint8Array;
 }
 
-/** Credentials whose giver waits for the first verdict. One object per call, so that it stands for the call. */
+/**
+ * Credentials whose caller waits for the first answer. One object per call, which identifies the
+ * call.
+ */
 export interface AuthCall {
   readonly credentials: Credentials;
 }
 
 export interface SessionOptions extends RouteOptions {
-  /** As asked for; a server grants it or the nearest it allows. */
+  /** The requested time-out; a server grants it or the nearest value that it allows. */
   readonly sessionTimeoutMs: Millis;
-  /** Whether a server without a quorum will do. */
+  /** Whether to accept a server without a quorum. */
   readonly readOnly: boolean;
-  /** Longest frame sent to a server, and with a small margin taken from one: jute.maxbuffer. */
+  /**
+   * Maximum length of a frame to a server, and with a small margin of one from it: jute.maxbuffer.
+   */
   readonly packetBytesMax: number;
-  /** A session to take up; undefined for a new one. */
+  /** The session to resume; undefined for a new one. */
   readonly session: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
-  /** Shown to every server, in this order. */
+  /** Sent to every server, in this order. */
   readonly auth: readonly AuthCall[];
-  /** Give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9, rather than wait for the verdict. */
+  /**
+   * Whether to declare the session expired after 4/3 of its time-out without a server, as
+   * ZooKeeper's client does since 3.9, instead of waiting for a server to say so.
+   */
   readonly expireLocally: boolean;
-  /** Leave the session to another client that uses it as well, rather than take it back for ever. */
+  /**
+   * Whether to leave the session to another client that uses it too, instead of taking it back for
+   * ever.
+   */
   readonly yieldsSession: boolean;
   /**
-   * Whether requests wait for the first connection for as long as the session is being opened, which its owner limits (`giveUp`). If not, they fail when all servers
-   * have been tried in vain, as after the loss of a connection.
+   * Whether requests wait for the first connection as long as the session is being opened, which
+   * the owner limits (`giveUp`). If not, they fail after all servers have failed, as after the loss
+   * of a connection.
    */
   readonly waitsForFirst: boolean;
-  /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
+  /** Whether to prove an identity by SASL on each connection, before any request. */
   readonly sasl: boolean;
-  /** How long a server may take for what the session itself asks on a new connection: identities, watches. undefined: for ever. */
+  /**
+   * How long a server may take for the session's own requests on a new connection: identities,
+   * watches. undefined: no limit.
+   */
   readonly requestTimeoutMs: Millis | undefined;
 }
 
-/** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
+/** The outputs of the machine, in order. An implementation must not call the machine back. */
 export interface SessionOut<R extends Request> {
-  /** Look up the addresses of a name; `resolved` or `disconnected` is told. */
+  /** Resolve a name; then call `resolved` or `disconnected`. */
   resolve(host: string): void;
-  /** Look up the servers of an SRV name; `serviceResolved` or `disconnected` is told. */
+  /** Resolve an SRV name; then call `serviceResolved` or `disconnected`. */
   resolveService(name: string): void;
   dial(address: DialledAddress): void;
-  /** Ask this server, apart from the connection, whether it is part of a quorum; `probed` is told. */
+  /**
+   * Ask this server, on a separate connection, whether it is part of a quorum; then call `probed`.
+   */
   probe(server: ServerAddress): void;
-  /** Takes bytes for the connection; they are the receiver's. */
+  /** Send bytes on the connection; the receiver owns them. */
   send(bytes: Buffer): void;
-  /** Begin to prove an identity by SASL, anew for this connection. `saslToken` or `saslFailed` is told, unless the connection ends first. */
+  /**
+   * Start a SASL exchange for this connection; then call `saslToken` or `saslFailed`, unless the
+   * connection ends first.
+   */
   saslBegin(server: ServerAddress): void;
-  /** The server's answer to the last token; null: yes, and no more than that. The bytes are the receiver's. `saslToken` or `saslFailed` is told. */
+  /**
+   * The server's answer to the last token; null: accepted without a token. The receiver owns the
+   * bytes. Then call `saslToken` or `saslFailed`.
+   */
   saslChallenge(challenge: Buffer | null): void;
-  /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
+  /**
+   * Close the connection, or cancel the attempt or the look-up. `gently`: send what is queued
+   * first.
+   */
   hangUp(gently: boolean): void;
-  /** The answer to a request. Throws a ProtocolError when it cannot be read. */
+  /** The answer to a request. Throws a ProtocolError if it cannot be read. */
   answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
   failed(request: R, refusal: Refusal): void;
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: Refusal): void;
   event(event: WatcherEvent, zxid: Zxid): void;
-  /** A connection to this place was lost, or could not be made. */
+  /** A connection to this place was lost, or an attempt has failed. */
   troubled(place: string, what: string): void;
   state(state: KeeperState, reason: string | undefined): void;
-  /** Pieces of the watches to set anew, for a server that has to compare with this zxid. */
+  /** The requests that set watches again, on a server that compares with this zxid. */
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
@@ -149,19 +179,24 @@ type Phase =
   | 'closed';
 
 /**
- * Why a client is over.
+ * Why a client has ended.
+ *
  * - `closed`: `close` was called.
- * - `expired`: the ensemble does not know the session any more, and its ephemerals are gone.
- * - `authFailed`: an identity was refused.
- * - `moved`: the session was left to another client that uses it as well (`yieldsSession`); it lives on there.
+ * - `expired`: the ensemble has expired the session, and its ephemerals are gone.
+ * - `authFailed`: a server has rejected an identity.
+ * - `moved`: the client has left the session to another client of it (`yieldsSession`); the session
+ *   continues there.
  */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
-/** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
+/** An answer can be longer than the request that wrote the data: it adds a header and a Stat. */
 const answerMarginBytes = 1024;
-/** A server that fails may cut two connections short, or three; so many are another client that takes the session each time. */
+/**
+ * A failing server may close two or three connections early; this many in a row mean another client
+ * that takes the session each time.
+ */
 const takenAwayMax = 5;
-/** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
+/** Pauses between probes for a server with a quorum, doubling, as in ZooKeeper's client. */
 const probePauseMsMin = 100;
 const probePauseMsMax = 60_000;
 const noPassword = Buffer.alloc(sessionPasswordBytes);
@@ -175,47 +210,53 @@ export class SessionMachine<R extends Request> {
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
-  /** Why the session was closed, where the program did not ask for it. */
+  /** Why the session was closed, if the program did not close it. */
   #closedFor: string | undefined;
-  /** Requests wait, however many attempts are in vain. */
+  /** Requests wait, however many attempts fail. */
   #isPatient: boolean;
-  /** Connections in a row that were good and did not last. */
+  /** Consecutive connections that were good and did not last. */
   #takenAway = 0;
-  /** Off to another server, as soon as what was asked of this one is answered. */
+  /** The client leaves for another server as soon as pending requests are answered. */
   #leaving: Leaving | undefined;
-  /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
+  /** A connection or an attempt exists, and has neither ended by itself nor been closed. */
   #hasCnxn = false;
   #readOnlyServer = false;
 
   #sessionId: SessionId;
   #password: Uint8Array;
-  /** As granted; before that, as asked for. */
+  /** The granted time-out; before that, the requested one. */
   #timeoutMs: Millis;
-  /** The time-out that the client's own limits follow from. */
+  /** The time-out that the client's own limits are based on. */
   #paceMs: Millis;
-  /** An id that a read-only server has given out is unknown to the others, so it is shown to them only after one of them has seen it. */
+  /**
+   * Other servers do not know an id that a read-only server has assigned, so the client sends it to
+   * them only after one of them has seen it.
+   */
   #knownToQuorum: boolean;
-  /** Highest zxid of an answer. A server that is behind it must not serve us. Events do not count: others of the same txn may follow. */
+  /**
+   * Highest zxid of an answer. A server that has not applied it must not serve this client. Events
+   * do not count: others of the same txn may follow.
+   */
   #lastZxid: Zxid = 0;
 
   #cutter: FrameCutter;
   readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
-  /** Of the identities that were proved anew when the connection was made. */
+  /** Number of unanswered identities that were sent again when the connection was made. */
   #authRestoring = 0;
-  /** When the server has to have answered those and the watches. */
+  /** When the server must have answered those and the watches. */
   #restoreUntilMs: Millis = Infinity;
   #closeXid = 0;
-  /** While closing: when an answer is due at the latest. */
+  /** While closing: when the next answer is due at the latest. */
   #closeUntilMs: Millis = 0;
-  /** When the SASL exchange has to be done. */
+  /** When the SASL exchange must be complete. */
   #saslUntilMs: Millis = 0;
-  /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
+  /** xid of the unanswered SASL token; 0 while a token is being created. */
   #saslXid = 0;
 
   readonly #credentials: AuthCall[];
-  /** Never judged yet: their givers wait. */
+  /** Credentials without a first answer: their callers wait. */
   readonly #authAwaiting: Set<AuthCall>;
   /** Sent on this connection and not answered. */
   readonly #authUnanswered = new Fifo<AuthCall>();
@@ -227,7 +268,7 @@ export class SessionMachine<R extends Request> {
   #sentMs: Millis = 0;
   #failures = 0;
 
-  /** When to look for a server with a quorum next, for as long as we are with one that has none. */
+  /** When to probe for a server with a quorum next, while connected to one without. */
   #probeAtMs: Millis = 0;
   #probePauseMs: Millis = 0;
   #probing: ServerAddress | undefined;
@@ -251,7 +292,7 @@ export class SessionMachine<R extends Request> {
     this.#lease = new Lease(nowMs);
   }
 
-  // --- What others may know
+  // --- State
 
   get sessionId(): SessionId {
     return this.#sessionId;
@@ -265,7 +306,10 @@ export class SessionMachine<R extends Request> {
     return this.#timeoutMs;
   }
 
-  /** How much of the time-out is left since a server with a quorum has heard of the session; 0 when there is no session. */
+  /**
+   * The rest of the time-out since the last contact with a server with a quorum; 0 if there is no
+   * session.
+   */
   leftMs(nowMs: Millis): Millis {
     if (this.#phase === 'closed' || !this.#knownToQuorum) return 0;
     return Math.max(0, this.#timeoutMs - (nowMs - this.#lease.provenMs));
@@ -279,7 +323,7 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'connected' || this.#phase === 'closing';
   }
 
-  /** Since when there is the connection that there is, or was last. */
+  /** Start of the current or the last connection. */
   get connectedMs(): Millis {
     return this.#connectedMs;
   }
@@ -296,12 +340,12 @@ export class SessionMachine<R extends Request> {
     return this.#endReason;
   }
 
-  /** The server that is being talked to, or tried. */
+  /** The connected server, or the one that is tried. */
   get server(): ServerAddress | undefined {
     return this.#route.server;
   }
 
-  /** Requests whose answers are still to come, those that nobody waits for included. */
+  /** Number of requests without an answer, including those whose caller no longer waits. */
   get pendingCount(): number {
     return this.#outbox.underWay;
   }
@@ -310,7 +354,7 @@ export class SessionMachine<R extends Request> {
     return this.#outbox.kept;
   }
 
-  /** When to call `wake` if no other input comes first; undefined: never. */
+  /** When to call `wake` if there is no other input before; undefined: never. */
   deadline(): Millis | undefined {
     const next = this.#phaseDeadline();
     const silence = this.#silenceDeadline();
@@ -362,22 +406,25 @@ export class SessionMachine<R extends Request> {
     return this.#heardMs + silenceMsMax(this.#timeoutMs);
   }
 
-  // --- Inputs: what the program wants
+  // --- Inputs from the program
 
-  /** Takes a request. Throws a Refusal when it cannot be taken; then it is as if it had never been made. */
+  /** Accepts a request. Throws a Refusal if that is not possible; then nothing is changed. */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
     if (this.#phase === 'connected' && this.#leaving === undefined) this.#outbox.add(request);
     else this.#outbox.keep(request);
   }
 
-  /** Nobody waits for this request any more. Returns whether it has certainly not left, and will not. */
+  /**
+   * The caller no longer waits for this request. Returns whether it was certainly not sent, and
+   * will not be.
+   */
   withdraw(request: R): boolean {
     request.withdrawn = true;
     return request.xid === 0;
   }
 
-  /** Adds credentials, on this connection and on all that follow. */
+  /** Adds credentials, for this connection and all later ones. */
   authenticate(call: AuthCall): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
     this.#credentials.push(call);
@@ -385,24 +432,29 @@ export class SessionMachine<R extends Request> {
     if (this.#phase === 'connected') this.#writeAuth(call);
   }
 
-  /** Gives the connection up, if there is one, for a reason of the caller: a server that answers pings and nothing else shows no other sign that it does not serve. */
+  /**
+   * Closes the connection, if there is one, for a reason of the caller: a server that answers only
+   * pings shows no other sign of failure.
+   */
   leave(reason: string, nowMs: Millis): void {
     if (this.isConnected) this.#cut(reason, nowMs);
   }
 
   /**
-   * Ends the session. Requests made before are answered first. A server that answers nothing for as long as the session's time-out is given up: the session then ends by itself, as
-   * it is not pinged any more.
+   * Ends the session. Earlier requests are answered first. If the server answers nothing for as
+   * long as the session's time-out, the client closes the connection; the session then expires by
+   * itself, as it gets no more pings.
    */
   close(nowMs: Millis): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') return;
     if (this.#phase !== 'connected') {
-      // Without a connection the ensemble cannot be asked: it ends the session when its time-out has passed.
+      // Without a connection there is no server to ask: the ensemble expires the session after its
+      // time-out.
       this.#end('closed', undefined);
       return;
     }
     if (this.#leaving !== undefined) {
-      // There is no going elsewhere any more, so what was kept for there is asked here.
+      // The client no longer moves, so send the kept requests here.
       this.#leaving = undefined;
       this.#outbox.sendKept();
     }
@@ -412,7 +464,7 @@ export class SessionMachine<R extends Request> {
     this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
 
-  /** Ends a session that could not be opened, and fails what waits for it with the refusal. */
+  /** Ends a session that could not be opened, and fails waiting requests with the refusal. */
   giveUp(refusal: Refusal, nowMs: Millis): void {
     if (this.#phase === 'closed') return;
     if (this.isConnected) {
@@ -424,14 +476,14 @@ export class SessionMachine<R extends Request> {
   }
 
   /**
-   * Goes by another list of servers. Returns whether the client leaves the server it is connected to, as the chance that spreads clients has it
-   * (`HostList.update`), or since that server is not in the list any more. What it was asked is answered first; what is asked from here on is
-   * for the next server.
+   * Replaces the list of servers. Returns whether the client leaves the connected server, at random
+   * to spread clients (`HostList.update`), or because that server is not in the list any more.
+   * Pending requests are answered first; later ones wait for the next server.
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;
     const looksUp = this.#phase === 'resolvingService';
-    // One that is leaving counts as a client of the server that it would have gone to.
+    // A client that is leaving counts as a client of the server that it would have gone to.
     const isLeaving = this.#leaving !== undefined;
     const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && !this.#route.hasAddressesLeft);
     const moves = this.#route.update(servers, isBetween);
@@ -439,7 +491,7 @@ export class SessionMachine<R extends Request> {
     this.#route.leaveServer();
     switch (this.#phase) {
       case 'connected':
-        if (!isLeaving) this.#leave('leaving this server for another one of the new list', nowMs);
+        if (!isLeaving) this.#leave('moving to another server of the new list', nowMs);
         return true;
       case 'waiting':
       case 'closing':
@@ -453,12 +505,12 @@ export class SessionMachine<R extends Request> {
     }
   }
 
-  /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
+  /** In the order in which they are tried. Empty until an SRV name has been resolved. */
   get servers(): readonly ServerAddress[] {
     return this.#route.servers;
   }
 
-  /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
+  /** Sends what the inputs of this turn have written. Call it after each turn of inputs. */
   flush(nowMs: Millis): void {
     if (!this.#canSend) return;
     const bytes = this.#outbox.take();
@@ -468,9 +520,9 @@ export class SessionMachine<R extends Request> {
     this.#out.send(bytes);
   }
 
-  // --- Inputs: what the world does
+  // --- Inputs from the outside
 
-  /** Where the server is that is to be dialled. */
+  /** The addresses of the server to dial. */
   resolved(addresses: readonly string[], nowMs: Millis): void {
     if (this.#phase !== 'resolving') return;
     this.#hasCnxn = false;
@@ -479,12 +531,12 @@ export class SessionMachine<R extends Request> {
     else this.#take(step, nowMs);
   }
 
-  /** Which servers there are. */
+  /** The servers of the SRV name. */
   serviceResolved(records: readonly ServiceRecord[], nowMs: Millis): void {
     if (this.#phase !== 'resolvingService') return;
     this.#hasCnxn = false;
     const step = this.#route.foundServers(records);
-    if (step === undefined) this.#serviceFailed('it has no servers', nowMs);
+    if (step === undefined) this.#serviceFailed('SRV lookup found no servers', nowMs);
     else this.#take(step, nowMs);
   }
 
@@ -494,7 +546,7 @@ export class SessionMachine<R extends Request> {
     else this.#take(step, nowMs);
   }
 
-  /** The server that was dialled has answered the call. */
+  /** The connection is open. */
   opened(nowMs: Millis): void {
     if (this.#phase !== 'dialling') return;
     this.#phase = 'handshaking';
@@ -518,12 +570,15 @@ export class SessionMachine<R extends Request> {
       this.#cutter.feed(bytes, 0, bytes.length, this.#onFrame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#cut(`the server sent what cannot be read: ${error.message}`, nowMs, error);
+      this.#cut(`the server sent invalid data: ${error.message}`, nowMs, error);
     }
     this.#maybeLeave(nowMs);
   }
 
-  /** What to say to the server in the SASL exchange; undefined: nothing more, both sides have proved what they had to. */
+  /**
+   * The next token of the SASL exchange; undefined: the exchange is complete, and both sides are
+   * authenticated.
+   */
   saslToken(token: Uint8Array | undefined, nowMs: Millis): void {
     if (this.#phase !== 'authenticating') return;
     if (token === undefined) {
@@ -535,33 +590,36 @@ export class SessionMachine<R extends Request> {
     this.flush(nowMs);
   }
 
-  /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
+  /**
+   * The SASL exchange has failed on this side: the server cannot be trusted, or no token can be
+   * created.
+   */
   saslFailed(reason: string): void {
     if (this.#phase !== 'authenticating') return;
     this.#refuseIdentity(`${this.#route.place}: ${reason}`);
   }
 
-  /** The connection is gone, or could not be made. */
+  /** The connection was lost, or the attempt has failed. */
   disconnected(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
     this.#hasCnxn = false;
     const because = error === undefined ? '' : `: ${error}`;
     switch (this.#phase) {
       case 'resolvingService':
-        this.#serviceFailed(`its servers could not be looked up${because}`, nowMs);
+        this.#serviceFailed(`SRV lookup failed${because}`, nowMs);
         break;
       case 'resolving':
-        this.#lose(`its addresses could not be looked up${because}`, nowMs);
+        this.#lose(`address lookup failed${because}`, nowMs);
         break;
       case 'dialling':
-        this.#lose(`it could not be connected to${because}`, nowMs);
+        this.#lose(`connection failed${because}`, nowMs);
         break;
       default:
         this.#lose(error === undefined ? 'the connection was closed by the server' : `the connection broke${because}`, nowMs);
     }
   }
 
-  /** Time has passed. */
+  /** The deadline has passed. */
   wake(nowMs: Millis): void {
     const silence = this.#silenceDeadline();
     if (silence !== undefined && nowMs >= silence) {
@@ -580,9 +638,9 @@ export class SessionMachine<R extends Request> {
         break;
       case 'authenticating': {
         const limit = readTimeoutMs(this.#paceMs);
-        const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
-        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
-        else if (nowMs >= this.#saslUntilMs) this.#cut(`the SASL exchange was not done within ${this.#paceMs} ms`, nowMs);
+        const missing = this.#saslXid === 0 ? 'no token was created' : 'the server did not answer';
+        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stalled: ${missing} for ${limit} ms`, nowMs);
+        else if (nowMs >= this.#saslUntilMs) this.#cut(`the SASL exchange timed out after ${this.#paceMs} ms`, nowMs);
         break;
       }
       case 'connected':
@@ -608,13 +666,13 @@ export class SessionMachine<R extends Request> {
   }
 
   #tooSlow(nowMs: Millis): void {
-    const limit = `within ${this.#attemptMsMax} ms`;
+    const limit = `timed out after ${this.#attemptMsMax} ms`;
     if (this.#phase === 'resolvingService') {
       this.#hangUp(false);
-      this.#serviceFailed(`its servers were not looked up ${limit}`, nowMs);
+      this.#serviceFailed(`SRV lookup ${limit}`, nowMs);
       return;
     }
-    this.#cut(this.#phase === 'resolving' ? `its addresses were not looked up ${limit}` : `no session was agreed upon ${limit}`, nowMs);
+    this.#cut(this.#phase === 'resolving' ? `address lookup ${limit}` : `opening the session ${limit}`, nowMs);
   }
 
   #probe(nowMs: Millis): void {
@@ -624,17 +682,17 @@ export class SessionMachine<R extends Request> {
     this.#out.probe(this.#probing);
   }
 
-  /** A server that was probed, at this address, has answered, or has not. */
+  /** The result of a probe of a server at this address. */
   probed(hasQuorum: boolean, address: string | undefined, nowMs: Millis): void {
     const server = this.#probing;
     this.#probing = undefined;
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
-    // The list may have been changed meanwhile.
+    // The list may have changed meanwhile.
     if (this.#leaving !== undefined || !this.#route.turnTo(server, address ?? server.host)) return;
-    this.#leave(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
+    this.#leave(`moving from this read-only server to ${formatServer(server)}, which has a quorum`, nowMs);
   }
 
-  /** No call is lost by a move that nobody is in a hurry for. */
+  /** A voluntary move must not lose calls. */
   #leave(reason: string, nowMs: Millis): void {
     this.#leaving = { reason, untilMs: nowMs + leaveMsMax };
     this.#maybeLeave(nowMs);
@@ -642,19 +700,18 @@ export class SessionMachine<R extends Request> {
 
   #waitedToLeave({ reason, untilMs }: Leaving, nowMs: Millis): void {
     if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
-    // As in `#keepAlive`: while the process stood still the answers may have come.
+    // As in `#keepAlive`: the answers may have arrived while the process was paused.
     else this.#leaving = { reason, untilMs: nowMs + graceMs };
   }
 
   #waitedToRestore(nowMs: Millis): void {
     if (nowMs - this.#restoreUntilMs <= lateMs)
-      this.#cut(`identities and watches were not restored within ${this.#options.requestTimeoutMs} ms`, nowMs);
+      this.#cut(`restoring identities and watches timed out after ${this.#options.requestTimeoutMs} ms`, nowMs);
     else this.#restoreUntilMs = nowMs + graceMs;
   }
 
   #waitedToClose(nowMs: Millis): void {
-    if (nowMs - this.#closeUntilMs <= lateMs)
-      this.#cut(`nothing was answered for ${this.#paceMs} ms while the session was to be closed`, nowMs);
+    if (nowMs - this.#closeUntilMs <= lateMs) this.#cut(`closing the session timed out after ${this.#paceMs} ms without an answer`, nowMs);
     // As above.
     else this.#closeUntilMs = nowMs + graceMs;
   }
@@ -668,11 +725,12 @@ export class SessionMachine<R extends Request> {
     const pingAfter = pingAfterMs(this.#paceMs);
     const due = Math.min(this.#heardMs + readTimeout, this.#sentMs + pingAfter);
     if (nowMs - due > lateMs) {
-      // Timers run ahead of input: what the server has sent while the process stood still has not been looked at yet.
+      // Timers run before input: what the server has sent while the process was paused has not been
+      // read yet.
       this.#heardMs = Math.max(this.#heardMs, nowMs - readTimeout + Math.min(graceMs, readTimeout / 2));
     }
     if (nowMs >= this.#heardMs + readTimeout) {
-      this.#cut(`nothing was heard for ${readTimeout} ms`, nowMs);
+      this.#cut(`received nothing for ${readTimeout} ms`, nowMs);
     } else if (nowMs >= this.#sentMs + pingAfter) {
       this.#outbox.say(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
@@ -687,7 +745,7 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
-  /** Begins the next part of an attempt. */
+  /** Starts the next step of an attempt. */
   #take(step: Step, nowMs: Millis): void {
     this.#attemptMs = nowMs;
     this.#hasCnxn = true;
@@ -708,7 +766,7 @@ export class SessionMachine<R extends Request> {
     }
   }
 
-  /** Gives the connection up. */
+  /** Closes the connection. */
   #cut(reason: string, nowMs: Millis, cause?: unknown): void {
     this.#hangUp(false);
     this.#lose(reason, nowMs, { cause, isOwnDoing: true });
@@ -721,7 +779,7 @@ export class SessionMachine<R extends Request> {
     this.#out.hangUp(gently);
   }
 
-  /** The connection is no more. */
+  /** The connection no longer exists. */
   #lose(
     what: string,
     nowMs: Millis,
@@ -731,7 +789,8 @@ export class SessionMachine<R extends Request> {
     const reason = `${place}: ${what}`;
     const phase = this.#phase;
     const wasLeaving = this.#leaving !== undefined;
-    // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
+    // Requests for the next server followed unanswered ones, so they must not be applied without
+    // them.
     const torn = wasLeaving && this.#outbox.underWay > 0;
     this.#forgetCnxn();
     if (phase === 'closing') {
@@ -741,12 +800,15 @@ export class SessionMachine<R extends Request> {
     }
     const wasConnected = phase === 'connected';
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
-    // What this client has given up, nobody has taken from it.
+    // This client has closed the connection itself, so no other client took the session.
     else if (wasConnected && isOwnDoing) this.#takenAway = 0;
     else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
       this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
-      this.#end('moved', `${reason}, the ${takenAwayMax}th time in a row as soon as it was made: another client goes on with this session`);
+      this.#end(
+        'moved',
+        `${reason}, for the ${takenAwayMax}th time in a row right after the connection was made: another client uses this session`,
+      );
       return;
     }
     this.#phase = 'waiting';
@@ -759,8 +821,9 @@ export class SessionMachine<R extends Request> {
   }
 
   /**
-   * When to try again. There is no herd to spread, and so no pause, in front of a server that was found by looking rather than by losing one, nor
-   * between an address where nobody was reached and the next one of the same name.
+   * Schedules the next attempt. No pause is needed, as there is no herd of clients to spread,
+   * before a server that was found by a probe, nor between an unreachable address and the next one
+   * of the same name.
    */
   #planDial(nobodyReached: boolean, wasLeaving: boolean, nowMs: Millis): void {
     if (this.#route.hasShortcut || (nobodyReached && this.#route.hasAddressesLeft)) {
@@ -781,7 +844,7 @@ export class SessionMachine<R extends Request> {
     this.#saslXid = 0;
     this.#probing = undefined;
     this.#leaving = undefined;
-    // Those who wait for a verdict get it from the next server.
+    // Callers that wait for an answer get it from the next server.
     this.#authUnanswered.clear();
   }
 
@@ -794,9 +857,9 @@ export class SessionMachine<R extends Request> {
     for (const request of this.#outbox.dropKept()) this.#out.failed(request, refusal);
   }
 
-  // --- What servers say
+  // --- Input from servers
 
-  /** Takes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
+  /** Processes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
   readonly #onFrame = (reader: Reader): boolean => {
     if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
     else if (this.#phase === 'authenticating') this.#saslReply(reader, this.#heardMs);
@@ -806,18 +869,20 @@ export class SessionMachine<R extends Request> {
 
   #handshake(reader: Reader, nowMs: Millis): void {
     if (reader.remaining === replyHeaderBytes) {
-      // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
+      // Not an answer to a handshake: a server without a quorum says so that it cannot open
+      // sessions.
       const { err } = readReplyHeader(reader);
-      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then needs localSessionsEnabled=true' : `error ${err}`;
-      this.#cut(`the server opens no session (${why})`, nowMs);
+      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then requires localSessionsEnabled=true' : `error ${err}`;
+      this.#cut(`the server did not open a session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
     const asked = this.#knownToQuorum ? this.#sessionId : 0n;
     if (timeOut <= 0) {
-      // An answer about a session we never named makes no sense, and says nothing of a session we have.
+      // An answer about a session that the client did not send is invalid, and says nothing about a
+      // session that it has.
       if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
-      else this.#expire(`${this.#route.place} does not know session ${formatSessionId(asked)} any more`);
+      else this.#expire(`${this.#route.place} no longer knows session ${formatSessionId(asked)}`);
       return;
     }
     if (sessionId === 0n) {
@@ -825,8 +890,9 @@ export class SessionMachine<R extends Request> {
       return;
     }
     if (asked !== 0n && sessionId !== asked) {
-      // Servers that are not ZooKeeper do so: the old session's ephemerals are not ours any more, and only this tells the program.
-      this.#expire(`${this.#route.place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
+      // Servers other than ZooKeeper do this. The old session's ephemerals are no longer ours, and
+      // only this tells the program.
+      this.#expire(`${this.#route.place} opened session ${formatSessionId(sessionId)} instead of ${formatSessionId(asked)}`);
       return;
     }
     this.#sessionId = sessionId;
@@ -855,14 +921,14 @@ export class SessionMachine<R extends Request> {
     }
     this.#saslXid = 0;
     if (err !== ErrorCode.Ok) {
-      this.#refuseIdentity(`${this.#route.place} refused the SASL identity (error ${err})`);
+      this.#refuseIdentity(`${this.#route.place} rejected the SASL identity (error ${err})`);
       return;
     }
     const { token } = operations.sasl.reply.read(reader);
     this.#out.saslChallenge(token === null ? null : Buffer.from(token));
   }
 
-  /** The server is ready for what the program wants. */
+  /** The server is ready for the program's requests. */
   #enter(nowMs: Millis): void {
     this.#phase = 'connected';
     this.#isPatient = false;
@@ -870,7 +936,7 @@ export class SessionMachine<R extends Request> {
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
     this.#route.arrived();
-    // Who we are decides what watches may tell us, and both come before anything the program asks.
+    // Identities decide which events watches may receive, and both precede the program's requests.
     for (const call of this.#credentials) this.#writeAuth(call);
     this.#authRestoring = this.#credentials.length;
     this.#restoreUntilMs = nowMs + (this.#options.requestTimeoutMs ?? Infinity);
@@ -883,10 +949,7 @@ export class SessionMachine<R extends Request> {
   #reply(reader: Reader, nowMs: Millis): void {
     const { xid, zxid, err } = readReplyHeader(reader);
     if (zxid > Number.MAX_SAFE_INTEGER) {
-      this.#cut(
-        `the server speaks of a zxid beyond 0x${Number.MAX_SAFE_INTEGER.toString(16)}, more than this client can tell apart`,
-        nowMs,
-      );
+      this.#cut(`the server sent a zxid above 0x${Number.MAX_SAFE_INTEGER.toString(16)}, which this client cannot represent`, nowMs);
       return;
     }
     switch (xid) {
@@ -926,15 +989,17 @@ export class SessionMachine<R extends Request> {
       return;
     }
     if (request.xid !== xid) {
-      this.#cut(`the server answered request ${xid} where the answer to ${request.xid} was due`, nowMs);
+      this.#cut(`the server answered request ${xid}, expected an answer to ${request.xid}`, nowMs);
       return;
     }
-    // Read before it leaves the line: if it cannot be read, it fails with the others.
+    // Read the answer before removing the request: if it cannot be read, the request fails with the
+    // others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#outbox.answered();
     if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#paceMs;
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
-    // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
+    // Only after a valid answer: with an invalid zxid, no correct server could serve this client
+    // any more.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
@@ -949,8 +1014,9 @@ export class SessionMachine<R extends Request> {
       if (this.#authAwaiting.delete(call)) this.#out.authenticated(call);
       return;
     }
-    // ZooKeeper's rule: a session whose credentials are refused is of no use, whatever else they would have allowed.
-    const reason = `${this.#route.place} refused the credentials for scheme ${call.credentials.scheme}`;
+    // ZooKeeper's rule: a session with rejected credentials ends, whatever else they would have
+    // allowed.
+    const reason = `${this.#route.place} rejected the credentials for scheme ${call.credentials.scheme}`;
     this.#hangUp(false);
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
@@ -958,7 +1024,7 @@ export class SessionMachine<R extends Request> {
     this.#end('authFailed', reason);
   }
 
-  /** Of no use either: a session that was to be opened as somebody goes on as nobody. */
+  /** The same for SASL: otherwise a session meant for an identity would continue without it. */
   #refuseIdentity(reason: string): void {
     this.#hangUp(false);
     this.#end('authFailed', reason);
@@ -986,7 +1052,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #end(endReason: EndReason, reason: string | undefined, why?: Refusal): void {
-    // A call that is still being made is not worth completing; an answer that was read asks for nothing more.
+    // Cancel an attempt in progress at once; after an answer there is nothing left to receive.
     this.#hangUp(this.isConnected || this.#phase === 'handshaking');
     this.#forgetCnxn();
     this.#phase = 'closed';
@@ -1001,11 +1067,11 @@ export class SessionMachine<R extends Request> {
   #ended(outcome: 'notSent', reason?: string): Refusal {
     switch (this.#endReason) {
       case 'authFailed':
-        return new Refusal(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were refused; connect anew');
+        return new Refusal(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were rejected; connect again');
       case 'moved':
-        return new Refusal(ErrorCode.SessionMoved, outcome, reason ?? 'another client goes on with the session of this one; connect anew');
+        return new Refusal(ErrorCode.SessionMoved, outcome, reason ?? 'another client uses the session of this client; connect again');
       case 'expired':
-        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect anew');
+        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect again');
       default:
         return new Refusal(
           ErrorCode.SessionExpired,

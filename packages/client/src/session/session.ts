@@ -1,9 +1,10 @@
 /**
- * A session machine and the world it lives in: a transport that carries its bytes, a clock that wakes it, promises and listeners that wait
- * for what it says. Nothing is decided here.
+ * Connects a session machine to the outside: to a transport, a clock, promises and listeners. It
+ * makes no decisions.
  *
- * Order. Answers settle promises, events call listeners, and both are told in the order in which the server sent them: an answer reaches
- * the code behind `await` two microtasks after it was read (one for the client's own method, one for the caller's), so events wait as long.
+ * Order: answers settle promises and events call listeners, both in the order in which the server
+ * sent them. An answer reaches the code after `await` two microtasks after it was read (one for the
+ * client's method, one for the caller's), so events are delayed by as many.
  */
 import {
   ErrorCode,
@@ -45,46 +46,51 @@ export interface SessionWorld {
   readonly clock: Clock;
   readonly random: Random;
   readonly tracer: Tracer;
-  /** How an identity is proved by SASL on each connection; undefined: none is. */
+  /** Proves an identity by SASL on each connection; undefined: none. */
   readonly sasl?: SaslMechanism | undefined;
-  /** The clock of what goes on without the program: pings, attempts at servers. undefined: `clock`. */
+  /** The clock for background work: pings, attempts to connect. undefined: `clock`. */
   readonly background?: Clock | undefined;
-  /** Keeps the process running while the program waits for something; undefined: connections and timers do so by themselves. */
+  /**
+   * Keeps the process running while the program waits for something; undefined: connections and
+   * timers do so by themselves.
+   */
   readonly hold?: ProcessHold | undefined;
 }
 
-/** Keeps the process running for as long as it was held more often than released. */
+/** Keeps the process running while there were more calls of `hold` than of `release`. */
 export interface ProcessHold {
   hold(): void;
   release(): void;
 }
 
-/** Where an attempt to connect failed, why, and how often it did. */
+/** A place where attempts to connect failed, the last reason, and their number. */
 export interface Trouble {
   readonly place: string;
   readonly reason: string;
   readonly attempts: number;
 }
 
-/** So many places are remembered for the error of a session that could not be opened. */
+/**
+ * Maximum number of places that are remembered for the error of a session that could not be opened.
+ */
 const troublesMax = 16;
 
-/** Hears everything, with the paths the server knows. */
+/** Receives everything, with the paths of the server. */
 export interface SessionObserver {
   state(event: SessionEvent): void;
   connectFailed(failure: ConnectFailure): void;
   event(type: NodeEventType, path: string, zxid: bigint | undefined): void;
 }
 
-/** A request whose answer a promise waits for. */
+/** A request with its promise. */
 class Call extends Request {
   readonly operation: Operation<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
   readonly traced: TracedCall | undefined;
-  /** Of its own time-out. */
+  /** The timer of the call's own time-out. */
   timer: TimerHandle | undefined;
-  /** Of the client's, where it has none of its own. */
+  /** The client's limit, if the call has no time-out of its own. */
   limit: ServerLimit | undefined;
   signal: AbortSignal | undefined;
 
@@ -110,11 +116,11 @@ class Call extends Request {
   }
 }
 
-/** One attempt at a connection, from the look-up of its name on. */
+/** One attempt to connect, including its look-up. */
 class Link implements TransportSink {
   readonly #session: LinkSink;
   cnxn: TransportCnxn | undefined;
-  /** Nothing it says counts any more. */
+  /** The session ignores all further input of this link. */
   dropped = false;
 
   constructor(session: LinkSink) {
@@ -136,7 +142,7 @@ class Link implements TransportSink {
   }
 }
 
-/** So much is quoted of what is no path. */
+/** Maximum length of an invalid path in an error. */
 const pathShownMax = 40;
 /** As in ZooKeeper's client. */
 const probeTimeoutMs = 1000;
@@ -161,30 +167,32 @@ export class Session {
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
   readonly #packetBytesMax: number;
-  /** How long a server may take for a request that has no time-out of its own; undefined: for ever. */
+  /**
+   * How long a server may take for a request without a time-out of its own; undefined: no limit.
+   */
   readonly #requestTimeoutMs: Millis | undefined;
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
-  /** Of the connection that there is. */
+  /** The SASL exchange of the current connection. */
   #exchange: SaslExchange | undefined;
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
-  /** Of the attempts at each place since the session was begun, or was connected for the last time. */
+  /** Failed attempts at each place, since the session was created or last connected. */
   readonly #troubles = new Map<string, Trouble>();
   #attemptsFailed = 0;
-  /** Connected, as far as others have been told. */
+  /** Connected, as last reported to observers. */
   #isUp = false;
   readonly #authWaiters = new Map<AuthCall, { resolve(): void; reject(reason: unknown): void }>();
   #begun: { resolve(): void; reject(reason: unknown): void } | undefined;
   #whenClosed: (() => void)[] = [];
   readonly #overListeners = new Set<() => void>();
 
-  /** Resolves when a server has opened the session and taken the credentials. */
+  /** Resolves when a server has opened the session and accepted the credentials. */
   readonly established: Promise<void>;
 
-  /** `servers` is empty if `options.service` names them. */
+  /** `servers` is empty if `options.service` is set. */
   constructor(
     servers: readonly ServerAddress[],
     options: Omit<SessionOptions, 'auth' | 'resolves' | 'sasl'>,
@@ -199,7 +207,8 @@ export class Session {
     });
     const calls: AuthCall[] = auth.map((credentials) => ({ credentials }));
     this.established = Promise.all([first, ...calls.map((call) => this.#verdict(call))]).then(() => undefined);
-    // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
+    // The creator of the session awaits it, or has stopped waiting and must not get an unhandled
+    // rejection.
     this.established.catch(() => undefined);
     this.#machine = new SessionMachine(
       { ...options, auth: calls, resolves: world.transport.resolve !== undefined, sasl: world.sasl !== undefined },
@@ -239,7 +248,7 @@ export class Session {
     return this.#machine.isReadOnly;
   }
 
-  /** Without a connection, but with a session that the ensemble may still know. */
+  /** No connection, but the ensemble may still know the session. */
   get isSuspended(): boolean {
     return this.#machine.isSuspended;
   }
@@ -256,7 +265,7 @@ export class Session {
     return this.#world.clock;
   }
 
-  /** For what goes on without the program. */
+  /** The clock for background work. */
   get background(): Clock {
     return this.#world.background ?? this.#world.clock;
   }
@@ -265,7 +274,7 @@ export class Session {
     return this.#world.random;
   }
 
-  /** Calls back when the session is over; returns how to take that back. */
+  /** Calls back at the end of the session; returns a function that cancels this. */
   onceOver(callback: () => void): () => void {
     this.#overListeners.add(callback);
     return () => {
@@ -273,12 +282,12 @@ export class Session {
     };
   }
 
-  /** The server it is connected to. */
+  /** The connected server. */
   get connectedTo(): string | undefined {
     return this.#machine.isConnected ? formatServer(this.#machine.server!) : undefined;
   }
 
-  /** The one that is connected, tried, or was last. */
+  /** The server that is connected, tried, or was last. */
   get #server(): string | undefined {
     return this.#machine.server === undefined ? undefined : formatServer(this.#machine.server);
   }
@@ -287,12 +296,12 @@ export class Session {
     return this.#world.tracer;
   }
 
-  /** To be asked first whether anybody listens. */
+  /** Check `tracer.hearsSession` first. */
   trace(news: SessionNews): void {
     this.tracer.session({ ...news, sessionId: this.id, server: this.#server });
   }
 
-  /** What came of the attempts to connect since there was a connection. */
+  /** The failed attempts to connect since the last connection. */
   get troubles(): readonly Trouble[] {
     return [...this.#troubles.values()];
   }
@@ -304,7 +313,10 @@ export class Session {
     };
   }
 
-  /** Makes a request. Rejects with a Refusal, with the reason of the signal, or with what the operation throws while it writes. */
+  /**
+   * Makes a request. Rejects with a Refusal, with the signal's reason, or with what the operation
+   * throws while it writes.
+   */
   perform<Result>(operation: Operation<Result>, { signal, timeoutMs, traced }: Limits): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (signal?.aborted === true) {
@@ -321,7 +333,7 @@ export class Session {
     });
   }
 
-  /** Rejects like `perform`. The identity stays, also when nobody waits for the verdict any more. */
+  /** Rejects like `perform`. The session keeps the identity even if the caller no longer waits. */
   authenticate(credentials: Credentials, { signal, timeoutMs }: CallOptions): Promise<void> {
     const call: AuthCall = { credentials };
     const { clock } = this.#world;
@@ -362,19 +374,19 @@ export class Session {
     });
   }
 
-  /** In the order in which they are tried in turn. */
+  /** In the order in which they are tried. */
   get servers(): readonly ServerAddress[] {
     return this.#machine.servers;
   }
 
-  /** Goes by another list. Returns whether the client leaves the server it is connected to. */
+  /** Replaces the list. Returns whether the client leaves the connected server. */
   updateServers(servers: readonly ServerAddress[]): boolean {
     const moves = this.#machine.updateServers(servers, this.#nowMs);
     this.#arm();
     return moves;
   }
 
-  /** Resolves when the session is over, for whatever reason. */
+  /** Resolves when the session has ended, for whatever reason. */
   close(): Promise<void> {
     if (this.#machine.endReason !== undefined) return Promise.resolve();
     const closed = new Promise<void>((resolve) => {
@@ -385,13 +397,13 @@ export class Session {
     return this.held(closed);
   }
 
-  /** Ends a session that could not be opened; what waits for it fails with the refusal. */
+  /** Ends a session that could not be opened; waiting requests fail with the refusal. */
   giveUp(refusal: Refusal): void {
     this.#machine.giveUp(refusal, this.#nowMs);
     this.#touched();
   }
 
-  /** Keeps the process running until the promise is settled. */
+  /** Keeps the process running until the promise settles. */
   held<Result>(promise: Promise<Result>): Promise<Result> {
     const { hold } = this.#world;
     if (hold === undefined) return promise;
@@ -407,7 +419,10 @@ export class Session {
 
   // --- Calls
 
-  /** However many calls share a signal, it is listened to once: Node warns of a leak when one has many listeners. */
+  /**
+   * Adds one listener per signal, however many calls share it: Node warns of a leak if a signal has
+   * many listeners.
+   */
   #heed(call: Call, signal: AbortSignal): void {
     call.signal = signal;
     const known = this.#signals.get(signal);
@@ -437,7 +452,7 @@ export class Session {
     signal.removeEventListener('abort', known.onAbort);
   }
 
-  /** By its own time-out, or else by the one of the client. */
+  /** Limits the call by its own time-out, or else by the client's. */
   #bound(call: Call, timeoutMs: Millis | undefined): void {
     const { clock } = this.#world;
     const requestTimeoutMs = this.#requestTimeoutMs;
@@ -457,18 +472,18 @@ export class Session {
     }
   }
 
-  /** Of a request that was made then, and sent at once or as soon as there was a connection. */
+  /** For a request made at `madeMs`, and sent then or as soon as there was a connection. */
   #leftForServer(madeMs: Millis, limitMs: Millis, nowMs: Millis): Millis {
     return Math.max(madeMs, this.#machine.connectedMs) + limitMs - nowMs;
   }
 
-  /** As ZooKeeper's Java client does when a request has timed out: what goes wrong with one server may go well with another. */
+  /** As ZooKeeper's Java client does after a request has timed out: another server may work. */
   #leaveServer(what: string, limitMs: Millis): void {
     this.#machine.leave(`${what} was not answered within ${limitMs} ms`, this.#nowMs);
     this.#arm();
   }
 
-  /** Nobody waits for it any more. Returns what is known of it. */
+  /** The caller no longer waits. Returns what is known of the request. */
   #overdue(call: Call, limitMs: Millis): Outcome {
     call.timer = call.limit = undefined;
     const outcome = this.#machine.withdraw(call) ? 'notSent' : 'unknown';
@@ -477,7 +492,7 @@ export class Session {
     return outcome;
   }
 
-  /** Once for each call, whether it is answered, failed or given up. */
+  /** Called once for each call, whether it is answered, failed or cancelled. */
   #settled(call: Call): void {
     if (call.operation.watches !== undefined) this.watches.settle(call.operation.watches);
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
@@ -489,19 +504,22 @@ export class Session {
     if (call.traced !== undefined) this.#note(call, call.traced);
   }
 
-  /** What is known by now of the request of a call that is traced. */
+  /** Records what is known of the request of a traced call. */
   #note({ xid }: Call, traced: TracedCall): void {
     traced.xid = xid === 0 ? undefined : xid;
     traced.server = xid === 0 ? undefined : this.#server;
   }
 
-  // --- The world
+  // --- Transport and clock
 
   get #nowMs(): Millis {
     return this.#world.clock.now().elapsedMs;
   }
 
-  /** Something was written, or a deadline has moved. What one turn of the program writes leaves together. */
+  /**
+   * Something was written, or a deadline has changed. All writes of one turn of the program are
+   * sent together.
+   */
   #touched(): void {
     if (this.#flushPlanned) return;
     this.#flushPlanned = true;
@@ -514,7 +532,10 @@ export class Session {
     this.#arm();
   };
 
-  /** A timer that is early costs one wake in vain; setting it anew for each request would cost more. */
+  /**
+   * A timer that is early costs one needless wake; setting it again for each request would cost
+   * more.
+   */
   #arm(): void {
     const deadline = this.#machine.deadline();
     if (this.#timer !== undefined) {
@@ -554,13 +575,14 @@ export class Session {
     this.#connect(this.#link, address);
   }
 
-  /** A look-up takes the place of the connection that it is made for, and is dropped like one. */
+  /** A look-up takes the place of its connection, and is dropped like one. */
   async #lookUp<Found>(find: () => Promise<Found>, found: (what: Found, nowMs: Millis) => void): Promise<void> {
     const link = new Link(this.#linkSink);
     this.#link = link;
     let what: Found;
     try {
-      // Behind a turn, since the machine is not called back from inside one of its own calls, and a transport may throw.
+      // Wait a turn, as the machine must not be called back during one of its own calls, and a
+      // transport may throw.
       what = await Promise.resolve().then(find);
     } catch (error) {
       link.closed(wordsOf(error));
@@ -576,12 +598,15 @@ export class Session {
     try {
       link.cnxn = this.#world.transport.connect(address, link);
     } catch (error) {
-      // The machine is not called back from inside one of its own calls.
+      // The machine must not be called back during one of its own calls.
       void Promise.resolve().then(() => link.closed(wordsOf(error)));
     }
   }
 
-  /** Makes the next token of the SASL exchange. It is told to the machine from the loop, and only while the connection it is for lasts. */
+  /**
+   * Creates the next token of the SASL exchange. The machine gets it from the event loop, and only
+   * while its connection lasts.
+   */
   async #saslStep(step: (exchange: SaslExchange) => ReturnType<SaslExchange['respond']>): Promise<void> {
     const link = this.#link;
     const exchange = this.#exchange!;
@@ -596,7 +621,7 @@ export class Session {
     this.#arm();
   }
 
-  /** Asks by a four letter word, on a connection of its own. */
+  /** Asks with a four letter word, on a separate connection. */
   #probe(server: ServerAddress): void {
     const { background: clock } = this;
     let text = '';
@@ -627,7 +652,7 @@ export class Session {
     else transport.resolve(server.host).then(reach, () => probe.closed(undefined));
   }
 
-  /** Runs behind whatever was answered before; see the head of this file. */
+  /** Runs the listener after all earlier answers; see the head of this file. */
   #tell(listener: () => void): void {
     void Promise.resolve().then(nothing).then(listener);
   }
@@ -644,7 +669,7 @@ export class Session {
     this.#tell(() => listener({ type, state: 'SyncConnected', path: chroot.inner(path), zxid }));
   }
 
-  /** For observers, so that they keep the same order. */
+  /** For observers, to keep the same order. */
   tell(listener: () => void): void {
     this.#tell(listener);
   }
@@ -741,9 +766,9 @@ export class Session {
 
   #event({ type, path }: WatcherEvent, zxid: Zxid): void {
     const name = nodeEventTypes.get(type);
-    // A later release may have events we know nothing of; what they are about, we do not watch.
+    // A later release may have unknown event types; the client does not watch what they are about.
     if (name === undefined) return;
-    if (!path.startsWith('/')) throw new ProtocolError(`a path of an event, not ${JSON.stringify(path.slice(0, pathShownMax))}`, 0);
+    if (!path.startsWith('/')) throw new ProtocolError(`the path of an event, not ${JSON.stringify(path.slice(0, pathShownMax))}`, 0);
     const when = zxid > 0 ? BigInt(zxid) : undefined;
     if (this.tracer.hearsSession) this.trace({ kind: 'watch', type: name, path, zxid: when });
     for (const observer of this.#observers) observer.event(name, path, when);
@@ -752,7 +777,7 @@ export class Session {
 
   #ended(state: KeeperState, reason: string | undefined): void {
     const code = state === 'AuthFailed' ? ErrorCode.AuthFailed : ErrorCode.SessionExpired;
-    // That an identity is refused is a server's word, while a session may be given up here (`expireLocally`).
+    // Only a server rejects an identity, but the client itself may end a session (`expireLocally`).
     this.#begun?.reject(new Refusal(code, state === 'AuthFailed' ? 'refused' : 'notSent', reason));
     this.watches.clear();
     for (const resolve of this.#whenClosed) resolve();
@@ -764,7 +789,7 @@ export class Session {
 
 function nothing(): void {}
 
-/** The system's word for what went wrong, where there is one. */
+/** The system's error code, if there is one. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return (error as NodeJS.ErrnoException).code ?? error.message;

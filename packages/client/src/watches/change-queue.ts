@@ -1,43 +1,49 @@
 /**
- * What a watch loop has not been asked for yet: changes in the order in which servers told them, and requests to read again where some are
- * missing. It is bounded; when it is full, one such request takes the place of everything in it.
+ * The events that a watch loop has not taken yet: changes in the order in which servers sent them,
+ * and a `Reread` where some are missing. The queue is bounded; when it is full, one `Reread`
+ * replaces everything in it.
  *
- * A `Reread` that has not been taken stands for whatever comes to be missing until it is: the program reads later than that.
+ * A `Reread` that has not been taken covers everything that is missing until it is taken, as the
+ * program reads after that.
  */
 import { Fifo } from '../session/fifo.ts';
 import type { ChangeType } from '../watched-event.ts';
 
-/** A change of a znode, as a watch loop tells it. */
+/** A change of a znode, as a watch loop delivers it. */
 export interface ZnodeChange<Type extends ChangeType = ChangeType> {
-  /** What has happened. */
+  /** What happened. */
   readonly type: Type;
-  /** Without the chroot. Below the watched path, when the loop is recursive; the watched path otherwise. */
+  /** The path without the chroot: the watched path, or one below it if the loop is recursive. */
   readonly path: string;
   /**
-   * The txn that changed the znode, the same for all changes of one `multi`. undefined when the server does not say: before ZooKeeper 3.9,
-   * and for what a one-shot watch on the same znode has missed.
+   * The txn that changed the znode, the same for all changes of one `multi`. undefined if the
+   * server does not send it: before ZooKeeper 3.9, and for what a one-shot watch on the same znode
+   * has missed.
    */
   readonly zxid: bigint | undefined;
 }
 
 /**
- * Changes may be missing here: read what you care about, now. It has neither path nor zxid, so that a loop which treats it as a change
- * does not compile.
+ * Changes may be missing here: read the current state now. It has neither path nor zxid, so that a
+ * loop that treats it as a change does not compile.
  */
 export interface Reread {
   readonly type: 'Reread';
   /**
-   * - `started`: the first event of every loop. The watch is set; what a read from here on does not see is told.
-   * - `reconnected`: there was no connection for a while. The watch is set again, and servers do not tell what a watch that stays has missed.
-   * - `overflowed`: more than `maxQueuedEvents` had not been taken.
+   * - `started`: the first event of every loop. The watch is set; the loop delivers everything that
+   *   a read from now on does not see.
+   * - `reconnected`: the connection was lost for a while. The watch is set again; servers do not
+   *   report what a persistent watch has missed.
+   * - `overflowed`: more than `maxQueuedEvents` events were not taken.
    */
   readonly because: 'started' | 'reconnected' | 'overflowed';
   /**
-   * Changes up to this txn have been told: what has an `mzxid` and a `pzxid` no greater is as it was, data and children. undefined when
-   * nothing of the kind is known: at the start, and for `overflowed` with servers before ZooKeeper 3.9.
+   * Changes up to this txn have been delivered: data and children of a znode with a smaller or
+   * equal `mzxid` and `pzxid` have not changed. undefined if this is not known: at the start, and
+   * for `overflowed` with servers before ZooKeeper 3.9.
    */
   readonly since: bigint | undefined;
-  /** How many changes had arrived and were dropped; 0 unless the queue was full. */
+  /** Number of changes that had arrived and were dropped; 0 unless the queue was full. */
   readonly dropped: number;
 }
 
@@ -48,7 +54,7 @@ export class ChangeQueue {
   readonly #items = new Fifo<Item>();
   /** The last item, if it is a Reread. */
   #tail: Reread | undefined;
-  /** Stands alone in the queue, for everything that had to be dropped. */
+  /** The only item of the queue; stands for everything that was dropped. */
   #overflow: { -readonly [Key in keyof Reread]: Reread[Key] } | undefined;
 
   constructor(max: number) {
@@ -101,7 +107,7 @@ export class ChangeQueue {
   }
 }
 
-/** Others of the same txn may have been dropped along. */
+/** Other changes of the same txn may be among the dropped ones. */
 function before(zxid: bigint | undefined): bigint | undefined {
   return zxid === undefined ? undefined : zxid - 1n;
 }

@@ -1,8 +1,10 @@
 /**
- * Tells a server, behind the handshake of a new connection, what the session watches. The server compares each znode with the last txn
- * the client has seen, and sends at once what it has missed.
+ * Sends the session's watches to a server after the handshake of a new connection. The server
+ * compares each znode with the last txn that the client has seen, and sends at once what the client
+ * has missed.
  *
- * There may be more paths than a packet may hold, so they go in pieces, each far below any server's limit (ZOOKEEPER-706).
+ * The paths may exceed the size of a packet, so they are sent in pieces far below any server's
+ * limit (ZOOKEEPER-706).
  */
 import {
   OpCode,
@@ -16,7 +18,7 @@ import { type WatchKind, watchKinds, type WatchTable } from './watch-table.ts';
 
 /** As ZooKeeper's own client: 128 KiB of paths. */
 export const setWatchesBytesMax = 128 * 1024;
-/** Header, zxid and the lengths of five lists, which a packet holds besides the paths. */
+/** Header, zxid and the lengths of five lists, which a packet contains besides the paths. */
 const besidesPathsBytes = 8 + 8 + 5 * 4;
 
 export interface SetWatchesPiece {
@@ -40,7 +42,7 @@ export function* setWatchesPieces(table: WatchTable, relativeZxid: Zxid, packetB
   if (piece.bytes > 0) yield piece;
 }
 
-/** In front of each path. */
+/** The length before each path. */
 const lengthBytes = 4;
 
 class Piece implements SetWatchesPiece {
@@ -57,7 +59,7 @@ class Piece implements SetWatchesPiece {
     this.bytes += bytes;
   }
 
-  /** Servers before 3.6 know the older request only, which has no room for persistent watches. */
+  /** Servers before 3.6 know only the older request, which cannot contain persistent watches. */
   get opCode(): OpCode {
     const { persistent, persistentRecursive } = this.#paths;
     return persistent.length + persistentRecursive.length === 0 ? OpCode.setWatches : OpCode.setWatches2;

@@ -1,6 +1,6 @@
 /**
- * The watches that were set through one view of the tree: which listener stands for which watcher, and how a watch is taken away again, here
- * and at the server.
+ * The watches set through one view of the tree: maps listeners to watchers, and removes watches
+ * from the client and the server.
  */
 import { ErrorCode, WatcherType } from '@tskeeper/protocol';
 import type { Limits } from '../calls/bounds.ts';
@@ -11,18 +11,18 @@ import type { NodeEventType, WatchListener } from '../watched-event.ts';
 import { removeWatchesOperation } from './watch-operations.ts';
 import type { WatchKind, Watcher } from './watch-table.ts';
 
-/** ZooKeeper's words for the watches that a removal is about (Watcher.WatcherType). */
+/** ZooKeeper's names for the watches to remove (Watcher.WatcherType). */
 type RemovedType = keyof typeof WatcherType;
 
 export interface Removal {
   readonly type: RemovedType;
-  /** Whose; undefined: everybody's. */
+  /** The listener to remove; undefined: all. */
   readonly watch: WatchListener | true | undefined;
-  /** Here, even when no server can be reached. */
+  /** Remove the watch in the client even if no server can be reached. */
   readonly local: boolean;
 }
 
-/** Listens to nothing: what `watch: true` stands for. */
+/** The listener for `watch: true`, which does nothing. */
 const unheard: WatchListener = () => {};
 
 const kindsOf: Readonly<Record<RemovedType, readonly WatchKind[]>> = {
@@ -51,33 +51,34 @@ export class ViewWatches {
     this.#chroot = chroot;
   }
 
-  /** Notes down that the server has this watch. `outer` is the path it knows. */
+  /** Registers a watch that the server has set. `outer` is the server's path. */
   add(kind: WatchKind, outer: string, watch: WatchListener | true): void {
     this.#session.watches.add(kind, outer, this.#watcherOf(watch));
   }
 
   async remove(outer: string, { type, watch, local }: Removal, limits: Limits): Promise<void> {
     if (!Object.hasOwn(kindsOf, type))
-      throw new TypeError(`there is no type of watch "${type}"; types are ${Object.keys(WatcherType).join(', ')}`);
+      throw new TypeError(`unknown watch type "${type}"; use one of ${Object.keys(WatcherType).join(', ')}`);
     const kinds = kindsOf[type];
     const watcher = watch === undefined ? undefined : this.#watcherOf(watch);
     const { watches } = this.#session;
     if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, outer, watcher))) {
-      throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has set no such watch');
+      throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has not set such a watch');
     }
     const take = (gone: readonly WatchKind[]) => {
       for (const kind of gone) {
         for (const each of watches.remove(kind, outer, watcher)) this.#session.tellWatcher(each, removedEvent[kind], outer, undefined);
       }
     };
-    // Without a connection there is no watch on any server, and one that is gone from here is not set anew.
+    // Without a connection no server has the watch, and a watch removed here is not set again.
     const asks = !local || this.#session.isConnected;
     const types = asks ? this.#serverTypes(outer, type, watcher) : [];
     const asked = new Set(types.flatMap((each) => kindsOf[each]));
     const unasked = kinds.filter((kind) => !asked.has(kind));
     try {
-      // One by one in the order of the tables, but all under way at once. What a server has taken away goes from here in the order of its
-      // answers: a watch that is set behind this call, while it is under way, stays.
+      // Send the removals in the order of the tables, without waiting in between. Remove watches
+      // here in the order of the answers: a watch that is set after this call and before the answer
+      // stays.
       const removals = types.map((each, at) => {
         const removed = () => take(at < types.length - 1 ? kindsOf[each] : [...kindsOf[each], ...unasked]);
         return this.#session.perform(removeWatchesOperation(each, outer, removed), limits);
@@ -100,7 +101,8 @@ export class ViewWatches {
   }
 
   /**
-   * What the server has to be asked. It keeps one watch for all listeners of a path, so that watch goes only with the last of them.
+   * The removals to send. The server keeps one watch for all listeners of a path, so it must be
+   * removed only with the last of them.
    */
   #serverTypes(outer: string, type: RemovedType, watcher: Watcher | undefined): RemovedType[] {
     if (watcher === undefined) return [type];

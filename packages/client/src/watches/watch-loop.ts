@@ -1,13 +1,15 @@
 /**
- * A watch as something to loop over: `for await (const event of zk.watch('/services', { recursive: true }))`.
+ * Loops over the events of a watch:
+ * `for await (const event of zk.watch('/services', { recursive: true }))`.
  *
- * It rests on a persistent watch. A server tells each change of such a watch once, over the connection on which it was set, and says nothing
- * of what happened while there was none. So whenever changes can be missing a loop tells a `Reread` in their place, and the first of them, told
- * when the watch is set, makes the beginning the same case as all others. It comes behind the setting of the watch on the same
- * connection: a read that follows sees everything that will not be told, and if that read fails with ConnectionLoss, another `Reread` is on its
- * way, as another connection is.
+ * It uses a persistent watch. A server sends each change once, on the connection on which the watch
+ * was set, and does not report changes made while there was no connection. So whenever changes may
+ * be missing the loop delivers a `Reread` in their place. The first one, delivered when the watch
+ * is set, makes the start the same case as all others. It follows the setting of the watch on the
+ * same connection, so a read after it sees every change that the loop will not deliver; if that
+ * read fails with ConnectionLoss, another `Reread` follows with the next connection.
  *
- *     new ──next()──> setting ──answered──> telling ──> over
+ *     new ──next()──> setting ──answered──> delivering ──> over
  *                        └──connection lost──┘ (again)     left, aborted, removed, or the session has ended
  */
 import { ErrorCode } from '@tskeeper/protocol';
@@ -22,31 +24,32 @@ import { ChangeQueue, type Reread, type ZnodeChange } from './change-queue.ts';
 import { addWatchOperation, removeWatchesOperation } from './watch-operations.ts';
 import { type WatchKind, type Watcher, watchKinds } from './watch-table.ts';
 
-/** What a recursive loop tells. */
+/** The events of a recursive loop. */
 export type RecursiveWatchLoopEvent = ZnodeChange<'NodeCreated'> | ZnodeChange<'NodeDeleted'> | ZnodeChange<'NodeDataChanged'> | Reread;
 
-/** What a loop over one znode tells. */
+/** The events of a loop over one znode. */
 export type WatchLoopEvent = RecursiveWatchLoopEvent | ZnodeChange<'NodeChildrenChanged'>;
 
-/** How to loop. */
+/** The options of `watch`. */
 export interface WatchLoopOptions {
   /**
-   * Whether to hear of everything below the znode as well. A recursive loop hears of children themselves, and never of NodeChildrenChanged. Default:
-   * false, the znode and its children coming and going.
+   * Whether to deliver the events of everything below the znode too. A recursive loop delivers
+   * creates and deletes of children themselves, and never NodeChildrenChanged. Default: false,
+   * events of the znode, and creates and deletes of its children.
    */
   readonly recursive?: boolean | undefined;
   /** Ends the loop at once, which then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How many events to keep for a loop that is slower than the changes. One more, and all of them are dropped and a single `Reread` is
-   * told. Default: 10 000, some two megabytes.
+   * Maximum number of queued events for a loop that is slower than the changes. If it is exceeded,
+   * all are dropped and a single `Reread` is delivered. Default: 10 000, about two megabytes.
    */
   readonly maxQueuedEvents?: number | undefined;
 }
 
 const maxQueuedEventsDefault = 10_000;
 
-/** Made by `Client.watch`, for one loop: once it is over it stays so. */
+/** Created by `Client.watch`, for one loop: it cannot be used again after its end. */
 export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   implements AsyncIterator<Event, undefined>, AsyncIterable<Event>, AsyncDisposable
 {
@@ -57,14 +60,14 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   readonly #signal: AbortSignal | undefined;
   readonly #watcher: Watcher;
   readonly #queue: ChangeQueue;
-  /** Those who asked while there was nothing to tell. */
+  /** Calls of `next` that wait for an event. */
   readonly #askers = new Fifo<(result: Promise<IteratorResult<Event, undefined>>) => void>();
   #begun = false;
   #wasClosed = false;
   #over = false;
-  /** To be thrown once, behind what is in the queue. */
+  /** Thrown once, after the queued events. */
   #failure: { readonly reason: unknown } | undefined;
-  /** Up to where everything was told when the connection was lost. */
+  /** All changes up to this zxid had been delivered when the connection was lost. */
   #since: bigint | undefined;
   #unheed: (() => void) | undefined;
 
@@ -84,16 +87,17 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     this.#queue = new ChangeQueue(maxQueuedEvents);
   }
 
-  // --- What a loop asks
+  // --- The iterator
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
   /**
-   * The next event, when there is one; the first call sets the watch. Done when the client is closed by its program, or when `removeWatches` has
-   * taken the watch away. Rejects, once, with SessionExpired, AuthFailed or SessionMoved when the session has ended in another way, with
-   * Unimplemented on servers before ZooKeeper 3.6, and with the signal's reason.
+   * Resolves with the next event; the first call sets the watch. Done when the program has closed
+   * the client, or `removeWatches` has removed the watch. Rejects once: with SessionExpired,
+   * AuthFailed or SessionMoved if the session has ended in another way, with Unimplemented on
+   * servers before ZooKeeper 3.6, and with the signal's reason.
    */
   async next(): Promise<IteratorResult<Event, undefined>> {
     if (!this.#begun) this.#begin();
@@ -104,13 +108,16 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     }
   }
 
-  /** Leaves the loop, as `break` does: the watch is gone here at once, and at the server before anything that is asked afterwards. Never rejects. */
+  /**
+   * Leaves the loop, as `break` does: the client removes the watch at once, and the server removes
+   * it before any later request. Never rejects.
+   */
   return(): Promise<IteratorResult<Event, undefined>> {
     this.#leave(undefined);
     return Promise.resolve(done);
   }
 
-  /** As `return`, for `await using`. Never rejects. */
+  /** Same as `return`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#leave(undefined);
     return Promise.resolve();
@@ -120,7 +127,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     const value = this.#queue.shift();
     if (value !== undefined) {
       if (value.type === 'Reread' && this.#session.tracer.hearsSession) this.#traceReread(value);
-      // A server sends a watch only what it was set for.
+      // A server sends a watch only events of its kind.
       return Promise.resolve({ done: false, value: value as Event });
     }
     if (!this.#over) {
@@ -138,7 +145,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     this.#session.trace({ kind: 'reread', path: this.#outer, because, since, dropped });
   }
 
-  /** Answers those who wait, as far as that goes. */
+  /** Answers waiting calls of `next` while there are events. */
   #serve(): void {
     while (this.#askers.length > 0 && (this.#queue.length > 0 || this.#over)) {
       const answer = this.#askers.shift()!;
@@ -157,7 +164,10 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     void this.#set();
   }
 
-  /** Goes on until the watch is set: to set it twice is to set it once, so nothing speaks against asking again on another connection. */
+  /**
+   * Repeats the request until the watch is set: setting it twice has no further effect, so it may
+   * be sent again on another connection.
+   */
   async #set(): Promise<void> {
     const added = () => {
       if (this.#over) return;
@@ -167,13 +177,14 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     };
     for (let isSet = false; !isSet && !this.#over;) {
       try {
-        // Without a time-out of its own: nobody could say then whether the server has the watch. That of the client (`requestTimeoutMs`) ends the connection as well.
+        // No time-out of its own: then it would be unknown whether the server has the watch. The
+        // client's (`requestTimeoutMs`) also ends the connection.
         await this.#session.perform(addWatchOperation(this.#mode, this.#outer, added), {});
         isSet = true;
       } catch (error) {
         this.#notSet(error);
       }
-      // Left while the request was under way.
+      // The loop was left while the request was pending.
       if (isSet && this.#over) this.#removeOnServer();
     }
   }
@@ -182,20 +193,24 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     if (this.#over) return;
     const errno = error instanceof Refusal ? error.errno : undefined;
     if (errno === ErrorCode.ConnectionLoss || errno === ErrorCode.RequestTimeout) return;
-    // Closed while the loop was waiting for its beginning. To begin one on a client that was closed is another matter.
+    // The client was closed while the loop waited to start. Starting a loop on a closed client is
+    // an error instead.
     if (this.#session.endReason === 'closed' && !this.#wasClosed) this.#end(undefined);
     else if (errno !== ErrorCode.Unimplemented) this.#end({ reason: error });
-    else this.#end({ reason: new Refusal(errno, 'refused', 'servers before ZooKeeper 3.6 have no watches that stay') });
+    else this.#end({ reason: new Refusal(errno, 'refused', 'servers before ZooKeeper 3.6 do not support persistent watches') });
   }
 
-  /** Unless others need the watch. Nobody waits for the answer: what the program asks next is answered behind it. */
+  /**
+   * Removes the watch unless others need it. The answer is ignored: later requests of the program
+   * are answered after it.
+   */
   #removeOnServer(): void {
     const { watches, isConnected } = this.#session;
     const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, this.#outer, this.#watcher);
-    // Without a connection no server has it, and it is not set anew.
+    // Without a connection no server has the watch, and it is not set again.
     if (!isConnected || isNeeded(this.#mode)) return;
-    // Servers before 3.9 know no narrower type than `any`. Where there are other watches on the path, such a server keeps ours, unheard, as long
-    // as the connection lasts.
+    // Servers before 3.9 know no narrower type than `any`. If there are other watches on the path,
+    // such a server keeps ours, without a listener, for as long as the connection lasts.
     const type = watchKinds.some(isNeeded) ? this.#mode : 'any';
     this.#session.perform(removeWatchesOperation(type, this.#outer, ignore), {}).catch(ignore);
   }
@@ -213,7 +228,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
         this.#queue.push({ type: event.type, path: event.path, zxid: event.zxid });
         break;
       default:
-        // `removeWatches` has taken it away, at the server too.
+        // `removeWatches` has removed it, on the server too.
         this.#end(undefined);
     }
     this.#serve();
@@ -230,7 +245,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
         break;
       case 'Closed':
         if (this.#session.endReason !== 'moved') {
-          // The program wants an end; whatever it would do about further events would fail.
+          // The program has closed the client; anything it did about further events would fail.
           this.#queue.clear();
           this.#end(undefined);
           break;
@@ -250,14 +265,14 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
 
   // --- The end
 
-  /** Nobody wants to hear more. */
+  /** Leaves the loop and discards queued events. */
   #leave(failure: { readonly reason: unknown } | undefined): void {
     this.#queue.clear();
     this.#end(failure);
     if (this.#session.watches.remove(this.#mode, this.#outer, this.#watcher).length > 0) this.#removeOnServer();
   }
 
-  /** Nothing more is heard. What is in the queue is still told. */
+  /** Ends the loop. Queued events are still delivered. */
   #end(failure: { readonly reason: unknown } | undefined): void {
     this.#over = true;
     this.#failure = failure;

@@ -1,15 +1,15 @@
-/** The two requests that are about watches alone. Paths are those the server knows. */
+/** The two requests that are only about watches. Paths are those of the server. */
 import { AddWatchMode, ErrorCode, OpCode, operations, readErrorReply, WatcherType } from '@tskeeper/protocol';
 import { Refusal } from '../keeper-error.ts';
 import type { Operation } from '../session/operation.ts';
 
 /**
- * `added` is called in the order of the stream: behind the events of earlier watches, ahead of the first event of this one. Throws a
- * TypeError for a mode there is not.
+ * `added` is called in the order of the stream: after the events of earlier watches, before the
+ * first event of this one. Throws a TypeError for an unknown mode.
  */
 export function addWatchOperation(mode: keyof typeof AddWatchMode, path: string, added: () => void): Operation<void> {
   if (!Object.hasOwn(AddWatchMode, mode))
-    throw new TypeError(`there is no mode of watch "${mode}"; modes are ${Object.keys(AddWatchMode).join(', ')}`);
+    throw new TypeError(`unknown watch mode "${mode}"; use one of ${Object.keys(AddWatchMode).join(', ')}`);
   return {
     opCode: OpCode.addWatch,
     watches: { path, kinds: [mode] },

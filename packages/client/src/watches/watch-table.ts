@@ -1,9 +1,10 @@
 /**
- * Who waits for what: the watches of a session, by the paths the server knows.
+ * The watches of a session, by the paths of the server.
  *
- * The server keeps watches per connection and forgets them with it; this table outlives connections and is what is restored after one.
- * A one-shot watch leaves the table when its event arrives, so nothing is told twice. Modelled on ZooKeeper's ZKWatchManager: `exists`
- * on a znode that is there waits in `data`, on one that is not in `exist`, since they are restored differently.
+ * A server keeps watches per connection and drops them with it; this table outlives connections,
+ * and is restored after a reconnect. A one-shot watch is removed when its event arrives, so no
+ * event is delivered twice. Like ZooKeeper's ZKWatchManager, it keeps an `exists` watch on an
+ * existing znode in `data` and one on a missing znode in `exist`, as they are restored differently.
  */
 import { EventType } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
@@ -13,13 +14,13 @@ export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentR
 
 export const watchKinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'persistentRecursive'];
 
-/** A listener and the view of the tree in which it was given. One object per pair, so that it stands for the pair. */
+/** A listener and its view of the tree. One object per pair, which identifies the pair. */
 export interface Watcher {
   readonly listener: WatchListener;
   readonly chroot: Chroot;
 }
 
-/** What a request sets when it succeeds. More kinds than one: its answer will say which. */
+/** The watches that a request sets if it succeeds. With several kinds, the answer says which. */
 export interface WatchesToCome {
   readonly path: string;
   readonly kinds: readonly WatchKind[];
@@ -27,7 +28,10 @@ export interface WatchesToCome {
 
 type Paths = Map<string, Set<Watcher>>;
 
-/** Of longer ones the ancestors are not gone through: a path of a megabyte may have half a million. */
+/**
+ * For longer paths the table does not iterate over the ancestors: a path of a megabyte may have
+ * half a million.
+ */
 const pathLengthUsual = 4096;
 
 export class WatchTable {
@@ -39,7 +43,7 @@ export class WatchTable {
     persistentRecursive: new Map(),
   };
 
-  /** Requests under way that set watches when they succeed: how many, by kind and path. */
+  /** Number of pending requests that set watches if they succeed, by kind and path. */
   readonly #toCome: Readonly<Record<WatchKind, Map<string, number>>> = {
     data: new Map(),
     exist: new Map(),
@@ -48,7 +52,10 @@ export class WatchTable {
     persistentRecursive: new Map(),
   };
 
-  /** A request for these watches has been made. To be called back with `settle` when it is answered or given up. */
+  /**
+   * Announces a request for these watches. `settle` must be called when it is answered or
+   * cancelled.
+   */
   expect({ path, kinds }: WatchesToCome): void {
     for (const kind of kinds) this.#toCome[kind].set(path, (this.#toCome[kind].get(path) ?? 0) + 1);
   }
@@ -62,8 +69,8 @@ export class WatchTable {
   }
 
   /**
-   * Whether someone else than this watcher needs the watch that the server has, or is about to have. A removal that is sent now arrives behind the
-   * requests under way, and would take away what they set.
+   * Whether another watcher than `but` needs the watch that the server has, or is about to have. A
+   * removal sent now arrives after the pending requests, and would remove what they set.
    */
   isNeeded(kind: WatchKind, path: string, but: Watcher): boolean {
     if (this.#toCome[kind].has(path)) return true;
@@ -82,12 +89,12 @@ export class WatchTable {
     return this.#tables[kind].get(path)?.has(watcher) ?? false;
   }
 
-  /** Whether anyone watches the path in this way. */
+  /** Whether the path has a watch of this kind. */
   watches(kind: WatchKind, path: string): boolean {
     return this.#tables[kind].has(path);
   }
 
-  /** Takes one watcher away, or all; returns who is gone. */
+  /** Removes one watcher, or all; returns the removed ones. */
   remove(kind: WatchKind, path: string, watcher: Watcher | undefined): readonly Watcher[] {
     const table = this.#tables[kind];
     const known = table.get(path);
@@ -101,7 +108,10 @@ export class WatchTable {
     return [watcher];
   }
 
-  /** Who is to be told of an event from the server; its path begins with a slash. Those with a one-shot watch are told for the last time. */
+  /**
+   * Returns the watchers of an event from the server; its path starts with a slash. Removes
+   * one-shot watches.
+   */
   take(type: number, path: string): ReadonlySet<Watcher> {
     const told = new Set<Watcher>();
     switch (type) {
@@ -119,7 +129,7 @@ export class WatchTable {
         break;
       case EventType.nodeChildrenChanged:
         this.#takeOnce('child', path, told);
-        // Recursive watches hear of the children themselves instead.
+        // Recursive watches receive the events of the children instead.
         this.#addPersistent(path, told, false);
         break;
       default:
@@ -150,7 +160,7 @@ export class WatchTable {
     }
   }
 
-  /** Everyone with a watch of any kind, once. */
+  /** All watchers of any kind, once each. */
   all(): ReadonlySet<Watcher> {
     const everyone = new Set<Watcher>();
     for (const kind of watchKinds) {
@@ -163,7 +173,7 @@ export class WatchTable {
     return this.#tables[kind].keys();
   }
 
-  /** How many paths are watched in each way. */
+  /** Number of watched paths of a kind. */
   count(kind: WatchKind): number {
     return this.#tables[kind].size;
   }

@@ -11,7 +11,7 @@ const fixture = JSON.parse(readFileSync(new URL('../../../../fixtures/sasl-diges
 >;
 const [, , , challenge, response, proof] = fixture['success (password bobsecret), then whoAmI']!.map(({ token }) => token);
 
-/** Chance that has been recorded. */
+/** Random numbers that produce a recorded cnonce. */
 function recorded(cnonce: string): Random {
   const bytes = Buffer.concat([Buffer.from(cnonce, 'base64'), Buffer.alloc(4)]);
   let at = -4;
@@ -27,14 +27,14 @@ const said = (token: ReturnType<SaslExchange['respond']>) =>
   token === undefined ? undefined : Buffer.from(token as Uint8Array).toString();
 
 describe('B42: DIGEST-MD5', () => {
-  it("says byte for byte what ZooKeeper's own client said, and takes the server's proof", () => {
+  it("sends the same bytes as ZooKeeper's own client, and accepts the server's proof", () => {
     const sasl = exchange();
     expect(sasl.begin()).toEqual(new Uint8Array());
     expect(said(sasl.respond(bytes(challenge!)))).toBe(response);
     expect(sasl.respond(bytes(proof!))).toBe(undefined);
   });
 
-  it('makes a new cnonce each time', () => {
+  it('creates a new cnonce for each exchange', () => {
     let count = 0;
     const mechanism = new DigestMd5({ mechanism: 'DIGEST-MD5', username: 'bob', password: 'x' }, { uint32: () => count++ });
     const cnonces = [1, 2, 3].map(() => fieldsOf(said(mechanism.exchange().respond(bytes(challenge!)))!)['cnonce']);
@@ -49,29 +49,29 @@ describe('B42: DIGEST-MD5', () => {
       'the server does not know the password: its proof is wrong',
     ],
     ['two proofs', `${proof},${proof}`, 'the server does not know the password: its proof is wrong'],
-    ['no proof', null, 'the server goes on without having proved that it knows the password, as one does that refuses it'],
-    ['an empty word', '', 'the server goes on without having proved that it knows the password, as one does that refuses it'],
-    ['another challenge', challenge!, 'the server goes on without having proved that it knows the password, as one does that refuses it'],
-  ])('takes nobody at his word: %s', (_what, token, words) => {
+    ['no proof', null, 'the server did not prove that it knows the password; it may have rejected this client'],
+    ['an empty word', '', 'the server did not prove that it knows the password; it may have rejected this client'],
+    ['another challenge', challenge!, 'the server did not prove that it knows the password; it may have rejected this client'],
+  ])('rejects a server without a valid proof: %s', (_what, token, words) => {
     const sasl = exchange();
     void sasl.respond(bytes(challenge!));
     expect(() => sasl.respond(token === null ? null : bytes(token))).toThrow(words);
   });
 
   it.each([
-    ['realm="r",algorithm=md5-sess', 'the challenge of the server has no nonce'],
-    ['nonce="a",nonce="b",algorithm=md5-sess', 'the challenge of the server names its nonce more than once'],
-    ['nonce="a"', 'the server asks for the algorithm (none); DIGEST-MD5 has md5-sess only'],
-    ['nonce="a",algorithm=sha-256', 'the server asks for the algorithm sha-256; DIGEST-MD5 has md5-sess only'],
-    ['nonce="a",algorithm=md5-sess,qop="auth-int,auth-conf"', 'the server insists on protecting the connection (auth-int,auth-conf)'],
-    ['nonce="a', 'the server sent what is no challenge of DIGEST-MD5, from character 0 on'],
-    ['nonce="a",algorithm=md5-sess nonsense', 'the server sent what is no challenge of DIGEST-MD5, from character'],
-  ])('says what is wrong with the challenge %s', (token, words) => {
+    ['realm="r",algorithm=md5-sess', "the server's challenge contains no nonce"],
+    ['nonce="a",nonce="b",algorithm=md5-sess', "the server's challenge contains nonce more than once"],
+    ['nonce="a"', 'the server requires the algorithm (none); DIGEST-MD5 supports only md5-sess'],
+    ['nonce="a",algorithm=sha-256', 'the server requires the algorithm sha-256; DIGEST-MD5 supports only md5-sess'],
+    ['nonce="a",algorithm=md5-sess,qop="auth-int,auth-conf"', 'the server requires a protection layer (auth-int,auth-conf)'],
+    ['nonce="a', "the server's challenge is not valid for DIGEST-MD5 from character 0 on"],
+    ['nonce="a",algorithm=md5-sess nonsense', "the server's challenge is not valid for DIGEST-MD5 from character"],
+  ])('reports what is wrong with the challenge %s', (token, words) => {
     expect(() => exchange().respond(bytes(token))).toThrow(words);
   });
 
-  it('says that a server has no SASL', () => {
-    expect(() => exchange().respond(null)).toThrow('the server has not been set up for SASL');
+  it('reports that a server has no SASL', () => {
+    expect(() => exchange().respond(null)).toThrow('the server is not configured for SASL');
   });
 
   it.each([
@@ -80,7 +80,7 @@ describe('B42: DIGEST-MD5', () => {
     ['other letters', 'мария', '密码'],
     ['a password of other letters', 'bob', 'schlüssel€'],
     ['no password at all', 'bob', ''],
-  ])('proves names and passwords of %s, as an independent calculation has it', (_what, username, password) => {
+  ])('proves names and passwords with %s like an independent computation', (_what, username, password) => {
     const sasl = exchange(username, password);
     const token = said(sasl.respond(bytes(` realm="x\\"y" , nonce=abc,, qop="auth,auth-conf",charset=utf-8,algorithm=md5-sess,`)))!;
     const fields = fieldsOf(token);
@@ -90,9 +90,9 @@ describe('B42: DIGEST-MD5', () => {
     expect(sasl.respond(bytes(`rspauth=${rspauth}`))).toBe(undefined);
   });
 
-  it('says which letters a server without UTF-8 cannot take', () => {
+  it('reports which text a server without UTF-8 cannot accept', () => {
     expect(() => exchange('bob', '€').respond(bytes('nonce=a,algorithm=md5-sess'))).toThrow(
-      'the server takes ISO 8859-1 only, and the password has letters beyond it',
+      'the server supports only ISO 8859-1, and the password contains other characters',
     );
     expect(said(exchange('bob', 'ü').respond(bytes('nonce=a,algorithm=md5-sess')))).not.toContain('charset');
   });

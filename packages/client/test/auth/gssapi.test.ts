@@ -1,11 +1,14 @@
-/** The exchange of RFC 4752 against a package `kerberos` that is played; no key distribution centre is needed for its order. */
+/**
+ * The exchange of RFC 4752 with a simulated package `kerberos`; its order needs no key distribution
+ * centre.
+ */
 import { describe, expect, it } from 'vitest';
 import { Gssapi, type GssapiOptions, type KerberosPackage } from '../../src/node/gssapi.ts';
 
 const base64 = (bytes: string | readonly number[]) => Buffer.from(bytes as string).toString('base64');
 const text = (token: Uint8Array | undefined) => (token === undefined ? undefined : Buffer.from(token).toString());
 
-/** Knows the server after two steps, and wraps by brackets. */
+/** Authenticates the server after two steps, and wraps with brackets. */
 function played({ layers = 7, says = [] as string[], fails = '' } = {}): KerberosPackage & { readonly says: string[] } {
   let steps = 0;
   const note = async (line: string, answer: string | null): Promise<string | null> => {
@@ -38,7 +41,7 @@ const exchange = (kerberos: KerberosPackage, options: Partial<GssapiOptions> = {
   new Gssapi({ mechanism: 'GSSAPI', ...options }, kerberos).exchange(server);
 
 describe('A89, B42: GSSAPI', () => {
-  it('proves the identity, then declines the layers of protection, then waits for the verdict', async () => {
+  it('proves the identity, then declines the protection layers, then waits for the result', async () => {
     const kerberos = played();
     const sasl = exchange(kerberos);
     expect(text(await sasl.begin())).toBe('AP-REQ');
@@ -50,30 +53,30 @@ describe('A89, B42: GSSAPI', () => {
       'step ',
       'step AP-REP',
       'unwrap offer',
-      // No layer, no longest message, no other identity.
+      // No layer, message length 0, no other identity.
       'wrap 01000000',
     ]);
   });
 
-  it('asks for the ticket of the principal, the service and the host that it is told', async () => {
+  it('requests the ticket of the configured principal, service and host', async () => {
     const kerberos = played();
     await exchange(kerberos, { principal: 'app@EXAMPLE.COM', serviceName: 'zk', serviceHost: 'ensemble' }).begin();
     expect(kerberos.says[0]).toBe('client zk@ensemble {"mechOID":9,"principal":"app@EXAMPLE.COM"}');
   });
 
-  it.each(['client', 'step'])('puts what Kerberos complains of into a sentence that helps (%s)', async (fails) => {
+  it.each(['client', 'step'])('adds a remedy to an error of Kerberos (%s)', async (fails) => {
     await expect(exchange(played({ fails })).begin()).rejects.toThrow(
       "No Kerberos credentials available; klist shows the tickets, kinit gets one, and the server's principal is zookeeper/<its host name>",
     );
   });
 
-  it('refuses a server that has no Kerberos, and one that insists on a layer', async () => {
+  it('rejects a server without Kerberos, and one that requires a protection layer', async () => {
     const without = exchange(played());
     await without.begin();
-    await expect(without.respond(null)).rejects.toThrow('the server has not been set up for Kerberos');
+    await expect(without.respond(null)).rejects.toThrow('the server is not configured for Kerberos');
     const insisting = exchange(played({ layers: 6 }));
     await insisting.begin();
     await insisting.respond(Buffer.from('AP-REP'));
-    await expect(insisting.respond(Buffer.from('offer'))).rejects.toThrow('the server insists on protecting the connection');
+    await expect(insisting.respond(Buffer.from('offer'))).rejects.toThrow('the server requires a protection layer');
   });
 });

@@ -1,4 +1,4 @@
-/** Subtrees that are deleted while others work in them. */
+/** Deletes of subtrees that other clients change. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, op } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 
-/** `/t` with `width` children, each with `width` of its own. */
+/** Creates `/t` with `width` children, each with `width` children of its own. */
 async function plant(width: number): Promise<number> {
   const paths = ['/t'];
   for (let one = 0; one < width; one++) {
@@ -32,7 +32,7 @@ async function plant(width: number): Promise<number> {
 }
 
 describe('deleteRecursive', () => {
-  it('B53: deletes the children first and says how many znodes it was', async () => {
+  it('B53: deletes children first and returns the number of deleted znodes', async () => {
     const count = await plant(30);
     const order: string[] = [];
     await go(other.addWatch('/t', { mode: 'persistentRecursive', watch: ({ path }) => path !== null && order.push(path) }));
@@ -44,7 +44,7 @@ describe('deleteRecursive', () => {
     expect(await go(zk.deleteRecursive('/t'))).toEqual({ deleted: 0, unknown: 0 });
   });
 
-  it('B53: spares what servers need, and below a chroot its root may go', async () => {
+  it('B53: rejects the znodes that servers need, and deletes the root of a chroot', async () => {
     for (const path of ['/', '/zookeeper', '/zookeeper/quota']) {
       expect((await go(settle(zk.deleteRecursive(path)))).outcome).toBe('BadArguments notSent');
     }
@@ -53,14 +53,14 @@ describe('deleteRecursive', () => {
     expect((await go(settle(zk.chroot('/zookeeper').deleteRecursive('/config')))).outcome).toBe('BadArguments notSent');
   });
 
-  it('B53: two that delete the same tree delete each znode once between them', async () => {
+  it('B53: two calls on the same tree delete each znode exactly once together', async () => {
     const count = await plant(20);
     const results = await go(Promise.all([zk.deleteRecursive('/t'), other.deleteRecursive('/t')]));
     expect(results[0].deleted + results[1].deleted).toBe(count);
     expect(await go(zk.exists('/t'))).toBe(null);
   });
 
-  it('B53: looks again where others go on creating', async () => {
+  it('B53: lists the subtree again while other clients create znodes', async () => {
     const count = await plant(10);
     let made = 0;
     const creator = (async () => {
@@ -76,7 +76,7 @@ describe('deleteRecursive', () => {
     expect(await go(zk.exists('/t'))).toBe(null);
   });
 
-  /** Breaks the connection among the answers to deletes. */
+  /** Breaks the connection between the answers to deletes. */
   async function breakAmongDeletes(): Promise<void> {
     const { backward } = world.cnxn;
     const before = backward.deliveredBytes;
@@ -89,7 +89,7 @@ describe('deleteRecursive', () => {
     for (let next = await go(items.next()); next.done !== true; next = await go(items.next())) yield next.value;
   }
 
-  it('B53: a lost connection is told, with how far it came', async () => {
+  it('B53: a lost connection rejects with the number of deleted znodes', async () => {
     const count = await plant(20);
     await breakAmongDeletes();
     const { outcome, error } = await go(settle(zk.deleteRecursive('/t')));
@@ -102,7 +102,7 @@ describe('deleteRecursive', () => {
     expect(error).toMatchObject({ op: 'deleteRecursive', path: '/t' });
   });
 
-  it('B51, B53: with retry it goes on, and counts apart what it cannot know', async () => {
+  it('B51, B53: with retry it continues after a lost connection, and counts unknown deletes separately', async () => {
     const count = await plant(20);
     await breakAmongDeletes();
     const { deleted, unknown } = await go(zk.deleteRecursive('/t', { retry: true }));
@@ -112,7 +112,7 @@ describe('deleteRecursive', () => {
     expect(await go(zk.exists('/t'))).toBe(null);
   });
 
-  it('B53: the time-out is for all of it', async () => {
+  it('B53: the time-out applies to the whole call', async () => {
     await plant(20);
     const { backward } = world.cnxn;
     backward.manners.delayMs = 100;

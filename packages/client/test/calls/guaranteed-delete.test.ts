@@ -1,4 +1,4 @@
-/** Deletes that are not given up. */
+/** Deletes with the option `guaranteed`. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -22,13 +22,13 @@ afterEach(async () => {
 const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 
 describe('a guaranteed delete', () => {
-  it('B53: is a delete where nothing goes wrong', async () => {
+  it('B53: works like a delete if nothing fails', async () => {
     await go(zk.delete('/a', { guaranteed: true }));
     expect(await go(other.exists('/a'))).toBe(null);
     expect((await go(settle(zk.delete('/a', { guaranteed: true })))).outcome).toBe('NoNode refused');
   });
 
-  it('B53: that was not answered tells so, and goes on in the background', async () => {
+  it('B53: without an answer rejects and continues in the background', async () => {
     const { forward } = world.cnxn;
     forward.hold();
     const deleting = settle(zk.delete('/a', { guaranteed: true }));
@@ -36,12 +36,12 @@ describe('a guaranteed delete', () => {
     world.break();
     const { outcome, error } = await go(deleting);
     expect(outcome).toBe('ConnectionLoss unknown');
-    expect(error!.message).toMatch(/; the delete goes on in the background\)$/);
+    expect(error!.message).toMatch(/; the delete continues in the background\)$/);
     await world.pass(2000);
     expect(await go(other.exists('/a'))).toBe(null);
   });
 
-  it('B53: that could not be sent goes on too, through the deaths of servers', async () => {
+  it('B53: that could not be sent continues too, through crashes of servers', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     expect((await go(settle(zk.delete('/a', { guaranteed: true })))).outcome).toBe('ConnectionLoss notSent');
@@ -52,7 +52,7 @@ describe('a guaranteed delete', () => {
     expect(await go(other.exists('/a'))).toBe(null);
   });
 
-  it('B53: whose time is over goes on; one whose signal has come does not', async () => {
+  it('B53: continues after its time-out, but not after its signal', async () => {
     await go(other.create('/b'));
     const { forward } = world.cnxn;
     forward.hold();
@@ -70,7 +70,7 @@ describe('a guaranteed delete', () => {
     expect(await go(other.exists('/b'))).not.toBe(null);
   });
 
-  it('B53: with a version deletes nothing that has changed since: BadVersion ends it, in the background as well', async () => {
+  it('B53: with a version deletes no changed znode: BadVersion ends it, also in the background', async () => {
     expect((await go(settle(zk.delete('/a', { version: 7, guaranteed: true })))).outcome).toBe('BadVersion refused');
     const { forward } = world.cnxn;
     forward.hold();
@@ -83,7 +83,7 @@ describe('a guaranteed delete', () => {
     expect((await go(other.exists('/a')))!.version).toBe(1);
   });
 
-  it('B53: ends with its session, and leaves no timer behind', async () => {
+  it('B53: ends with its session, and leaves no timer', async () => {
     const timers: number[] = [];
     for (const guaranteed of [false, true]) {
       const client = await world.connect();
@@ -97,7 +97,7 @@ describe('a guaranteed delete', () => {
       timers.push(world.clock.timerCount - before);
       await world.boot();
     }
-    // What the client alone had set, and in the second case that of the pause or the attempt as well.
+    // The client's timers, and in the second case the timer of the pause or the attempt too.
     expect(timers[0]).toBe(-1);
     expect(timers[1]).toBeLessThanOrEqual(-1);
     await world.pass(20_000);
@@ -105,7 +105,7 @@ describe('a guaranteed delete', () => {
     expect(await go((await world.connect()).exists('/a'))).not.toBe(null);
   });
 
-  it('B51, B53: with retry is made again before the caller is told, and NoNode is then success if it is idempotent', async () => {
+  it('B51, B53: with retry is repeated before the call rejects, and NoNode is then success if it is idempotent', async () => {
     const { backward } = world.cnxn;
     backward.hold();
     const deleting = settle(zk.delete('/a', { guaranteed: true, idempotent: true }));

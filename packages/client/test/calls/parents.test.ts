@@ -1,4 +1,4 @@
-/** Parents that are made on the way, while others make and delete them too. */
+/** Parents that a create creates, while other clients create and delete them too. */
 import { creatorAcl } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, op } from '../../src/index.ts';
@@ -23,7 +23,7 @@ const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 const childrenOf = async (path: string) => (await go(other.getChildren(path))).children.toSorted();
 
 describe('create with parents', () => {
-  it('B53: makes what is missing, persistent or containers, with the ACL of the znode', async () => {
+  it('B53: creates missing parents, persistent or containers, with the ACL of the znode', async () => {
     expect((await go(zk.create('/a/b/c', 'x', { parents: true }))).path).toBe('/a/b/c');
     expect((await go(zk.create('/a/d/e/s-', null, { mode: 'ephemeralSequential', parents: 'container' }))).path).toBe(
       '/a/d/e/s-0000000000',
@@ -33,7 +33,7 @@ describe('create with parents', () => {
     await go(zk.create('/mine/x', null, { parents: true, acl: creatorAcl }));
     expect((await go(zk.getACL('/mine'))).acl).toEqual((await go(zk.getACL('/mine/x'))).acl);
     expect((await go(settle(other.create('/mine/theirs')))).outcome).toBe('NoAuth refused');
-    // Containers go when their last child has gone; persistent ones stay.
+    // Containers are deleted after their last child; persistent parents stay.
     await go(zk.delete('/a/d/e/s-0000000000'));
     await go(zk.delete('/a/b/c'));
     await world.pass(200_000, 10_000);
@@ -41,7 +41,7 @@ describe('create with parents', () => {
     expect(await childrenOf('/a')).toEqual(['b', 'q']);
   });
 
-  it('B53: costs no more than a create where the parents are there, and two round trips more where they are not', async () => {
+  it('B53: costs one create if the parents exist, and two round trips more if they do not', async () => {
     await go(zk.create('/a'));
     const { forward } = world.wire.cnxns.values().next().value!;
     const sizes: number[] = [];
@@ -53,11 +53,11 @@ describe('create with parents', () => {
     const plain = forward.deliveredBytes;
     await go(zk.create('/a/f'));
     expect(sizes[0]).toBe(forward.deliveredBytes - plain);
-    // One failed create, a look at three znodes, two creates, and the create once more.
+    // One failed create, exists of three znodes, two creates, and the create again.
     expect(sizes[1]).toBeLessThan(500);
   });
 
-  it('B53: is refused as any create: there already, below an ephemeral, without permission', async () => {
+  it('B53: fails like any create: if the znode exists, below an ephemeral, without permission', async () => {
     await go(zk.create('/a/b', null, { parents: true }));
     expect(await go(settle(zk.create('/a/b', null, { parents: true })))).toMatchObject({ outcome: 'NodeExists refused' });
     await go(zk.create('/e', null, { mode: 'ephemeral' }));
@@ -66,13 +66,13 @@ describe('create with parents', () => {
     expect(below.error).toMatchObject({ op: 'create', path: '/e/x/y' });
     expect(below.error!.message).toContain('(create /e/x)');
     await expect(go(zk.create('/x/y', null, { parents: 'ephemeral' as never }))).rejects.toThrow(
-      'create: parents is true, false, "persistent" or "container", not "ephemeral"',
+      'create: parents must be true, false, "persistent" or "container", not "ephemeral"',
     );
     expect((await go(settle(zk.create('/x//y', null, { parents: true })))).outcome).toBe('BadArguments notSent');
     expect(await go(other.exists('/x'))).toBe(null);
   });
 
-  it('B53: fifty who create below the same parents are not harmed by one who deletes them all the time', async () => {
+  it('B53: fifty creates below the same parents succeed while another client keeps deleting the parents', async () => {
     const creates: Promise<unknown>[] = [];
     const deletes = { stop: false, count: 0 };
     const deleter = (async () => {
@@ -98,12 +98,12 @@ describe('create with parents', () => {
     expect(deletes.count).toBeGreaterThan(6);
   });
 
-  it('B51, B53: a lost answer on the way is repeated where retry is on, and else told', async () => {
+  it('B51, B53: a lost answer of a step is repeated with retry, and rejects without', async () => {
     for (const retry of [true, false]) {
       const { backward } = [...world.wire.cnxns].at(0)!;
       const client = await world.connect({ retry });
       const cnxn = world.cnxn;
-      // The create is answered NoNode, and the look at the parents is lost.
+      // The create is answered with NoNode, and the answer to the check of the parents is lost.
       cnxn.backward.resetAfter(cnxn.backward.deliveredBytes + 25);
       const { outcome } = await go(settle(client.create(`/r${retry}/x/y`, null, { parents: true })));
       expect(outcome).toBe(retry ? 'done' : 'ConnectionLoss unknown');
@@ -113,7 +113,7 @@ describe('create with parents', () => {
 });
 
 describe('ensurePath', () => {
-  it('B53: makes a path, and finds it made', async () => {
+  it('B53: creates a path, and resolves if it exists', async () => {
     await go(zk.ensurePath('/a/b/c'));
     await go(zk.ensurePath('/a/b/c'));
     await go(zk.ensurePath('/'));
@@ -123,7 +123,7 @@ describe('ensurePath', () => {
     expect(message).toMatch(/^KeeperErrorCode = BadArguments for \/a\/\/b/);
   });
 
-  it('B53: makes the chroot too, which is not there by itself', async () => {
+  it('B53: creates a missing chroot too', async () => {
     const tenant = await world.connect({}, '/tenants/42');
     expect((await go(settle(tenant.create('/x')))).outcome).toBe('NoNode refused');
     await go(tenant.create('/x/y', null, { parents: true }));
@@ -131,13 +131,13 @@ describe('ensurePath', () => {
     const next = zk.chroot('/tenants/43');
     await go(next.ensurePath('/'));
     expect(await childrenOf('/tenants')).toEqual(['42', '43']);
-    // What an error says is in the words of the view.
+    // Errors contain the paths of the view.
     await go(zk.create('/tenants/44', null, { mode: 'ephemeral' }));
     const refused = await go(settle(zk.chroot('/tenants/44').ensurePath('/x/y')));
     expect(refused.error).toMatchObject({ code: 'NoChildrenForEphemerals', path: '/x/y', reason: 'create /x' });
   });
 
-  it('B53: is bounded by its signal and its time-out as a whole', async () => {
+  it('B53: its signal and its time-out apply to the whole call', async () => {
     const { backward } = [...world.wire.cnxns][0]!;
     backward.hold();
     const late = settle(zk.ensurePath('/a/b', { timeoutMs: 300 }));

@@ -1,4 +1,4 @@
-/** Protected creates: whatever is lost, there is one znode, or none and an error that tells the truth. */
+/** Protected creates: whatever is lost, there is one znode, or none and a correct error. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { breadth, isFull } from '../../../../test/breadth.ts';
@@ -24,7 +24,7 @@ afterEach(async () => {
 const guid = '0a1b2c3d-0000-4000-8000-000000000001';
 const childrenOf = async (path: string): Promise<readonly string[]> => (await world.until(other.getChildren(path))).children;
 
-/** What was ever created below a path. */
+/** All paths ever created below a path. */
 async function creationsBelow(path: string): Promise<string[]> {
   const created: string[] = [];
   await world.until(
@@ -34,7 +34,7 @@ async function creationsBelow(path: string): Promise<string[]> {
 }
 
 describe('a protected create', () => {
-  it("B52: bears Curator's name, with a guid of the injected random numbers", async () => {
+  it("B52: has Curator's form of name, with a guid from the injected random numbers", async () => {
     const zk = await world.connect();
     const { path, stat } = await world.until(zk.create('/locks/lock-', 'x', { mode: 'ephemeralSequential', protection: true }));
     expect(path).toMatch(/^\/locks\/_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-lock-0000000000$/);
@@ -45,10 +45,10 @@ describe('a protected create', () => {
   });
 
   it.each(['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential', 'container'] as const)(
-    'B52: survives a cut after each byte of what it sends and is sent: %s',
+    'B52: survives a cut after each byte in both directions: %s',
     async (mode) => {
       const cuts: Cut[] = [];
-      // A connection has its handshake, the create or the look; each is shorter than this.
+      // A connection carries its handshake, the create or the search; each is shorter than this.
       for (let bytes = 0; bytes <= 330; bytes += breadth(41, mode === 'ephemeralSequential' ? 1 : 7)) {
         cuts.push({ of: 'answers', afterBytes: bytes }, { of: 'requests', afterBytes: bytes });
       }
@@ -57,7 +57,8 @@ describe('a protected create', () => {
         const created = await creationsBelow(`/locks/${index}`);
         const plan: Cut[] = [];
         const zk = await world.connect(cutting(world, world.options(), plan));
-        // This connection is cut, counted from here; and so is the next, on which the client looks.
+        // Cuts this connection, counted from here, and then the next one, on which the client
+        // searches.
         const { forward, backward } = world.cnxn;
         if (cut.of === 'answers') backward.resetAfter(backward.deliveredBytes + cut.afterBytes);
         else forward.resetAfter(forward.deliveredBytes + cut.afterBytes);
@@ -71,7 +72,7 @@ describe('a protected create', () => {
     },
   );
 
-  it('B52: finds its znode with the Stat and the number it has', async () => {
+  it('B52: finds its znode after a lost answer and returns its Stat and its number', async () => {
     await world.until(other.create('/locks/a-', null, { mode: 'persistentSequential' }));
     const zk = await world.connect();
     const { backward } = world.cnxn;
@@ -84,7 +85,7 @@ describe('a protected create', () => {
     expect(stat).toMatchObject({ ephemeralOwner: zk.sessionId, version: 0, dataLength: 1 });
   });
 
-  it('B52: of a client that is told to wait no longer is cleared away in the background', async () => {
+  it('B52: is deleted in the background after its time-out or signal', async () => {
     const zk = await world.connect();
     const { backward } = world.cnxn;
     backward.hold();
@@ -97,7 +98,7 @@ describe('a protected create', () => {
     await expect(aborted).rejects.toBe(reason);
     const { outcome, error } = await world.until(late);
     expect(outcome).toBe('RequestTimeout unknown');
-    expect(error!.message).toMatch(/if it was made, it is removed in the background\)$/);
+    expect(error!.message).toMatch(/if it was created, it will be deleted in the background\)$/);
     expect(error).toMatchObject({ op: 'create', path: '/locks/lock-' });
     expect(await childrenOf('/locks')).toHaveLength(2);
     backward.release();
@@ -105,7 +106,7 @@ describe('a protected create', () => {
     expect(await childrenOf('/locks')).toEqual([]);
   });
 
-  it('B52: whose session ends says that it does not know', async () => {
+  it('B52: rejects with an unknown outcome if the session ends', async () => {
     const zk = await world.connect({ sessionTimeoutMs: 2000 });
     const { backward } = world.cnxn;
     backward.hold();
@@ -120,7 +121,7 @@ describe('a protected create', () => {
     expect(await childrenOf('/locks')).toEqual([]);
   });
 
-  it('B52: with a guid of its own is taken up again on another session, but not with the ephemeral of a dead one', async () => {
+  it('B52: with its own guid is continued on another session, but does not accept an ephemeral of a dead one', async () => {
     const first = await world.connect();
     const kept = await world.until(first.create('/locks/p', null, { protection: guid }));
     await world.until(first.create('/locks/sub', null));
@@ -132,23 +133,23 @@ describe('a protected create', () => {
     expect(await childrenOf('/locks/sub')).toEqual([`_c_${guid}-e`]);
     await world.until(first.close());
     expect(await childrenOf('/locks/sub')).toEqual([`_c_${guid}-e`]);
-    // The same session finds its own.
+    // The same session finds its own znode.
     const again = await world.until(second.create('/locks/sub/e', null, { mode: 'ephemeral', protection: guid }));
     expect(again.stat.czxid).toBe(stat.czxid);
   });
 
-  it('B52: is refused as any create, and what cannot be a guid before it is sent', async () => {
+  it('B52: fails like any create, and rejects an invalid guid before it is sent', async () => {
     const zk = await world.connect();
     const missing = await world.until(settle(zk.create('/missing/x', null, { protection: true })));
     expect(missing.outcome).toBe('NoNode refused');
     expect(missing.error).toMatchObject({ path: '/missing/x', op: 'create' });
     const strange = await world.until(settle(zk.create('/locks/x', null, { protection: 'mine' })));
-    expect(strange.error!.message).toContain('protection is true or a guid of 36 characters, 8-4-4-4-12 hex digits, not "mine"');
+    expect(strange.error!.message).toContain('protection must be true or a guid of 36 characters, 8-4-4-4-12 hex digits, not "mine"');
     const both = await world.until(settle(zk.create('/locks/x', null, { protection: true, idempotent: true })));
     expect(both.outcome).toBe('BadArguments notSent');
   });
 
-  it('B52: fails at once, as any call, when it could not even be sent', async () => {
+  it('B52: fails at once, like any call, if it could not be sent', async () => {
     const zk = await world.connect();
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
@@ -158,21 +159,21 @@ describe('a protected create', () => {
     await world.boot();
   });
 
-  it('B52, B53: makes its parents as well', async () => {
+  it('B52, B53: creates its parents too', async () => {
     const zk = await world.connect();
     const { path } = await world.until(zk.create('/deep/er/x-', null, { mode: 'ephemeralSequential', protection: true, parents: true }));
     expect(await childrenOf('/deep/er')).toEqual([path.slice('/deep/er/'.length)]);
   });
 });
 
-describe('B52: in random stories of cuts, deaths, partitions, time-outs and aborts', () => {
-  it('there is exactly one znode, or none and a truthful error, and never a second', async () => {
+describe('B52: in random runs with cuts, crashes, partitions, time-outs and aborts', () => {
+  it('there is exactly one znode, or none and a correct error, and never a second', async () => {
     const seen = new Map<string, number>();
     for (let seed = 1; seed <= breadth(20, 300); seed++) {
       const ending = await story(seed);
       seen.set(ending, (seen.get(ending) ?? 0) + 1);
     }
-    // The stories must not all end alike, else they prove little.
+    // The runs must not all end alike, or they would prove little.
     expect(seen.size).toBeGreaterThan(1);
     if (!isFull) return;
     for (const ending of ['done', 'RequestTimeout unknown', 'SessionExpired unknown', 'aborted']) {
@@ -220,7 +221,7 @@ describe('B52: in random stories of cuts, deaths, partitions, time-outs and abor
     }
     world.wire.heal(side, server);
     const { outcome, result } = await world.until(ending);
-    // What goes on in the background has its time, and so have dead sessions.
+    // Time for background work, and for the expiry of dead sessions.
     await world.pass(4000, 500);
     await world.untilSo(() => zk.state === 'connected' || zk.closedBecause !== undefined);
     await world.pass(2000, 500);

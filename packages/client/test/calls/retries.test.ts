@@ -1,4 +1,4 @@
-/** Repetitions: what is safe is repeated, what is not is told, and all of it ends in time. */
+/** Retries: safe calls are repeated, others reject, and all of them end in time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Bounds, type CallSession } from '../../src/calls/bounds.ts';
 import { pauseMsMax, Retries } from '../../src/calls/retries.ts';
@@ -56,10 +56,10 @@ const writes: readonly Case[] = [
   { name: 'multi', call: (zk, options) => zk.multi([op.setData('/t', 'y')], options) },
 ];
 
-/** Of several requests, the first of which is a read. */
+/** Calls that send several requests, of which the first is a read. */
 const update: Case = { name: 'update', call: (zk, options) => zk.update('/t', () => 'y', options) };
 
-/** The answer to the call is lost on its way. */
+/** Loses the answer to the call. */
 async function losingTheAnswer<T>(call: () => Promise<T>): Promise<T> {
   const { backward } = world.cnxn;
   backward.hold();
@@ -69,8 +69,8 @@ async function losingTheAnswer<T>(call: () => Promise<T>): Promise<T> {
   return go(made);
 }
 
-describe('without an answer', () => {
-  it.each(reads)('B51: $name is repeated when retry is on, and not when it is off', async ({ call }) => {
+describe('a call without an answer', () => {
+  it.each(reads)('B51: $name is repeated if retry is on, and not if it is off', async ({ call }) => {
     const zk = await world.connect({ retry: true });
     expect((await losingTheAnswer(() => settle(call(zk, {})))).outcome).toBe('done');
     await world.untilSo(() => zk.state === 'connected');
@@ -92,7 +92,7 @@ describe('without an answer', () => {
     else expect(name).toMatch(/^delete/);
   });
 
-  it('B51: a removal of watches is repeated, since the lost connection has taken the watches with it', async () => {
+  it('B51: a removal of watches is repeated, as the lost connection has removed the watches', async () => {
     const zk = await world.connect({ retry: true });
     const told: string[] = [];
     await go(zk.addWatch('/t', { watch: ({ type }) => told.push(type) }));
@@ -103,7 +103,7 @@ describe('without an answer', () => {
   });
 });
 
-describe('what was not sent', () => {
+describe('a call that was not sent', () => {
   it.each([...reads, ...writes, update])('B51: $name is repeated until there is a server', async ({ call }) => {
     const zk = await world.connect({ retry: true });
     world.kill();
@@ -114,7 +114,7 @@ describe('what was not sent', () => {
     expect((await go(made)).outcome).toBe('done');
   });
 
-  it('B51: is given up after so many attempts, or so long, and the error says how many it was', async () => {
+  it('B51: fails after the maximum of attempts or time, and the error contains the number of attempts', async () => {
     const zk = await world.connect();
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
@@ -130,7 +130,7 @@ describe('what was not sent', () => {
     await world.boot();
   });
 
-  it('B50, B51: timeoutMs and signal bound all attempts and pauses together', async () => {
+  it('B50, B51: timeoutMs and signal apply to all attempts and pauses together', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
@@ -148,7 +148,7 @@ describe('what was not sent', () => {
     await world.boot();
   });
 
-  it('B50, B51: a hundred calls that pause share one listener on their signal, and leave none behind', async () => {
+  it('B50, B51: a hundred calls in a pause share one listener on their signal, and remove it', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity, pauseMs: 5000 } });
     const { signal } = new AbortController();
     const listeners = { now: 0, most: 0 };
@@ -169,11 +169,11 @@ describe('what was not sent', () => {
     await world.boot();
     await go(Promise.all(calls));
     await world.settle();
-    // One for requests under way, one for pauses.
+    // One for pending requests, one for pauses.
     expect(listeners).toEqual({ now: 0, most: 2 });
   });
 
-  it('B51: is not repeated once the session is over', async () => {
+  it('B51: is not repeated after the end of the session', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
@@ -185,7 +185,7 @@ describe('what was not sent', () => {
   });
 });
 
-it('B51: what a server refuses for good is not repeated', async () => {
+it('B51: a final rejection of a server is not repeated', async () => {
   const zk = await world.connect({ retry: true });
   const started = world.clock.now().elapsedMs;
   const { outcome, error } = await go(settle(zk.getData('/missing')));
@@ -195,12 +195,12 @@ it('B51: what a server refuses for good is not repeated', async () => {
 });
 
 describe('idempotent writes', () => {
-  it('B52: a create whose answer was lost finds what it has made, and not what others have', async () => {
+  it('B52: a create whose answer was lost succeeds with its own znode, and fails with another one', async () => {
     const zk = await world.connect();
     const made = await losingTheAnswer(() => zk.create('/new', 'mine', { idempotent: true, mode: 'ephemeral' }));
     expect(made).toMatchObject({ path: '/new', stat: { version: 0, ephemeralOwner: zk.sessionId } });
     await world.untilSo(() => zk.state === 'connected');
-    // Somebody else makes it, with other data, while the first request is lost on its way.
+    // Another client creates it with other data while the first request is lost.
     const { forward } = world.cnxn;
     forward.hold();
     const creating = settle(zk.create('/theirs', 'mine', { idempotent: true }));
@@ -208,11 +208,11 @@ describe('idempotent writes', () => {
     await go(other.create('/theirs', 'theirs'));
     world.break();
     expect((await go(creating)).outcome).toBe('NodeExists unknown');
-    // Without a loss, NodeExists is NodeExists, whatever the data.
+    // Without a loss, NodeExists is an error, whatever the data.
     expect((await go(settle(zk.create('/theirs', 'theirs', { idempotent: true })))).outcome).toBe('NodeExists refused');
   });
 
-  it('B52: a setData whose answer was lost finds what it has written, once', async () => {
+  it('B52: a setData whose answer was lost succeeds with its own data, and writes them once', async () => {
     const zk = await world.connect();
     expect((await losingTheAnswer(() => zk.setData('/t', 'y', { version: 0, idempotent: true }))).version).toBe(1);
     await world.untilSo(() => zk.state === 'connected');
@@ -228,14 +228,14 @@ describe('idempotent writes', () => {
     expect((await losingTheAnswer(() => zk.setData('/t', 'any', { idempotent: true }))).version).toBe(4);
   });
 
-  it('B52: a delete whose answer was lost finds it gone', async () => {
+  it('B52: a delete whose answer was lost succeeds if the znode is gone', async () => {
     const zk = await world.connect();
     await losingTheAnswer(() => zk.delete('/t', { version: 0, idempotent: true }));
     expect(await go(other.exists('/t'))).toBe(null);
     expect((await go(settle(zk.delete('/t', { idempotent: true })))).outcome).toBe('NoNode refused');
   });
 
-  it('B52: survives a cut after each byte, on two connections', async () => {
+  it('B52: survive a cut after each byte, on two connections', async () => {
     for (let bytes = 0; bytes < 200; bytes += 5) {
       const plan: Cut[] = [];
       const zk = await world.connect(cutting(world, world.options(), plan));
@@ -250,24 +250,24 @@ describe('idempotent writes', () => {
     }
   });
 
-  it('B52: what cannot be idempotent is refused before it is sent', async () => {
+  it('B52: a call that cannot be idempotent is rejected before it is sent', async () => {
     const zk = await world.connect();
     const sequential = await go(settle(zk.create('/s-', null, { idempotent: true, mode: 'persistentSequential' })));
-    expect(sequential.error!.message).toContain('cannot be idempotent; protection is for that');
-    await expect(go(zk.delete('/t', { idempotent: true, retry: false }))).rejects.toThrow('its retry cannot be false');
+    expect(sequential.error!.message).toContain('cannot be idempotent; use protection instead');
+    await expect(go(zk.delete('/t', { idempotent: true, retry: false }))).rejects.toThrow('retry cannot be false');
   });
 });
 
 describe('a policy', () => {
   it.each([
-    [{ attempts: 0 }, 'retry.attempts is a whole number from 1, or Infinity, not 0'],
-    [{ attempts: 1.5 }, 'retry.attempts is a whole number from 1, or Infinity, not 1.5'],
-    [{ maxElapsedMs: -1 }, 'retry.maxElapsedMs is a number of milliseconds from 0, or Infinity, not -1'],
-    [{ pauseMs: '5' }, 'retry.pauseMs is a number of milliseconds from 0, or Infinity, not string'],
-    [{ pauseMsMax: NaN }, 'retry.pauseMsMax is a number of milliseconds from 0, or Infinity, not NaN'],
-    [{ tries: 3 }, 'retry.tries is not known; a policy has attempts, maxElapsedMs, pauseMs, pauseMsMax'],
-    ['yes', 'retry is true, false or a policy, not "yes"'],
-  ])('B51: %j cannot be meant', async (retry, message) => {
+    [{ attempts: 0 }, 'retry.attempts must be a whole number >= 1, or Infinity, not 0'],
+    [{ attempts: 1.5 }, 'retry.attempts must be a whole number >= 1, or Infinity, not 1.5'],
+    [{ maxElapsedMs: -1 }, 'retry.maxElapsedMs must be a number of milliseconds >= 0, or Infinity, not -1'],
+    [{ pauseMs: '5' }, 'retry.pauseMs must be a number of milliseconds >= 0, or Infinity, not string'],
+    [{ pauseMsMax: NaN }, 'retry.pauseMsMax must be a number of milliseconds >= 0, or Infinity, not NaN'],
+    [{ tries: 3 }, 'unknown option retry.tries; the options of a policy are attempts, maxElapsedMs, pauseMs, pauseMsMax'],
+    ['yes', 'retry must be true, false or a policy, not "yes"'],
+  ])('B51: %j is rejected', async (retry, message) => {
     expect(() => fullPolicy(retry as never)).toThrow(message);
     await expect(go(world.connect({ retry: retry as never }))).rejects.toThrow(message);
     await expect(go(other.getData('/t', { retry: retry as never }))).rejects.toThrow(message);

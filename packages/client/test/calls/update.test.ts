@@ -1,4 +1,4 @@
-/** update: compare and set, until it is done, and truthful where nobody can know. */
+/** update: compare and set until it succeeds, with a correct error if the result is unknown. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
@@ -27,7 +27,7 @@ const plusOne = (data: Uint8Array | null): string => String(Number(text(data) ??
 const value = async (path = '/n') => text((await go(other.getData(path))).data);
 
 describe('update', () => {
-  it('B52: writes what becomes of the data, and gives back what it wrote', async () => {
+  it('B52: writes the result of the updater, and returns the data it wrote', async () => {
     const result = await go(zk.update('/n', plusOne));
     expect(text(result!.data)).toBe('1');
     expect(result!.stat.version).toBe(1);
@@ -37,20 +37,20 @@ describe('update', () => {
     expect((await go(zk.update('/n', () => null)))!.data).toBe(null);
   });
 
-  it('B52: leaves the znode when there is nothing to write', async () => {
+  it('B52: leaves the znode unchanged if the updater returns undefined', async () => {
     const result = await go(zk.update('/n', () => undefined));
     expect([text(result!.data), result!.stat.version]).toEqual(['0', 0]);
     expect(await go(zk.update('/absent', () => undefined, { create: true }))).toBe(undefined);
   });
 
-  it('B52: fifty at once count to fifty', async () => {
+  it('B52: fifty concurrent updates count to fifty', async () => {
     const clients = [zk, other, await world.connect(), await world.connect()];
     await go(Promise.all(Array.from({ length: 50 }, (_, index) => clients[index % 4]!.update('/n', plusOne))));
     expect(await value()).toBe('50');
     expect((await go(other.exists('/n')))!.version).toBe(50);
   });
 
-  it('B52: makes the znode where that is allowed, whoever is first', async () => {
+  it('B52: creates the znode if that is enabled, whichever client is first', async () => {
     expect((await go(settle(zk.update('/new', plusOne)))).outcome).toBe('NoNode refused');
     await go(Promise.all([zk, other].map((each) => each.update('/new', plusOne, { create: true }))));
     expect(await value('/new')).toBe('2');
@@ -60,7 +60,7 @@ describe('update', () => {
     expect(refused.outcome).toBe('BadArguments notSent');
   });
 
-  it('B52: goes on when the znode is deleted between read and write, and may make it anew', async () => {
+  it('B52: continues if the znode is deleted between read and write, and may create it again', async () => {
     let isFirst = true;
     const deleting = async (data: Uint8Array | null) => {
       if (isFirst) await other.delete('/n');
@@ -72,7 +72,7 @@ describe('update', () => {
     expect((await go(settle(zk.update('/n', deleting)))).outcome).toBe('NoNode refused');
   });
 
-  it('B52: throws what the updater throws', async () => {
+  it('B52: rejects with the error of the updater', async () => {
     const reason = new Error('cannot count');
     await expect(
       go(
@@ -83,7 +83,7 @@ describe('update', () => {
     ).rejects.toBe(reason);
   });
 
-  it('B50, B52: is bounded by its time-out and its signal, however often it loses', async () => {
+  it('B50, B52: its time-out and its signal apply, however many conflicts there are', async () => {
     const tooLate = async (data: Uint8Array | null) => {
       await other.setData('/n', 'again');
       return plusOne(data);
@@ -100,7 +100,10 @@ describe('update', () => {
   });
 });
 
-/** What happens to the znode while the answer to the write is lost; `carriedOut`: whether the request had arrived. */
+/**
+ * Loses the answer to the write while `work` changes the znode; `carriedOut`: whether the request
+ * had arrived.
+ */
 async function losing(
   carriedOut: boolean,
   meanwhile: () => Promise<unknown>,
@@ -127,21 +130,23 @@ async function losing(
 
 const nothing = () => Promise.resolve();
 
-describe('update, when no answer to the write comes', () => {
-  it('B52: goes on if the znode is as it was: the write was not carried out', async () => {
+describe('update without an answer to the write', () => {
+  it('B52: continues if the znode is unchanged: the write was not applied', async () => {
     expect(await losing(false, nothing)).toMatchObject({ outcome: 'done', calls: 2 });
     expect(await value()).toBe('1');
   });
 
-  it('B52: goes on if the next version has other data: another was faster', async () => {
+  it('B52: continues if the next version has other data: another client was faster', async () => {
     expect(await losing(false, () => other.setData('/n', '7'))).toMatchObject({ outcome: 'done', calls: 2 });
     expect(await value()).toBe('8');
   });
 
-  it('B52: does not guess whether it or another has written the same', async () => {
+  it('B52: does not guess whether this client or another has written the same data', async () => {
     const own = await losing(true, nothing);
     expect(own.outcome).toBe('ConnectionLoss unknown');
-    expect(own.error!.message).toContain('the znode has the data of this call now, by it or by another that wrote the same');
+    expect(own.error!.message).toContain(
+      'the znode has the data of this call now, written by this call or by another client that wrote the same',
+    );
     expect(own.error).toMatchObject({ op: 'update', path: '/n' });
     await world.untilSo(() => zk.state === 'connected');
     const theirs = await losing(false, () => other.setData('/n', '2'));
@@ -151,7 +156,7 @@ describe('update, when no answer to the write comes', () => {
     expect(await value()).toBe('2');
   });
 
-  it('B52: with idempotent, the data are what counts', async () => {
+  it('B52: with idempotent, succeeds if the data are as wanted', async () => {
     const own = await losing(true, nothing, { idempotent: true });
     expect(own).toMatchObject({ outcome: 'done', calls: 1 });
     expect(own.result!.stat.version).toBe(1);
@@ -161,25 +166,25 @@ describe('update, when no answer to the write comes', () => {
   });
 
   it.each([
-    ['was changed more than once since', async () => (await other.setData('/n', '5'), await other.setData('/n', '6'))],
-    ['is not there now', () => other.delete('/n')],
-    ['was deleted and made anew since', async () => (await other.delete('/n'), await other.create('/n', '1'))],
-  ])('B52: says so if the znode %s', async (words, meanwhile) => {
+    ['has been changed more than once since', async () => (await other.setData('/n', '5'), await other.setData('/n', '6'))],
+    ['does not exist now', () => other.delete('/n')],
+    ['has been deleted and created again since', async () => (await other.delete('/n'), await other.create('/n', '1'))],
+  ])('B52: rejects as unknown if the znode %s', async (words, meanwhile) => {
     const { outcome, error } = await losing(true, meanwhile);
     expect(outcome).toBe('ConnectionLoss unknown');
     expect(error!.message).toContain(`the znode ${words}`);
   });
 
-  it('B52: says so if it was to make the znode', async () => {
+  it('B52: rejects as unknown if the write was a create', async () => {
     const { error } = await losing(true, nothing, { create: true }, '/new');
-    expect(error!.message).toContain('the znode is there now, by this call or by another');
+    expect(error!.message).toContain('the znode exists now, created by this call or by another client');
     await world.untilSo(() => zk.state === 'connected');
     const absent = await losing(false, nothing, { create: true }, '/newer');
     expect(absent.outcome).toBe('ConnectionLoss unknown');
-    expect(absent.error!.message).toContain('the znode is not there now');
+    expect(absent.error!.message).toContain('the znode does not exist now');
   });
 
-  it('B52: says so if the session ends meanwhile', async () => {
+  it('B52: rejects as unknown if the session ends meanwhile', async () => {
     const { backward } = world.cnxn;
     const updating = settle(
       zk.update('/n', (data) => {
@@ -194,13 +199,13 @@ describe('update, when no answer to the write comes', () => {
     await go(zk.close());
     const { outcome, error } = await go(updating);
     expect(outcome).toBe('SessionExpired unknown');
-    expect(error!.message).toContain('whether the write was carried out is not known');
+    expect(error!.message).toContain('it is not known whether the write was applied');
     await world.boot();
   });
 });
 
-describe('B52: in random stories of cuts and partitions', () => {
-  it('what clients count together is what they were told: each success counts once, each unknown once or not', async () => {
+describe('B52: in random runs with cuts and partitions', () => {
+  it('the counter of several clients matches their results: each success counts once, each unknown once or not', async () => {
     const seen = { done: 0, unknown: 0, others: 0 };
     for (let seed = 1; seed <= breadth(10, 100); seed++) {
       const random = new SeededRandom(seed);

@@ -19,7 +19,7 @@ afterEach(async () => {
 const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 
 describe('a view', () => {
-  it('B55: acts below its path, shares the session, and cannot end it', async () => {
+  it('B55: acts below its path, shares the session, and has no close', async () => {
     const tenant = zk.chroot('/tenants/42');
     await go(tenant.ensurePath('/'));
     await go(tenant.create('/a', 'x', { mode: 'ephemeral' }));
@@ -44,7 +44,7 @@ describe('a view', () => {
     expect(() => zk.chroot('a/')).toThrow('KeeperErrorCode = BadArguments for a/ (a path must start with "/")');
   });
 
-  it('B55: hears of its own paths, for as long as somebody listens', async () => {
+  it('B55: delivers events with its own paths, while it has listeners', async () => {
     await go(zk.ensurePath('/t'));
     const view = zk.chroot('/t');
     const heard: (string | null)[] = [];
@@ -69,7 +69,7 @@ describe('a view', () => {
     expect(heard).toHaveLength(2);
   });
 
-  it('B55: tells of errors with its own paths, in calls of several steps as well', async () => {
+  it('B55: errors contain its own paths, also in calls of several steps', async () => {
     const view = zk.chroot('/t');
     const found = await Promise.all(
       [

@@ -29,7 +29,7 @@ async function all(items: AsyncIterable<WalkedZnode>): Promise<WalkedZnode[]> {
 }
 
 describe('walk', () => {
-  it('B53: visits every znode once, ahead of its children, with Stat, and with data if asked', async () => {
+  it('B53: yields every znode once, before its children, with Stat, and with data if requested', async () => {
     const found = await go(all(zk.walk('/t')));
     expect(found).toHaveLength(31);
     expect(new Set(found.map(({ path }) => path)).size).toBe(31);
@@ -44,20 +44,20 @@ describe('walk', () => {
     expect((await go(all(zk.walk('/')))).map(({ path }) => path)).toContain('/zookeeper/config');
   });
 
-  it('B53: has no more requests under way than it may', async () => {
+  it('B53: has no more pending requests than its concurrency', async () => {
     const { forward, backward } = world.cnxn;
     for (const concurrency of [1, 3, 16]) {
       backward.hold();
       const before = forward.deliveredBytes;
       const walking = all(zk.walk('/t', { concurrency }));
       await world.settle();
-      // The top is alone; its children come next.
+      // The top is alone; its children follow.
       const first = forward.deliveredBytes - before;
       backward.release();
       expect(await go(walking)).toHaveLength(31);
       expect(first).toBeLessThan(40);
     }
-    // A loop that does not go on stops the walk.
+    // A loop that does not continue stops the walk.
     const walking = zk.walk('/t', { concurrency: 3 });
     await go(walking.next());
     await go(walking.next());
@@ -68,7 +68,7 @@ describe('walk', () => {
     await go(walking.return(undefined));
   });
 
-  it('B53: passes over what goes meanwhile, but not over a top that is not there', async () => {
+  it('B53: skips znodes that are deleted meanwhile, but fails without its top', async () => {
     const found: string[] = [];
     const walking = (async () => {
       for await (const { path } of zk.walk('/t', { concurrency: 1, data: true })) {
@@ -83,7 +83,7 @@ describe('walk', () => {
     expect(error).toMatchObject({ op: 'walk', path: '/missing' });
   });
 
-  it('B53: ends with its signal, its time-out, or a lost connection, wherever it stands', async () => {
+  it('B53: ends with its signal, its time-out, or a lost connection, at any point', async () => {
     const reason = new Error('never mind');
     const controller = new AbortController();
     const seen: string[] = [];
@@ -104,8 +104,8 @@ describe('walk', () => {
     expect(await go(all(zk.walk('/t', { retry: true })))).toHaveLength(31);
   });
 
-  it('B53: an impossible path or concurrency is refused', async () => {
+  it('B53: rejects an invalid path or concurrency', async () => {
     await expect(go(all(zk.walk('t')))).rejects.toMatchObject({ code: 'BadArguments', op: 'walk' });
-    expect(() => zk.walk('/t', { concurrency: 0 })).toThrow('walk: concurrency is a whole number from 1, not 0');
+    expect(() => zk.walk('/t', { concurrency: 0 })).toThrow('walk: concurrency must be a whole number >= 1, not 0');
   });
 });

@@ -12,7 +12,7 @@ function load(code: string, file: string, require: (name: string) => unknown): R
   return module.exports;
 }
 
-test('the transform makes CommonJS of a module that imports, exports and asks where it is', async () => {
+test('the transform converts a module with imports, exports and import.meta to CommonJS', async () => {
   const { default: transform } = await import('./esm-to-commonjs.js');
   const source =
     "import { sep } from 'node:path';\nexport const where = import.meta.url;\nexport class A { #b = sep; get b() { return this.#b; } }\n";
@@ -23,7 +23,7 @@ test('the transform makes CommonJS of a module that imports, exports and asks wh
   }
 });
 
-test('the transform makes CommonJS of every module of the client and of what it needs', async () => {
+test('the transform converts every module of the client and its dependencies to CommonJS', async () => {
   const { default: transform } = await import('./esm-to-commonjs.js');
   for (const name of ['client', 'protocol']) {
     const folder = join(import.meta.dirname, '../../..', name, 'src');

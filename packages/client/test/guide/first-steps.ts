@@ -30,7 +30,7 @@ try {
   await zk.setData('/first-steps/colour', 'red', { version: stat.version });
 } catch (error) {
   if (!KeeperError.is(error, 'BadVersion')) throw error;
-  console.log(`write: ${error.code}, somebody was faster`);
+  console.log(`write: ${error.code}, another client was faster`);
 }
 
 // The server appends a number to the name. It deletes the znode when the session ends, however the program ends.

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { connect } from '../../src/index.ts';
 import { work } from './moving-from-node-zookeeper-client.ts';
 
-test('jobs are done, those that were there and those that come, also after a lost connection, until the signal', async () => {
+test('the worker takes existing and new jobs, also after a lost connection, until the signal', async () => {
   await using server = await TestServer.start();
   await using zk = await connect(server.connectString);
   await zk.create('/app/jobs/1', null, { parents: true });

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('a setting is followed before it is there, through its changes and a lost connection, and the program counts', async () => {
+test('the program follows a setting before it exists, through changes and a lost connection, and counts', async () => {
   vi.spyOn(console, 'log').mockReturnValue(undefined);
   await using server = await TestServer.start();
   await using zk = await connect(server.connectString);

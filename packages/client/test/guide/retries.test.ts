@@ -33,28 +33,28 @@ async function losingTheAnswer<Result>(call: () => Promise<Result>): Promise<Res
   return world.until(made);
 }
 
-test('a read is answered in the end', async () => {
+test('a read with a lost answer succeeds in the end', async () => {
   expect(await losingTheAnswer(() => guide.readConfig(zk))).toBe('old');
 });
 
-test('an idempotent write is written in the end', async () => {
+test('an idempotent write with a lost answer succeeds in the end', async () => {
   await losingTheAnswer(() => guide.publish(zk, '10.0.0.1'));
   expect(text((await world.until(other.getData('/address'))).data)).toBe('10.0.0.1');
 });
 
-test('a protected create makes one znode', async () => {
+test('a protected create with a lost answer creates one znode', async () => {
   const path = await losingTheAnswer(() => guide.enqueue(zk, 'a'));
   expect((await world.until(other.getChildren('/jobs'))).children).toEqual([path.slice('/jobs/'.length)]);
   expect(path).toMatch(/^\/jobs\/_c_[0-9a-f-]{36}-job-\d{10}$/);
 });
 
-test('an increment adds one', async () => {
+test('an increment with a lost answer adds one', async () => {
   expect(await world.until(guide.increment(zk))).toBe(1);
   expect(await world.until(guide.increment(zk))).toBe(2);
   expect(text((await world.until(other.getData('/counter'))).data)).toBe('2');
 });
 
-test('an increment that cannot be told from that of another rejects, and says so', async () => {
+test('an increment that may be another client’s rejects with the outcome unknown', async () => {
   await world.until(guide.increment(zk));
   const { backward } = world.cnxn;
   // The answer to the read arrives; of the answer to the write only one byte arrives.
@@ -63,7 +63,7 @@ test('an increment that cannot be told from that of another rejects, and says so
   expect(text((await world.until(other.getData('/counter'))).data)).toBe('2');
 });
 
-test('a guaranteed delete that could not be sent is made in the background', async () => {
+test('a guaranteed delete that could not be sent is done in the background', async () => {
   world.kill();
   await world.untilSo(() => zk.state === 'suspended');
   await expect(world.until(guide.remove(zk, '/lock'))).rejects.toMatchObject({ code: 'ConnectionLoss' });
@@ -73,7 +73,7 @@ test('a guaranteed delete that could not be sent is made in the background', asy
   expect(await world.until(zk.exists('/lock'))).toBe(null);
 });
 
-test('a policy of one’s own repeats what is safe, and reports', async () => {
+test('a custom policy repeats what is safe, and reports', async () => {
   const reported: string[] = [];
   const pause = (ms: number) => new Promise<void>((resolve) => void world.clock.after(ms, resolve));
   const note = ({ code, outcome }: { code: string; outcome: string }, attempt: number) => reported.push(`${attempt} ${code} ${outcome}`);

@@ -16,7 +16,7 @@ afterEach(async () => {
   await world.close();
 });
 
-test('a seat is taken once, though the answer to the first request is lost', async () => {
+test('a seat is taken once, although the answer to the first request is lost', async () => {
   await world.until(other.create('/seats'));
   const zk = await world.connect();
   world.cnxn.backward.hold();
@@ -28,7 +28,7 @@ test('a seat is taken once, though the answer to the first request is lost', asy
   expect(await world.until(guide.takeSeat(other, '12A', 'ticket 2'))).toBe(false);
 });
 
-test('a seat is taken though the first request did not leave, or did not arrive', async () => {
+test('a seat is taken although the first request was not sent, or did not arrive', async () => {
   await world.until(other.create('/seats'));
   const zk = await world.connect();
   world.cnxn.forward.hold();
@@ -38,7 +38,7 @@ test('a seat is taken though the first request did not leave, or did not arrive'
   expect(await world.until(taken)).toBe(true);
 });
 
-test('work is suspended while the connection is lost, and goes on when the ephemeral is certain again', async () => {
+test('work is suspended while the connection is lost, and resumes when the ephemeral is certain again', async () => {
   const zk = await world.connect();
   await world.until(zk.create('/leader', 'me', { mode: 'ephemeral' }));
   const log: string[] = [];
@@ -107,7 +107,7 @@ test('work ends when the session has expired, and its successor may begin: never
   expect(log).toEqual(['the first works', 'the first stops', 'the next works']);
 });
 
-test('who stays registered is registered again after the session has expired, until the signal', async () => {
+test('a program that stays registered registers again after its session has expired, until the signal', async () => {
   const stop = new AbortController();
   const clients: Client[] = [];
   const open = async (signal: AbortSignal) => {
@@ -137,7 +137,7 @@ test('who stays registered is registered again after the session has expired, un
   expect(clients[1]!.state).toBe('closed');
 });
 
-test('a saved session is taken up with its ephemerals, and one that has expired gives way to a new one', async () => {
+test('a saved session is resumed with its ephemerals, and an expired one is replaced by a new one', async () => {
   const zk = await world.connect({ yieldsSession: true });
   await world.until(zk.create('/mine', '', { mode: 'ephemeral' }));
   const saved = guide.savedSession(zk);
@@ -150,7 +150,7 @@ test('a saved session is taken up with its ephemerals, and one that has expired 
   expect(last.sessionId).not.toBe(zk.sessionId);
 });
 
-test('what was asked before the loss is unknown, what is asked during it waits, and what finds no server was not sent', async () => {
+test('a call before the loss is unknown, a call during it waits, and a call without a server is not sent', async () => {
   const zk = await world.connect();
   const pending = zk.create('/pending');
   world.break();

@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the guide to TLS and authentication does what it says', async () => {
+test('the program of the guide to TLS and authentication behaves as documented', async () => {
   const { port, seen } = await fronts.before(server.connectString, {
     cert: zookeeper.cert,
     key: zookeeper.key,
@@ -53,10 +53,10 @@ test('the guide to TLS and authentication does what it says', async () => {
   await zk.close();
 
   expect(await guide.diagnose(guide.connectOverTls(servers, '/no/such/folder'))).toMatch(
-    /^tls\.ca: the file \/no\/such\/folder\/ca\.pem cannot be read/,
+    /^tls\.ca: cannot read the file \/no\/such\/folder\/ca\.pem/,
   );
   // Our server does not support SASL yet, and rejects it as ZooKeeper does.
   expect(await guide.diagnose(guide.connectWithPassword(server.connectString, 'bob', 'secret'))).toMatch(
-    /^not let in: .*SASL DIGEST-MD5: the server has not been set up for SASL/,
+    /^not let in: .*SASL DIGEST-MD5: the server is not configured for SASL/,
   );
 });

@@ -1,4 +1,4 @@
-/** Tests what docs/guides/watches.md says, in virtual time. */
+/** Tests docs/guides/watches.md in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, op, type WatchedEvent } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** Breaks the connection of the client, and does something before it reconnects. */
+/** Breaks the connection of the client, and runs `doing` before it reconnects. */
 async function whileAway(doing: () => Promise<unknown>): Promise<void> {
   world.break();
   const done = doing();
@@ -31,7 +31,7 @@ async function whileAway(doing: () => Promise<unknown>): Promise<void> {
   await world.settle();
 }
 
-test('a mirror is right from the beginning, after each change, and after a lost connection', async () => {
+test('a mirror is correct from the start, after each change, and after a lost connection', async () => {
   const stop = new AbortController();
   let copy: Readonly<Record<string, string>> = {};
   const over = guide.mirror(zk, '/a', (now) => (copy = Object.fromEntries(now)), stop.signal);
@@ -52,7 +52,7 @@ test('a mirror is right from the beginning, after each change, and after a lost 
   await expect(over).rejects.toBe(stop.signal.reason);
 });
 
-/** Cuts the client off for longer than its session timeout; meanwhile something happens. */
+/** Cuts the client off for longer than its session timeout, and runs `doing` meanwhile. */
 async function untilExpired(doing: () => Promise<unknown>): Promise<void> {
   const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: { address } }) => address === '10.1.0.2')!;
   world.wire.cut(dialer.address, listener.address);
@@ -63,7 +63,7 @@ async function untilExpired(doing: () => Promise<unknown>): Promise<void> {
   await world.settle();
 }
 
-test('a mirror ends with an expired session, and one of the next session is right', async () => {
+test('a mirror ends with an expired session, and one of the next session is correct', async () => {
   const { signal } = new AbortController();
   const copies: Record<string, string>[] = [];
   const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), signal).catch((error: unknown) => error);
@@ -78,14 +78,14 @@ test('a mirror ends with an expired session, and one of the next session is righ
   await world.until(next.close());
 });
 
-test('a program that waits for a znode to go learns that its session has expired', async () => {
+test('a program that waits for the deletion of a znode gets SessionExpired when its session expires', async () => {
   const gone = guide.untilGone(zk, '/a').catch((error: unknown) => error);
   await world.settle();
   await untilExpired(() => other.deleteRecursive('/a'));
   expect(await gone).toMatchObject({ code: 'SessionExpired' });
 });
 
-test('a mirror whose connection breaks while it reads is right nevertheless', async () => {
+test('a mirror is correct although its connection breaks while it reads', async () => {
   const stop = new AbortController();
   const copies: Record<string, string>[] = [];
   const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), stop.signal);
@@ -101,7 +101,7 @@ test('a mirror whose connection breaks while it reads is right nevertheless', as
   await expect(over).rejects.toBe(stop.signal.reason);
 });
 
-test('whoever waits for a znode to go is told, now, later, and when it went while the connection was lost', async () => {
+test('a wait for the deletion of a znode resolves at once, later, or after a deletion during a lost connection', async () => {
   await world.until(guide.untilGone(zk, '/none'));
   const later = guide.untilGone(zk, '/a/b');
   await world.settle();
@@ -116,7 +116,7 @@ test('whoever waits for a znode to go is told, now, later, and when it went whil
   await Promise.all([expect(closed).rejects.toThrow('the client has been closed'), world.until(zk.close())]);
 });
 
-test('a one-shot watch tells of the next change, also of one it has missed, and of the end of the session', async () => {
+test('a one-shot watch delivers the next change, also a missed one, and the end of the session', async () => {
   const next = guide.nextChange(zk, '/a');
   await world.settle();
   await world.until(other.setData('/a', '2'));
@@ -132,23 +132,23 @@ test('a one-shot watch tells of the next change, also of one it has missed, and 
 
 test.each<[string, string, (zk: Client, watch: (event: WatchedEvent) => void) => Promise<unknown>, (by: Client) => Promise<unknown>]>([
   ['data changed', 'NodeDataChanged', (on, watch) => on.getData('/a/b', { watch }), (by) => by.setData('/a/b', '2')],
-  ['a child came', 'NodeChildrenChanged', (on, watch) => on.getChildren('/a', { watch }), (by) => by.create('/a/c')],
+  ['a child was created', 'NodeChildrenChanged', (on, watch) => on.getChildren('/a', { watch }), (by) => by.create('/a/c')],
   ['it was deleted', 'NodeDeleted', (on, watch) => on.getData('/a/b', { watch }), (by) => by.delete('/a/b')],
   [
-    'it was deleted and made again',
+    'it was deleted and created again',
     'NodeDataChanged',
     (on, watch) => on.getData('/a/b', { watch }),
     (by) => by.multi([op.delete('/a/b'), op.create('/a/b')]),
   ],
-  ['it was made', 'NodeCreated', (on, watch) => on.exists('/new', { watch }), (by) => by.create('/new')],
-])('a one-shot watch is told once, after the reconnect, that %s', async (_, type, set, change) => {
+  ['it was created', 'NodeCreated', (on, watch) => on.exists('/new', { watch }), (by) => by.create('/new')],
+])('a one-shot watch delivers once, after the reconnect, that %s', async (_, type, set, change) => {
   const told: string[] = [];
   await world.until(set(zk, (event) => event.type !== 'None' && told.push(event.type)));
   await whileAway(() => change(other));
   expect(told).toEqual([type]);
 });
 
-test('a one-shot watch is not told of a znode that was made and deleted while the connection was lost', async () => {
+test('a one-shot watch does not deliver a znode that was created and deleted during a lost connection', async () => {
   let told = false;
   const next = guide.nextChange(zk, '/new').then(() => (told = true));
   await world.settle();
@@ -161,7 +161,7 @@ test('a one-shot watch is not told of a znode that was made and deleted while th
   await world.until(next);
 });
 
-test('a watch that stays misses what happens while the connection is lost, and says since when', async () => {
+test('a persistent watch misses changes during a lost connection, and the Reread says since when', async () => {
   const lines: string[] = [];
   const end = await world.until(guide.report(zk, '/a', (line) => lines.push(line)));
   await world.until(other.setData('/a/b', '2'));

@@ -1,4 +1,7 @@
-/** A server that sends more than the program can take in: timers and everything else of the program have their turns. */
+/**
+ * A server that sends more than the program can process: timers and the rest of the program get
+ * their turns.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -9,7 +12,7 @@ import { identity } from '../support/certificates.ts';
 const ca = identity({ cn: 'authority', isAuthority: true });
 const good = identity({ cn: 'zk', names: ['IP:127.0.0.1'], by: ca });
 const sentBytes = 16 * 1024 * 1024;
-/** What a turn may take, and one more buffer of a socket. */
+/** The limit of a turn, and one more buffer of a socket. */
 const turnBytesMax = (256 + 64) * 1024;
 
 let server: Server | undefined;
@@ -32,43 +35,40 @@ const kinds: Readonly<
   },
 };
 
-it.each(Object.keys(kinds))(
-  'of what a server sends no more than a quarter of a megabyte is taken in one turn of the loop: %s',
-  async (kind) => {
-    const { serve, transport } = kinds[kind]!;
-    server = serve((accepted) => {
-      socket = accepted;
-      accepted.on('error', () => undefined);
-      accepted.end(Buffer.alloc(sentBytes));
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    let inTurn = 0;
-    let most = 0;
-    let all = 0;
-    const turn = { next: undefined as NodeJS.Immediate | undefined };
-    const newTurn = () => {
-      most = Math.max(most, inTurn);
-      inTurn = 0;
-      turn.next = setImmediate(newTurn);
-    };
-    newTurn();
-    const end = await new Promise<string | undefined>((resolve) => {
-      cnxn = transport().connect(
-        { host: '127.0.0.1', port: (server!.address() as AddressInfo).port },
-        {
-          connected: () => undefined,
-          received: (bytes) => {
-            inTurn += bytes.length;
-            all += bytes.length;
-          },
-          closed: resolve,
+it.each(Object.keys(kinds))('a client reads at most a quarter of a megabyte per turn of the event loop: %s', async (kind) => {
+  const { serve, transport } = kinds[kind]!;
+  server = serve((accepted) => {
+    socket = accepted;
+    accepted.on('error', () => undefined);
+    accepted.end(Buffer.alloc(sentBytes));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let inTurn = 0;
+  let most = 0;
+  let all = 0;
+  const turn = { next: undefined as NodeJS.Immediate | undefined };
+  const newTurn = () => {
+    most = Math.max(most, inTurn);
+    inTurn = 0;
+    turn.next = setImmediate(newTurn);
+  };
+  newTurn();
+  const end = await new Promise<string | undefined>((resolve) => {
+    cnxn = transport().connect(
+      { host: '127.0.0.1', port: (server!.address() as AddressInfo).port },
+      {
+        connected: () => undefined,
+        received: (bytes) => {
+          inTurn += bytes.length;
+          all += bytes.length;
         },
-      );
-    });
-    clearImmediate(turn.next);
-    // And nothing of it is lost, nor the end of it.
-    expect([end, all]).toEqual([undefined, sentBytes]);
-    expect(most).toBeLessThanOrEqual(turnBytesMax);
-  },
-);
+        closed: resolve,
+      },
+    );
+  });
+  clearImmediate(turn.next);
+  // Nothing is lost, including the end.
+  expect([end, all]).toEqual([undefined, sentBytes]);
+  expect(most).toBeLessThanOrEqual(turnBytesMax);
+});

@@ -1,4 +1,4 @@
-/** Whether a process ends though a client was forgotten: real processes, over real sockets. */
+/** Whether a process with an open client exits: real processes, over real sockets. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a program until it ends by itself, or has said `idle` and stays for a while. */
+/** Runs a program until it exits by itself, or has printed `idle` and stays for a while. */
 function run(body: string): Promise<{ readonly ended: boolean; readonly code: number | null; readonly output: string }> {
   const source = `import { connect, createClient } from ${JSON.stringify(program)};\nconst servers = ${JSON.stringify(server.connectString)};\n${body}`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -30,7 +30,7 @@ function run(body: string): Promise<{ readonly ended: boolean; readonly code: nu
   child.stdout.on('data', (bytes: Buffer) => (output += bytes.toString()));
   child.stderr.on('data', (bytes: Buffer) => (output += bytes.toString()));
   return new Promise((resolve) => {
-    // A program that is kept running says so by a timer of its own, which does not keep it running.
+    // A program that stays alive prints it from a timer that does not keep it alive.
     child.stdout.on('data', () => {
       if (!output.includes('still here')) return;
       child.removeAllListeners('exit');
@@ -44,7 +44,7 @@ function run(body: string): Promise<{ readonly ended: boolean; readonly code: nu
 const stillHere = "setTimeout(() => console.log('still here'), 1500).unref();";
 
 describe('keepProcessAlive', () => {
-  it('false lets a process end though a client is connected', async () => {
+  it('false lets a process exit while a client is connected', async () => {
     const { ended, code, output } = await run(`
       const zk = await connect(servers, { keepProcessAlive: false });
       console.log(zk.state, (await zk.exists('/')).version);
@@ -52,7 +52,7 @@ describe('keepProcessAlive', () => {
     expect([ended, code, output.trim()]).toEqual([true, 0, 'connected 0']);
   });
 
-  it('false lets a process end though a client looks for a server', async () => {
+  it('false lets a process exit while a client looks for a server', async () => {
     const { ended, code, output } = await run(`
       const zk = createClient('127.0.0.1:1', { keepProcessAlive: false });
       console.log(zk.state);
@@ -60,7 +60,7 @@ describe('keepProcessAlive', () => {
     expect([ended, code, output.trim()]).toEqual([true, 0, 'connecting']);
   });
 
-  it('false waits for what the program waits for: a connection, calls, pauses between attempts, close', async () => {
+  it('false keeps the process alive while the program waits: for a connection, calls, pauses between attempts, close', async () => {
     const { ended, code, output } = await run(`
       const zk = createClient('127.0.0.1:1', { keepProcessAlive: false, connectTimeoutMs: 500 });
       zk.on('connectFailed', ({ server, reason, attempt }) => { if (attempt === 1) console.log(server, reason); });
@@ -69,11 +69,11 @@ describe('keepProcessAlive', () => {
       console.log((await waiting.getData('/')).stat.version);
       await waiting.close();
       console.log(waiting.state);`);
-    expect(output.trim().split('\n')).toEqual(['127.0.0.1:1 it could not be connected to: ECONNREFUSED', 'ConnectionLoss', '0', 'closed']);
+    expect(output.trim().split('\n')).toEqual(['127.0.0.1:1 connection failed: ECONNREFUSED', 'ConnectionLoss', '0', 'closed']);
     expect([ended, code]).toEqual([true, 0]);
   });
 
-  it('is true unless it is false: a forgotten client holds its process up', async () => {
+  it('is true by default: an open client keeps its process alive', async () => {
     const { ended } = await run(`const zk = await connect(servers); ${stillHere}`);
     expect(ended).toBe(false);
   });

@@ -1,4 +1,4 @@
-/** The default transport against real sockets. */
+/** The default transport over real sockets. */
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
@@ -50,7 +50,7 @@ function dial(host: string, port: number): Dialled {
 }
 
 describe('TCP', () => {
-  it.each(['127.0.0.1', '::1'])('carries bytes both ways over %s, and tells of the end', async (host) => {
+  it.each(['127.0.0.1', '::1'])('carries bytes both ways over %s, and reports the end', async (host) => {
     const port = await listen((socket) => socket.once('data', (bytes) => socket.end(bytes)), host);
     const { cnxn, connected, closed, received } = dial(host, port);
     await connected;
@@ -59,7 +59,7 @@ describe('TCP', () => {
     expect(Buffer.concat(received).toString()).toBe('hello');
   });
 
-  it('names what went wrong in the word of the system', async () => {
+  it('reports an error by the code of the system', async () => {
     const port = await listen((socket) => socket.resetAndDestroy());
     const reset = dial('127.0.0.1', port);
     expect(await reset.closed).toBe('ECONNRESET');
@@ -69,7 +69,7 @@ describe('TCP', () => {
     expect(await dial('127.0.0.1', port).closed).toBe('ECONNREFUSED');
   });
 
-  it('says nothing any more once it is ended or destroyed, and what was sent still arrives when it is ended', async () => {
+  it('calls the sink no more after end or destroy, and sends what is queued after end', async () => {
     const texts: string[] = [];
     const ended: Promise<void>[] = [];
     const port = await listen((socket) => {
@@ -91,14 +91,14 @@ describe('TCP', () => {
     expect([...gently.received, ...hard.received]).toEqual([]);
   });
 
-  it('does not wait for ever for a peer that never ends its side', async () => {
+  it('does not wait for ever for a peer that never closes its side', async () => {
     const closed: Promise<string>[] = [];
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       sockets.push(socket);
       socket.on('error', () => undefined);
       socket.resume();
       closed.push(new Promise((resolve) => void socket.on('close', () => resolve('gone'))));
-      // Its end is never answered by one of ours; only a reset tells us that the other side is gone for good.
+      // Its end is never answered; only a reset shows that the other side is gone for good.
       socket.on('end', () => {
         const probe = setInterval(() => socket.write('still here'), 50);
         socket.on('close', () => clearInterval(probe));
@@ -114,7 +114,7 @@ describe('TCP', () => {
     expect(await closed[0]).toBe('gone');
   });
 
-  it('resolves names and leaves addresses as they are', async () => {
+  it('resolves names and leaves addresses unchanged', async () => {
     const transport = new NodeTransport();
     expect(await transport.resolve('127.0.0.1')).toEqual(['127.0.0.1']);
     expect(await transport.resolve('::1')).toEqual(['::1']);
@@ -125,7 +125,7 @@ describe('TCP', () => {
 });
 
 describe('B37: SRV names', () => {
-  /** Answers the one question in each datagram: with these records, or with a name error. */
+  /** Answers the question in each datagram: with these records, or with a name error. */
   async function nameServer(records: readonly { host: string; port: number; priority: number; weight: number }[]): Promise<DatagramSocket> {
     const socket = createSocket('udp4');
     socket.on('message', (query, peer) => {
@@ -137,7 +137,7 @@ describe('B37: SRV names', () => {
       const answers = records.map(({ host, port, priority, weight }) => {
         const labels = [...host.split('.').map((label) => String.fromCharCode(label.length) + label), '\0'].join('');
         const answer = Buffer.alloc(18);
-        // The name of the question; SRV, IN, no time to live; length, priority, weight, port.
+        // The name of the question; SRV, IN, TTL 0; length, priority, weight, port.
         [0xc00c, 33, 1, 0, 0, 6 + labels.length, priority, weight, port].forEach((number, at) => answer.writeUInt16BE(number, at * 2));
         return Buffer.concat([answer, Buffer.from(labels, 'latin1')]);
       });
@@ -149,7 +149,7 @@ describe('B37: SRV names', () => {
     return socket;
   }
 
-  it('are asked of DNS, with priorities and weights', async () => {
+  it('are resolved by DNS, with priorities and weights', async () => {
     const before = getServers();
     const records = [
       { host: 'zk1.example.test', port: 2181, priority: 10, weight: 5 },
@@ -170,8 +170,8 @@ describe('B37: SRV names', () => {
   });
 });
 
-describe('the machine', () => {
-  it('lends its clock, which never calls back early', async () => {
+describe("the machine's", () => {
+  it('clock never calls back early', async () => {
     const before = systemClock.now().elapsedMs;
     await new Promise<void>((resolve) => void systemClock.after(20.4, resolve));
     expect(systemClock.now().elapsedMs - before).toBeGreaterThanOrEqual(20);
@@ -180,7 +180,7 @@ describe('the machine', () => {
     await new Promise<void>((resolve) => void systemClock.after(5, resolve));
   });
 
-  it('lends its chance, as whole numbers of 32 bits', () => {
+  it('random numbers are 32-bit whole numbers', () => {
     const numbers = Array.from({ length: 1000 }, () => systemRandom.uint32());
     expect(numbers.every((number) => Number.isInteger(number) && number >= 0 && number < 2 ** 32)).toBe(true);
     expect(new Set(numbers).size).toBeGreaterThan(990);

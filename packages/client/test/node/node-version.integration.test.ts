@@ -1,4 +1,6 @@
-/** A Node that is too old is refused in one sentence, whichever package is loaded first. */
+/**
+ * A Node version that is too old is rejected in one sentence, whichever package is loaded first.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,11 +25,11 @@ it.each(['0.12.18', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('Node %s is too o
   );
 });
 
-it.each(['20.19.0', '20.20.1', '22.2.0', '26.1.0-nightly'])('Node %s will do', (version) => {
+it.each(['20.19.0', '20.20.1', '22.2.0', '26.1.0-nightly'])('Node %s is accepted', (version) => {
   expect(nodeVersionFault(version)).toBe(undefined);
 });
 
-it.each(['protocol', 'client', 'server'])('%s says so when it is loaded', async (name) => {
+it.each(['protocol', 'client', 'server'])('%s rejects an old Node when it is loaded', async (name) => {
   const file = await bundle(`export * from '@tskeeper/${name}';`, join(folder, `${name}.mjs`));
   const pretend = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '18.20.8' })";
   const output = await new Promise<string>((resolve) => {
@@ -36,7 +38,7 @@ it.each(['protocol', 'client', 'server'])('%s says so when it is loaded', async 
   expect(output).toContain('Error: tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node 18.20.8');
 });
 
-it('no module names an export that an old Node lacks, as the refusal of that import would come first', () => {
+it('no module imports a name that an old Node lacks, as that import would fail first', () => {
   const packages = join(import.meta.dirname, '../../..');
   for (const name of ['protocol', 'client', 'recipes', 'core', 'runtime', 'server', 'testing', 'cli']) {
     for (const file of readdirSync(join(packages, name, 'src'), { recursive: true, encoding: 'utf8' }).filter((each) =>

@@ -24,7 +24,7 @@ describe('the clock of the machine', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('never calls back after Infinity, for which Node has a timer of one millisecond', () => {
+  it('never calls back after Infinity, for which Node uses one millisecond', () => {
     const called = vi.fn<() => void>();
     const timer = systemClock.after(Infinity, called);
     vi.advanceTimersByTime(100 * dayMs);
@@ -33,7 +33,7 @@ describe('the clock of the machine', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('takes a timer back, however long it is, and one that has fired', () => {
+  it('cancels a timer of any length, and one that has fired', () => {
     const called = vi.fn<() => void>();
     const timers = [dayMs, 60 * dayMs].map((ms) => systemClock.after(ms, called));
     vi.advanceTimersByTime(30 * dayMs);

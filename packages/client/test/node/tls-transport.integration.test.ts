@@ -1,4 +1,7 @@
-/** TLS against real sockets. Certificates are made for the run; the ensemble behind them is our server, with TLS taken off in front of it. */
+/**
+ * TLS over real sockets. Certificates are created for the run; the ensemble is our server, with a
+ * TLS proxy in front of it.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -46,7 +49,7 @@ function front(options: ServerOptions = {}, host?: string): Promise<Front> {
   return fronts.before(keeper.connectString, { cert: good.cert, key: good.key, ...options }, host);
 }
 
-/** Why no connection came about, or was lost at once; `undefined` when it stands. */
+/** Why no connection was made, or it was lost at once; `undefined` if it holds. */
 async function faultOf(
   port: number,
   tls: TlsOptions,
@@ -58,7 +61,8 @@ async function faultOf(
     cnxn = new TlsTransport(tls).connect(
       { host, port, name },
       {
-        // Under TLS 1.3 a server judges the client's certificate when the client is done, so something has to come back.
+        // With TLS 1.3 a server verifies the client's certificate after the client is done, so
+        // something must come back.
         connected: () => cnxn.send(Buffer.from('ruok')),
         received: () => resolve(undefined),
         closed: (error) => resolve(error ?? 'closed'),
@@ -76,7 +80,7 @@ const optionsFault = (tls: TlsOptions) =>
   );
 
 describe('A89, B41: TLS', () => {
-  it('B56: carries a four letter word, to a server that can be trusted only', async () => {
+  it('B56: carries a four letter word, but only to a trusted server', async () => {
     const { port } = await front();
     expect(await fourLetterWord(`localhost:${port}`, 'srvr', { tls: trusting })).toContain('Mode: standalone');
     const distrusting = fourLetterWord(`localhost:${port}`, 'srvr', { tls: { ca: otherCa.cert } });
@@ -101,24 +105,25 @@ describe('A89, B41: TLS', () => {
     expect(seen.at(-1)!.servername).toBe(false);
   });
 
-  it('speaks over IPv6', async () => {
+  it('works over IPv6', async () => {
     const { port } = await front({}, '::1');
     await using zk = await connect(`[::1]:${port}`, { tls: trusting });
     expect(zk.state).toBe('connected');
   });
 
-  it('verifies against the authorities that Node knows when no other is named', async () => {
+  it('verifies against the authorities of Node by default', async () => {
     const { port } = await front();
     expect(await faultOf(port, {})).toMatch(
-      /^the server's certificate "CN=zk", signed by "CN=authority", hangs on no authority that is trusted here \(UNABLE_TO_[A-Z_]+\); give the authority's certificate as tls\.ca or tls\.trustStore$/,
+      /^the server's certificate "CN=zk", signed by "CN=authority", does not lead to a trusted authority \(UNABLE_TO_[A-Z_]+\); give the authority's certificate as tls\.ca or tls\.trustStore$/,
     );
   });
 
-  it('shows the reason in the event and in the error', async () => {
+  it('puts the reason into the event and the error', async () => {
     const { port } = await front();
     const connectTimeoutMs = 5000;
     let giveUp = (): void => undefined;
-    // Its time is over when the first attempt has failed, and it pauses before the next, however long that took.
+    // The time is over when the first attempt has failed and the client pauses before the next,
+    // however long that took.
     const after: Clock['after'] = (delayMs, callback) => {
       if (delayMs === connectTimeoutMs) giveUp = callback;
       else if (delayMs < connectTimeoutMs) giveUp();
@@ -136,11 +141,11 @@ describe('A89, B41: TLS', () => {
     expect(error).toMatchObject({ errno: -4, op: 'connect', path: undefined, outcome: 'notSent', retryable: true });
     expect((error as Error).stack).toContain('theCallerThatWaits');
     expect((error as Error).message).toContain(
-      `localhost:${port} at 127.0.0.1: it could not be connected to: the server's certificate "CN=zk", signed by`,
+      `localhost:${port} at 127.0.0.1: connection failed: the server's certificate "CN=zk", signed by`,
     );
   });
 
-  it('takes no connection for made before the certificate was found good', async () => {
+  it('reports no connection before the certificate is verified', async () => {
     const { port } = await front({ cert: otherCa.cert, key: otherCa.key });
     const heard: string[] = [];
     await new Promise<void>((resolve) => {
@@ -161,31 +166,27 @@ describe('A89, B41: TLS', () => {
 
   it.each([
     [
-      'a certificate by nobody',
+      'a self-signed certificate',
       { cn: 'zk', names: ['DNS:localhost'] },
-      /hangs on no authority that is trusted here \(DEPTH_ZERO_SELF_SIGNED_CERT\)/,
+      /does not lead to a trusted authority \(DEPTH_ZERO_SELF_SIGNED_CERT\)/,
     ],
     [
-      'one by another authority',
+      'a certificate of another authority',
       { cn: 'zk', names: ['DNS:localhost'], by: otherCa },
-      /hangs on no authority that is trusted here \(UNABLE_TO_/,
+      /does not lead to a trusted authority \(UNABLE_TO_/,
     ],
     [
-      'one that has expired',
+      'an expired certificate',
       { cn: 'zk', names: ['DNS:localhost'], by: ca, days: [-9, -2] as const },
-      /^the server's certificate "CN=zk", or one that it hangs on, has expired \(it is valid to .*GMT\); it has to be renewed$/,
+      /^the server's certificate "CN=zk", or one of its issuers, has expired \(it is valid until .*GMT\); renew it$/,
     ],
     [
-      'one of the future',
+      'a certificate that is not valid yet',
       { cn: 'zk', names: ['DNS:localhost'], by: ca, days: [2, 9] as const },
-      /is not valid yet \(from .*GMT\); is the clock right\?$/,
+      /is not valid yet \(from .*GMT\); check the clock$/,
     ],
-    [
-      'one that was signed by what is no authority',
-      { cn: 'zk', names: ['DNS:localhost'], by: client },
-      /^the server's certificate "CN=zk"/,
-    ],
-  ])('refuses %s, also when names are not verified', async (_what, wish, words) => {
+    ['a certificate signed without authority', { cn: 'zk', names: ['DNS:localhost'], by: client }, /^the server's certificate "CN=zk"/],
+  ])('rejects %s, also if names are not verified', async (_what, wish, words) => {
     const own = identity(wish);
     const { port } = await front({ cert: own.cert, key: own.key });
     expect(await faultOf(port, trusting)).toMatch(words);
@@ -193,59 +194,59 @@ describe('A89, B41: TLS', () => {
   });
 
   it.each([
-    [{ cn: 'localhost' }, 'the server\'s certificate "CN=localhost" names nobody in a subjectAltName, and not for localhost;'],
-    [{ cn: 'localhost', names: ['IP:127.0.0.1'] }, 'is for IP Address:127.0.0.1, and not for localhost;'],
-    [{ cn: 'localhost', names: ['DNS:zk2.example.com'] }, 'is for DNS:zk2.example.com, and not for localhost;'],
-    [{ names: ['DNS:local*'] }, "the server's certificate (no subject) is for DNS:local*, and not for localhost;"],
-  ])('a name counts in subjectAltName only: %o is not for localhost', async (wish, words) => {
+    [{ cn: 'localhost' }, 'the server\'s certificate "CN=localhost" has no subjectAltName, and is not valid for localhost;'],
+    [{ cn: 'localhost', names: ['IP:127.0.0.1'] }, 'is valid for IP Address:127.0.0.1, and is not valid for localhost;'],
+    [{ cn: 'localhost', names: ['DNS:zk2.example.com'] }, 'is valid for DNS:zk2.example.com, and is not valid for localhost;'],
+    [{ names: ['DNS:local*'] }, "the server's certificate (no subject) is valid for DNS:local*, and is not valid for localhost;"],
+  ])('only subjectAltName counts as a name: %o is not for localhost', async (wish, words) => {
     const own = identity({ ...wish, by: ca });
     const { port } = await front({ cert: own.cert, key: own.key });
     expect(await faultOf(port, trusting)).toContain(words);
-    // Only where it is asked for, and then the rest still holds.
+    // Only on request, and the other checks still apply.
     expect(await faultOf(port, { ...trusting, hostnameVerification: false })).toBe(undefined);
-    expect(await faultOf(port, { ca: otherCa.cert, hostnameVerification: false })).toContain('hangs on no authority');
+    expect(await faultOf(port, { ca: otherCa.cert, hostnameVerification: false })).toContain('does not lead to a trusted authority');
   });
 
   it.each([
     ['zk1.example.com', undefined],
     ['ZK1.EXAMPLE.COM.', undefined],
     ['a.zk.example.com', undefined],
-    ['a.b.zk.example.com', 'and not for a.b.zk.example.com'],
-    ['example.com', 'and not for example.com'],
+    ['a.b.zk.example.com', ', and is not valid for a.b.zk.example.com'],
+    ['example.com', ', and is not valid for example.com'],
     ['10.1.2.3', undefined],
-    ['10.1.2.4', 'and not for 10.1.2.4'],
+    ['10.1.2.4', ', and is not valid for 10.1.2.4'],
     ['fe80::1%eth0', undefined],
-  ])('verifies against the name of the connect string, whichever address it has: %s', async (name, words) => {
+  ])('verifies against the name in the connect string, whichever address it has: %s', async (name, words) => {
     const own = identity({ names: ['DNS:zk1.example.com', 'DNS:*.zk.example.com', 'IP:10.1.2.3', 'IP:fe80::1'], by: ca });
     const { port } = await front({ cert: own.cert, key: own.key });
     const fault = await faultOf(port, trusting, name);
     expect(fault).toEqual(words === undefined ? undefined : expect.stringContaining(words));
   });
 
-  it('verifies against serverName instead, and asks for it', async () => {
+  it('verifies against serverName instead, and sends it as SNI', async () => {
     const own = identity({ names: ['DNS:ensemble'], by: ca });
     const { port, seen } = await front({ cert: own.cert, key: own.key });
-    expect(await faultOf(port, trusting)).toContain('and not for localhost');
+    expect(await faultOf(port, trusting)).toContain(', and is not valid for localhost');
     expect(await faultOf(port, { ...trusting, serverName: 'ensemble' })).toBe(undefined);
     expect(seen.at(-1)!.servername).toBe('ensemble');
   });
 
-  it('speaks TLS 1.2 and later only', async () => {
+  it('supports only TLS 1.2 and later', async () => {
     const old = await front({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' });
-    const words = 'the server speaks no version of TLS from tls.minVersion on (alert: protocol version)';
+    const words = 'the server supports no TLS version from tls.minVersion on (alert: protocol version)';
     expect(await faultOf(old.port, trusting)).toBe(words);
     const twelve = await front({ maxVersion: 'TLSv1.2' });
     expect(await faultOf(twelve.port, trusting)).toBe(undefined);
     expect(await faultOf(twelve.port, { ...trusting, minVersion: 'TLSv1.3' })).toBe(words);
   });
 
-  it('says so when the port has no TLS', async () => {
+  it('reports a port without TLS', async () => {
     const shy = createTcpServer((socket) => {
       fronts.keep(socket);
       socket.once('data', () => socket.end());
     });
     expect(await faultOf(await fronts.listening(shy), trusting)).toBe(
-      'the server ended the connection during the TLS handshake (ECONNRESET); is this its secureClientPort, or does it refuse this client?',
+      'the server closed the connection during the TLS handshake (ECONNRESET); check that this is its secureClientPort, and that it accepts this client',
     );
     const talkative = createTcpServer((socket) => {
       fronts.keep(socket);
@@ -258,11 +259,12 @@ describe('A89, B41: TLS', () => {
     expect(await faultOf(port, trusting)).toBe('ECONNREFUSED');
   });
 
-  it('gives up a server that never ends the handshake, within the time-out of an attempt', async () => {
+  it('leaves a server that never ends the handshake, within the time-out of an attempt', async () => {
     const mute = createTcpServer(fronts.keep);
     const stuck = await fronts.listening(mute);
     const { port } = await front();
-    // Half of the servers tried first would do; with both orders, one of the two begins with the mute one.
+    // Half of the servers tried first would do; with both orders, one of the two starts with the
+    // silent one.
     for (const list of [`localhost:${stuck},localhost:${port}`, `localhost:${port},localhost:${stuck}`]) {
       await using zk = await connect(list, { tls: trusting, sessionTimeoutMs: 600, random: { uint32: () => 0 } });
       expect(zk.connectedTo).toBe(`localhost:${port}`);
@@ -270,7 +272,7 @@ describe('A89, B41: TLS', () => {
     expect(fronts.socketCount).toBeGreaterThan(4);
   });
 
-  it('is dropped before its certificates are read, and says nothing then', async () => {
+  it('reports nothing if it is dropped before its certificates are read', async () => {
     const { port, seen } = await front();
     const cnxn = new TlsTransport(trusting).connect(
       { host: '127.0.0.1', port, name: 'localhost' },
@@ -304,26 +306,26 @@ describe('A89, B41: mutual TLS', () => {
         keyStorePassword: 'other',
       }),
     ],
-  ])('shows the certificate that it has as %s', async (_form, options) => {
+  ])('sends its certificate, given as %s', async (_form, options) => {
     const { port, seen } = await front(asking);
     expect(await faultOf(port, options())).toBe(undefined);
     expect(seen.at(-1)!.peer).toBe('CN=app');
   });
 
-  it('trusts nobody because of what comes with its own key', async () => {
+  it('does not trust authorities that come with its own key', async () => {
     const middle = identity({ cn: 'middle', by: ca, isAuthority: true });
     const own = identity({ cn: 'zk', names: ['DNS:localhost'], by: middle });
     const direct = await front();
     const chained = await front({ cert: own.cert + middle.cert, key: own.key });
     const store = { keyStore: pkcs12([client, ca], 'changeit', client), keyStorePassword: 'changeit' };
     for (const { port } of [direct, chained]) {
-      expect(await faultOf(port, { ...store, ca: otherCa.cert })).toMatch(/hangs on no authority/);
-      expect(await faultOf(port, store)).toMatch(/hangs on no authority/);
+      expect(await faultOf(port, { ...store, ca: otherCa.cert })).toMatch(/does not lead to a trusted authority/);
+      expect(await faultOf(port, store)).toMatch(/does not lead to a trusted authority/);
       expect(await faultOf(port, { ...store, ca: [otherCa.cert, ca.cert] })).toBe(undefined);
     }
   });
 
-  it('takes paths of files, and reads them anew for each connection', async () => {
+  it('accepts paths of files, and reads them again for each connection', async () => {
     const { port, seen } = await front(asking);
     const renewed = identity({ cn: 'renewed', by: ca });
     const [cert, key, authority] = ['client.pem', 'client.key', 'ca.pem'].map((name) => join(folder, name)) as [string, string, string];
@@ -341,7 +343,7 @@ describe('A89, B41: mutual TLS', () => {
     expect(seen.map(({ peer }) => peer)).toEqual(['CN=app', 'CN=renewed']);
   });
 
-  it('counts a file that is gone as trouble of an attempt, and goes on when it is back', async () => {
+  it('treats a missing file as a failed attempt, and continues when it is back', async () => {
     const { port } = await front();
     const authority = join(folder, 'moved.pem');
     writeFileSync(authority, ca.cert);
@@ -350,7 +352,7 @@ describe('A89, B41: mutual TLS', () => {
     fronts.cut();
     await expect(zk.exists('/')).rejects.toMatchObject({ code: 'ConnectionLoss' });
     const waiting: unknown = await zk.exists('/').catch((thrown: unknown) => thrown);
-    expect((waiting as Error).message).toContain(`it could not be connected to: tls.ca: the file ${authority} cannot be read (ENOENT)`);
+    expect((waiting as Error).message).toContain(`connection failed: tls.ca: cannot read the file ${authority} (ENOENT)`);
     writeFileSync(authority, ca.cert);
     expect(await zk.exists('/')).not.toBe(null);
   });
@@ -359,71 +361,83 @@ describe('A89, B41: mutual TLS', () => {
     [
       'TLSv1.2',
       {},
-      /^the server asks for a certificate of this client \(alert: handshake failure\); give tls\.cert and tls\.key, or tls\.keyStore$/,
+      /^the server requires a client certificate \(alert: handshake failure\); give tls\.cert and tls\.key, or tls\.keyStore$/,
     ],
     [
       'TLSv1.3',
       {},
-      /^the server asks for a certificate of this client \(alert: .*certificate required\); give tls\.cert and tls\.key, or tls\.keyStore$/,
+      /^the server requires a client certificate \(alert: .*certificate required\); give tls\.cert and tls\.key, or tls\.keyStore$/,
     ],
-    ['TLSv1.2', { cert: otherCa.cert, key: otherCa.key }, /; is this its secureClientPort, or does it refuse this client\?$/],
-  ] as const)('says so when a server of %s does not take the client', async (version, own, words) => {
+    ['TLSv1.2', { cert: otherCa.cert, key: otherCa.key }, /; check that this is its secureClientPort, and that it accepts this client$/],
+  ] as const)('reports that a server with %s rejects the client', async (version, own, words) => {
     const { port } = await front({ ...asking, minVersion: version, maxVersion: version });
     expect(await faultOf(port, { ...trusting, ...own })).toMatch(words);
   });
 });
 
-describe('options of TLS that cannot be meant', () => {
+describe('invalid options of TLS', () => {
   const encrypted = () => pkcs12([client], 'changeit', client);
   it.each<[string, () => TlsOptions, RegExp | string]>([
-    ['two of one', () => ({ ca: ca.cert, trustStore: ca.cert }), 'tls.ca and tls.trustStore say the same in two ways; give one of them'],
+    ['ca and trustStore', () => ({ ca: ca.cert, trustStore: ca.cert }), 'tls.ca and tls.trustStore exclude each other; give one of them'],
     [
       'a key in two ways',
       () => ({ keyStore: encrypted(), cert: client.cert, key: client.key }),
-      /^tls\.keyStore and tls\.cert with tls\.key say/,
+      /^tls\.keyStore excludes tls\.cert and tls\.key/,
     ],
-    ['a certificate without a key', () => ({ cert: client.cert }), 'tls.cert has to come with tls.key'],
-    ['a key without a certificate', () => ({ key: client.key }), 'tls.key has to come with tls.cert'],
-    ['nobody to trust', () => ({ ca: [] }), /^tls\.ca is an empty list/],
+    ['a certificate without a key', () => ({ cert: client.cert }), 'tls.cert requires tls.key'],
+    ['a key without a certificate', () => ({ key: client.key }), 'tls.key requires tls.cert'],
+    ['an empty list of authorities', () => ({ ca: [] }), /^tls\.ca is an empty list/],
     [
       'no such file',
       () => ({ ca: '/no/such/ca.pem' }),
-      'tls.ca: the file /no/such/ca.pem cannot be read (ENOENT); give a path, PEM text, or bytes',
+      'tls.ca: cannot read the file /no/such/ca.pem (ENOENT); give a path, PEM text, or bytes',
     ],
-    ['no certificate', () => ({ ca: client.key }), 'tls.ca holds no certificate; it has to be PEM, with BEGIN CERTIFICATE'],
-    ['a broken one', () => ({ ca: ca.cert.replace(/^(.{80})..../s, '$1AAAA') }), /^tls\.ca holds a certificate that cannot be read/],
-    ['a key of another', () => ({ cert: client.cert, key: ca.key }), 'tls.key: key and certificate do not belong together'],
-    ['no PEM', () => ({ cert: encrypted(), key: client.key }), 'tls.cert is not PEM; give PKCS12 and JKS as tls.keyStore'],
+    ['no certificate', () => ({ ca: client.key }), 'tls.ca contains no certificate; it must be PEM, with BEGIN CERTIFICATE'],
+    [
+      'a corrupt certificate',
+      () => ({ ca: ca.cert.replace(/^(.{80})..../s, '$1AAAA') }),
+      /^tls\.ca contains a certificate that cannot be read/,
+    ],
+    ['a key that does not match', () => ({ cert: client.cert, key: ca.key }), 'tls.key: key and certificate do not match'],
+    [
+      'a certificate that is not PEM',
+      () => ({ cert: encrypted(), key: client.key }),
+      'tls.cert is not PEM; pass PKCS12 and JKS as tls.keyStore',
+    ],
     [
       'a wrong password of PKCS12',
       () => ({ keyStore: encrypted(), keyStorePassword: 'x' }),
-      /^tls\.keyStore: it does not open with tls\.keyStorePassword/,
+      /^tls\.keyStore: it cannot be opened with tls\.keyStorePassword/,
     ],
     [
       'a wrong password of JKS',
       () => ({ trustStore: jks([ca], 'changeit'), trustStorePassword: 'x' }),
-      /^tls\.trustStore does not open with tls\.trustStorePassword/,
+      /^tls\.trustStore cannot be opened with tls\.trustStorePassword/,
     ],
     [
-      'a trust store of nobody',
+      'a trust store without certificates',
       () => ({ trustStore: jks([], 'changeit'), trustStorePassword: 'changeit' }),
-      /^tls\.trustStore holds no certificate/,
+      /^tls\.trustStore contains no certificate/,
     ],
-    ['a key store of trust', () => ({ keyStore: jks([ca], 'x'), keyStorePassword: 'x' }), /^tls\.keyStore holds no key; give a store/],
+    [
+      'a key store without a key',
+      () => ({ keyStore: jks([ca], 'x'), keyStorePassword: 'x' }),
+      /^tls\.keyStore contains no key; give a store/,
+    ],
     [
       'two keys',
       () => ({ keyStore: jks([], 'x', [client, ca]), keyStorePassword: 'x' }),
-      /^tls\.keyStore holds several keys \(key0, key1\)/,
+      /^tls\.keyStore contains several keys \(key0, key1\)/,
     ],
     ['JCEKS', () => ({ keyStore: Buffer.from('cececece0000000200000000', 'hex') }), /^tls\.keyStore is JCEKS/],
-    ['anything else', () => ({ trustStore: Buffer.from('hello') }), 'tls.trustStore is neither PKCS12 nor JKS nor PEM'],
+    ['anything else', () => ({ trustStore: Buffer.from('hello') }), 'tls.trustStore is not PKCS12, JKS or PEM'],
   ])('%s', async (_what, options, words) => {
     const error = await optionsFault(options());
     expect(error).toBeInstanceOf(ConnectOptionsError);
     expect((error as Error).message).toMatch(words);
   });
 
-  it('a transport besides', async () => {
+  it('tls together with a transport', async () => {
     await expect(connect('localhost:1', { tls: true, transport: new TlsTransport() })).rejects.toThrow(
       'tls and transport exclude each other',
     );

@@ -5,10 +5,10 @@ import { type Identity, identity } from '../support/certificates.ts';
 
 const error = (code: string) => Object.assign(new Error('words of OpenSSL'), { code });
 
-describe('B41: what a server says against this client', () => {
+describe("B41: a server's error about this client", () => {
   const refused =
-    "the server does not accept this client's certificate (alert: ALERT); does its trust store have the authority that signed it?";
-  const missing = 'the server asks for a certificate of this client (alert: ALERT); give tls.cert and tls.key, or tls.keyStore';
+    "the server rejected this client's certificate (alert: ALERT); check that its trust store contains the authority that signed it";
+  const missing = 'the server requires a client certificate (alert: ALERT); give tls.cert and tls.key, or tls.keyStore';
 
   it.each([
     ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'unknown ca'],
@@ -23,9 +23,9 @@ describe('B41: what a server says against this client', () => {
   });
 
   it.each([
-    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'the server speaks no version of TLS from tls.minVersion on (alert: protocol version)'],
-    ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'the server speaks only versions of TLS below tls.minVersion (ERR_SSL_UNSUPPORTED_PROTOCOL)'],
-    ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'the server ended TLS (alert: internal error)'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'the server supports no TLS version from tls.minVersion on (alert: protocol version)'],
+    ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'the server supports only TLS versions below tls.minVersion (ERR_SSL_UNSUPPORTED_PROTOCOL)'],
+    ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'the server closed TLS (alert: internal error)'],
     ['EHOSTUNREACH', 'EHOSTUNREACH'],
     ['ECONNRESET', 'ECONNRESET'],
   ])('%s', (code, words) => {
@@ -33,8 +33,8 @@ describe('B41: what a server says against this client', () => {
   });
 });
 
-it('B41: a server without a certificate, and a complaint without a name, are refused in words as well', () => {
-  expect(chainFault('CERT_REVOKED', undefined)).toBe('a certificate of the server is refused (CERT_REVOKED)');
+it('B41: a server without a certificate, and an error without a known code, are reported in words too', () => {
+  expect(chainFault('CERT_REVOKED', undefined)).toBe('a certificate of the server was rejected (CERT_REVOKED)');
   expect(chainFault('UNABLE_TO_VERIFY_LEAF_SIGNATURE', undefined)).toContain('give the authority');
 });
 
@@ -50,17 +50,17 @@ describe('B41: a chain of certificates', () => {
   };
 
   it.each([
-    ['from an authority itself', [ca], [ca], true],
-    ['by an authority that is not shown', [ca], [app], true],
-    ['by one that is', [ca], [app, ca], true],
-    ['over one in between', [ca], [identity({ cn: 'zk', by: middle }), middle], true],
-    ['one that is trusted by itself', [app], [app], true],
-    ['without the one in between', [ca], [identity({ cn: 'zk', by: middle })], false],
-    ['by one of the same name', [ca], [identity({ cn: 'zk', by: impostor })], false],
-    ['by one of the same name that is shown', [ca], [identity({ cn: 'zk', by: impostor }), ca], false],
-    ['over what is no authority', [ca], [identity({ cn: 'zk', by: app }), app], false],
-    ['of nothing', [ca], [], false],
-    ['to nobody', [], [ca], false],
+    ['of the authority itself', [ca], [ca], true],
+    ['signed by an authority that is not sent', [ca], [app], true],
+    ['signed by an authority that is sent', [ca], [app, ca], true],
+    ['with an intermediate', [ca], [identity({ cn: 'zk', by: middle }), middle], true],
+    ['that is trusted itself', [app], [app], true],
+    ['without its intermediate', [ca], [identity({ cn: 'zk', by: middle })], false],
+    ['signed by an impostor of the same name', [ca], [identity({ cn: 'zk', by: impostor })], false],
+    ['signed by an impostor of the same name that is sent', [ca], [identity({ cn: 'zk', by: impostor }), ca], false],
+    ['with an intermediate that is not an authority', [ca], [identity({ cn: 'zk', by: app }), app], false],
+    ['that is empty', [ca], [], false],
+    ['to no authority', [], [ca], false],
   ])('%s', (_what, anchors, chain, isTrusted) => {
     expect(leads(anchors, chain)).toBe(isTrusted);
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { expectIs } from '../../../../test/expect-is.ts';
 import { Fifo } from '../../src/session/fifo.ts';
 
-it('a fifo gives back in order what it was given, however long it grows between', () => {
+it('a fifo returns items in order, however long it grows in between', () => {
   const fifo = new Fifo<number>();
   const model: number[] = [];
   let next = 0;

@@ -7,7 +7,7 @@ import { HostList } from '../../src/session/host-list.ts';
 const named = (names: string): ServerAddress[] => names.split('').map((host) => ({ host, port: 2181 }));
 const servers = named('abc');
 
-/** A client of a list: connected to the first server it tries, all of which answer. */
+/** A client of a list: connected to the first server it tries, as all of them answer. */
 class Handle {
   readonly list: HostList;
   at: ServerAddress;
@@ -17,7 +17,7 @@ class Handle {
     this.at = this.#connect();
   }
 
-  /** Returns whether it has moved. */
+  /** Returns whether the client has moved. */
   update(to: readonly ServerAddress[]): boolean {
     const moves = this.list.update(to, this.at);
     if (moves) this.at = this.#connect();
@@ -37,21 +37,23 @@ function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
   return counts;
 }
 
-/** Pearson's statistic for the claim that all of `names` are equally likely. */
+/** Pearson's statistic for the hypothesis that all `names` are equally likely. */
 function chiSquare(counts: ReadonlyMap<string, number>, names: readonly string[]): number {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const expected = total / names.length;
   return names.reduce((sum, name) => sum + ((counts.get(name) ?? 0) - expected) ** 2 / expected, 0);
 }
 
-/** What chance alone exceeds once in about 100,000 times: Wilson and Hilferty's approximation. */
+/**
+ * A random sample exceeds this about once in 100,000 times: Wilson and Hilferty's approximation.
+ */
 function chiSquareMax(degrees: number): number {
   const part = 2 / (9 * degrees);
   return degrees * (1 - part + 4.27 * Math.sqrt(part)) ** 3;
 }
 
 describe('a host list', () => {
-  it('C2-5: begins anywhere, equally often, in every order', () => {
+  it('C2-5: starts at any server, equally often, in every order', () => {
     const orders = new Map<string, number>();
     for (let seed = 0; seed < 6000; seed++) {
       const list = new HostList(servers, new SeededRandom(seed));
@@ -62,7 +64,7 @@ describe('a host list', () => {
     for (const count of orders.values()) expect(Math.abs(count - 1000)).toBeLessThan(150);
   });
 
-  it('goes round and round, and knows when a round is over', () => {
+  it('is used round robin, and knows when a round is over', () => {
     const list = new HostList(servers, new SeededRandom(1));
     const seen: string[] = [];
     for (let attempt = 1; attempt <= 6; attempt++) {
@@ -76,7 +78,7 @@ describe('a host list', () => {
     expect([list.next(), list.next()].map(() => list.roundOver)).toEqual([false, false]);
   });
 
-  it('B35: goes on with the others in turn when a server is lost, and comes back to it last', () => {
+  it('B35: continues with the others in turn when a server is lost, and returns to it last', () => {
     for (let seed = 0; seed < 50; seed++) {
       const list = new HostList(named('abcd'), new SeededRandom(seed));
       const first = list.next();
@@ -87,12 +89,12 @@ describe('a host list', () => {
     }
   });
 
-  it('takes a server that is named twice for one, and servers of one host with two ports for two', () => {
+  it('merges a server that is named twice, but not two ports of one host', () => {
     const list = new HostList([...named('aab'), { host: 'a', port: 2182 }], new SeededRandom(1));
     expect(list.size).toBe(3);
   });
 
-  it('leaves the list it was given alone', () => {
+  it('does not change the array it was given', () => {
     const given = [...servers];
     const list = new HostList(given, new SeededRandom(3));
     list.connected(list.next());
@@ -102,8 +104,8 @@ describe('a host list', () => {
   });
 });
 
-describe('a list that is changed under its clients', () => {
-  it('C2-25: drops a client whose server is not in it, and by no other name', () => {
+describe('a changed list', () => {
+  it('C2-25: drops a client whose server is not in it under the same name', () => {
     for (let seed = 0; seed < 100; seed++) {
       const handle = new Handle(named('a'), seed);
       expect(handle.update([{ host: 'A', port: 2181 }])).toBe(true);
@@ -113,7 +115,7 @@ describe('a list that is changed under its clients', () => {
     }
   });
 
-  it('C2-26: of 10,000 clients of three servers 40 % +- 1 % move when they become five, all to the new two, half to each', () => {
+  it('C2-26: of 10,000 clients of three servers 40 % +- 1 % move when there are five, all to the new two, half to each', () => {
     const handles = Array.from({ length: 10_000 }, (_, seed) => new Handle(named('abc'), seed));
     const before = new Map(handles.map((handle) => [handle, handle.at.host]));
     const moved = handles.filter((handle) => handle.update(named('abcde')));
@@ -121,13 +123,13 @@ describe('a list that is changed under its clients', () => {
     const halves = countBy(moved, ({ at }) => at.host);
     expect([...halves.keys()].toSorted()).toEqual(['d', 'e']);
     expect(chiSquare(halves, ['d', 'e'])).toBeLessThan(chiSquareMax(1));
-    // From each of the three alike.
+    // Equally many from each of the three.
     const left = countBy(moved, (handle) => before.get(handle)!);
     expect(chiSquare(left, ['a', 'b', 'c'])).toBeLessThan(chiSquareMax(2));
     for (const handle of handles) if (!moved.includes(handle)) expect(handle.at.host).toBe(before.get(handle));
   });
 
-  it('C2-27: clients of kept servers stay when five become three, the others spread over the three by chance', () => {
+  it('C2-27: clients of kept servers stay when five become three, and the others spread randomly over the three', () => {
     const handles = Array.from({ length: 10_000 }, (_, seed) => new Handle(named('abcde'), seed));
     const stranded = handles.filter(({ at }) => 'de'.includes(at.host));
     for (const handle of handles) {
@@ -157,7 +159,7 @@ describe('a list that is changed under its clients', () => {
     expect(chiSquare(load, to.split(''))).toBeLessThan(chiSquareMax(Math.max(1, to.length - 1)));
   });
 
-  it('C2-28: load stays uniform over a history of changes, of clients that are connected, trying, and between two attempts', () => {
+  it('C2-28: load stays uniform over a history of changes, with clients connected, trying, and between two attempts', () => {
     const history = ['abc', 'abcde', 'cdefg', 'cg', 'cghijk', 'hij', 'abchij', 'a', 'bcdefg'];
     for (const kind of ['connected', 'trying', 'between'] as const) {
       const landed: string[] = [];
@@ -193,7 +195,7 @@ describe('a list that is changed under its clients', () => {
     expect(moves).toBeGreaterThan(150);
   });
 
-  it('C2-29: one that was stranded when a list shrinks chooses by chance between new and old, each server once', () => {
+  it('C2-29: a client that must move when a list shrinks chooses randomly between new and old servers, each once', () => {
     const first = new Map<string, number>();
     for (let seed = 0; seed < 4000; seed++) {
       const list = new HostList(named('abcd'), new SeededRandom(seed));
@@ -203,13 +205,14 @@ describe('a list that is changed under its clients', () => {
       expect(trace.toSorted()).toEqual(['a', 'b', 'x']);
       first.set(trace[0]!, (first.get(trace[0]!) ?? 0) + 1);
     }
-    // S = 4, N = 3, K = 2: the two of four that have to go put 1/6 on the kept ones, 1/12 each, and 1/3 on x.
+    // S = 4, N = 3, K = 2: the two of four that must move put 1/6 on the kept ones, 1/12 each, and
+    // 1/3 on x.
     expect((first.get('x') ?? 0) / 4000).toBeCloseTo(2 / 3, 1);
     expect((first.get('a') ?? 0) / 4000).toBeCloseTo(1 / 6, 1);
     expect((first.get('b') ?? 0) / 4000).toBeCloseTo(1 / 6, 1);
   });
 
-  it('C2-30: when all were tried in vain it goes round the shuffled list, from an arbitrary server on', () => {
+  it('C2-30: after all have failed, a client iterates over the shuffled list from a random server', () => {
     const orders = new Set<string>();
     for (let seed = 0; seed < 200; seed++) {
       const list = new HostList(named('z'), new SeededRandom(seed));
@@ -224,7 +227,7 @@ describe('a list that is changed under its clients', () => {
     expect(orders.size).toBe(24);
   });
 
-  it('C2-30: when one has answered it goes round the list from there, and no more by chance', () => {
+  it('C2-30: after one has answered, a client iterates over the list from there, no longer at random', () => {
     for (let seed = 0; seed < 100; seed++) {
       const list = new HostList(named('abc'), new SeededRandom(seed));
       list.connected({ host: 'a', port: 2181 });
@@ -237,7 +240,7 @@ describe('a list that is changed under its clients', () => {
     }
   });
 
-  it('counts an attempt that goes on as a part of the new round', () => {
+  it('an attempt in progress is part of the new round', () => {
     const list = new HostList(named('a'), new SeededRandom(1));
     const trying = list.next();
     let stays = false;

@@ -1,4 +1,4 @@
-/** The list of servers of a living session: changed from outside, and what names and addresses stand behind it. */
+/** The list of servers of a session: changes, and the names and addresses in it. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import type { ServerAddress, ServiceRecord } from '../../src/index.ts';
@@ -15,10 +15,10 @@ function connected(options: ConstructorParameters<typeof MachineRig>[0] = {}, ho
   return rig;
 }
 
-const leaving = 'leaving this server for another one of the new list';
+const leaving = 'moving to another server of the new list';
 
-describe('another list for a living session', () => {
-  it('C2-24: keeps session, connection and calls when the server is in it', () => {
+describe('a new list for an open session', () => {
+  it('C2-24: keeps session, connection and calls if it contains the server', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -29,7 +29,7 @@ describe('another list for a living session', () => {
     expect(rig.machine.servers.map(({ host }) => host)).toEqual(['a', 'b']);
   });
 
-  it('C2-25: drops the connection when the server is not in it, and goes on with the session at one that is', () => {
+  it('C2-25: closes the connection if it does not contain the server, and the session continues on one that it contains', () => {
     const rig = connected();
     expect(rig.machine.updateServers(named('x', 'y'), rig.nowMs)).toBe(true);
     expect(rig.take()).toEqual(['hang up', `Disconnected: a:2181: ${leaving}`]);
@@ -38,7 +38,7 @@ describe('another list for a living session', () => {
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
   });
 
-  it('C2-25: a client that has to go waits for what it has asked, and asks the next server what comes later', () => {
+  it('C2-25: a client that must move waits for pending answers, and sends later requests to the next server', () => {
     const rig = connected();
     rig.submit('x', 'y');
     rig.take();
@@ -46,7 +46,8 @@ describe('another list for a living session', () => {
     rig.submit('later');
     expect(rig.take()).toEqual([]);
     expect(rig.receive(reply(1, 1))).toEqual(['x: ok']);
-    // What came with the last answer is heard: of a persistent watch nobody else would tell.
+    // Events after the last answer are delivered: no other server would report those of a
+    // persistent watch.
     expect(rig.receive(reply(2, 2), notification(1, '/a', 3))).toEqual([
       'y: ok',
       'event 1 /a zxid=3',
@@ -56,7 +57,7 @@ describe('another list for a living session', () => {
     expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"later","watch":false}']);
   });
 
-  it('C2-25: it waits a second and no longer; then nothing that was asked is carried out behind what was not', () => {
+  it('C2-25: the client waits at most a second; then no later request is applied after a lost one', () => {
     for (const end of ['silence', 'break'] as const) {
       const rig = connected();
       rig.submit('x');
@@ -75,7 +76,7 @@ describe('another list for a living session', () => {
     }
   });
 
-  it('C2-25: a standstill of the process is not taken for a server that does not answer', () => {
+  it('C2-25: a pause of the process is not taken for a server that does not answer', () => {
     const rig = connected();
     rig.submit('x');
     rig.machine.updateServers(named('z'), rig.nowMs);
@@ -93,7 +94,7 @@ describe('another list for a living session', () => {
     expect(silent.pass(500)).toContain('hang up');
   });
 
-  it('C2-28: one that is leaving goes by the latest list, and counts as a client of where it was going', () => {
+  it('C2-28: a client that is leaving uses the newest list, and counts as a client of the server that it would go to', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -102,12 +103,12 @@ describe('another list for a living session', () => {
     expect(rig.machine.updateServers(named('a', 'm'), rig.nowMs)).toBe(true);
     expect(rig.machine.servers[0]).toEqual(named('m')[0]);
     expect(rig.machine.updateServers(named('n'), rig.nowMs)).toBe(true);
-    // Its second is that of the first list.
+    // The second started with the first list.
     expect(rig.pass(100).slice(0, 2)).toEqual(['hang up', `x: ConnectionLoss, unknown (a:2181: ${leaving})`]);
     expect(rig.pass(1000)).toEqual(['dial n']);
   });
 
-  it('closes here what was about to leave', () => {
+  it('a client that is about to move closes its session on the old server', () => {
     const rig = connected();
     rig.submit('x');
     rig.machine.updateServers(named('z'), rig.nowMs);
@@ -118,7 +119,7 @@ describe('another list for a living session', () => {
     expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(false);
   });
 
-  it('C2-29, C2-30: dead new servers first, then old ones, then round and round; calls fail when all were tried', () => {
+  it('C2-29, C2-30: new dead servers first, then old ones, then round robin; calls fail after all have failed', () => {
     const rig = new MachineRig({}, ['a'], 0);
     rig.connect();
     expect(rig.machine.updateServers(named('a', 'm', 'n'), rig.nowMs)).toBe(true);
@@ -136,18 +137,18 @@ describe('another list for a living session', () => {
     expect(said[3]).toMatch(/^x: ConnectionLoss, notSent/);
   });
 
-  it('C2-26: it pauses by chance before it moves, as all clients that are given the list move in one instant', () => {
+  it('C2-26: the client pauses randomly before it moves, as all clients get the list at one moment', () => {
     const rig = connected();
     rig.pass(5000);
     rig.machine.updateServers(named('x'), rig.nowMs);
     expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
-    // A move is no failure: the pause does not grow.
+    // A move is not a failure: the pause does not grow.
     rig.connect();
     rig.machine.updateServers(named('y'), rig.nowMs);
     expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
   });
 
-  it('a client that moves often yields its session to nobody', () => {
+  it('a client that moves often does not yield its session', () => {
     const rig = connected({ yieldsSession: true });
     for (let round = 0; round < 20; round++) {
       rig.machine.updateServers(named(`x${round}`), rig.nowMs);
@@ -157,7 +158,7 @@ describe('another list for a living session', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it('C2-24: while it looks for a server: gives an attempt up that is at none of them, and leaves others alone', () => {
+  it('C2-24: during the search for a server, cancels an attempt at a server that is not in the list, and no other', () => {
     for (const isOpen of [false, true]) {
       const rig = new MachineRig();
       rig.pass(0);
@@ -176,7 +177,7 @@ describe('another list for a living session', () => {
     expect(rig.pass(1000)).toEqual(['dial z']);
   });
 
-  it('a read-only server is not left for one that has gone from the list', () => {
+  it('a client on a read-only server does not move to a server that was removed from the list', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.connect({ readOnly: true });
     expect(rig.pass(100)).toEqual(['probe b']);
@@ -188,14 +189,14 @@ describe('another list for a living session', () => {
 });
 
 describe('B37: the addresses of a name', () => {
-  it('are looked up anew at each attempt, and all tried before the next server, without a pause where nobody is reached', () => {
+  it('are resolved again at each attempt, and all tried before the next server, without a pause after an unreachable one', () => {
     const rig = new MachineRig({ resolves: true }, ['a', 'b']);
     rig.submit('x');
     expect(rig.pass(0)).toEqual(['resolve a']);
     rig.machine.resolved(['10.0.0.1', '10.0.0.2', '10.0.0.1'], rig.nowMs);
     const said = [...rig.take(), ...rig.drop('ECONNREFUSED'), ...rig.pass(0)];
     expect(said.toSorted()).toEqual(['dial 10.0.0.1', 'dial 10.0.0.2']);
-    // No address of this server is left, and behind a server there is a pause.
+    // No address of this server is left, and there is a pause after each server.
     expect(rig.drop('ECONNREFUSED')).toEqual([]);
     expect(rig.pass(124)).toEqual([]);
     expect(rig.pass(1)).toEqual(['resolve b']);
@@ -204,14 +205,12 @@ describe('B37: the addresses of a name', () => {
     expect(rig.drop('ECONNREFUSED')).toEqual([]);
     const [dialled] = rig.pass(0);
     const address = dialled!.slice('dial '.length);
-    // Each address of each server has been tried in vain.
-    expect(rig.drop('ECONNREFUSED')).toEqual([
-      `x: ConnectionLoss, notSent (b:2181 at ${address}: it could not be connected to: ECONNREFUSED)`,
-    ]);
+    // Each address of each server has failed.
+    expect(rig.drop('ECONNREFUSED')).toEqual([`x: ConnectionLoss, notSent (b:2181 at ${address}: connection failed: ECONNREFUSED)`]);
     expect(rig.pass(1000)).toEqual(['resolve a']);
   });
 
-  it('C2-6: that were not needed are not tried when the connection is lost, but the next server is', () => {
+  it('C2-6: that were not needed are not tried after the connection is lost, but the next server is', () => {
     const rig = new MachineRig({ resolves: true }, ['a', 'b']);
     rig.pass(0);
     rig.machine.resolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
@@ -224,7 +223,7 @@ describe('B37: the addresses of a name', () => {
   it('share the time of their server', () => {
     const rig = new MachineRig({ resolves: true });
     rig.pass(0);
-    // A third of 9 s for the look-up as well.
+    // A third of 9 s, for the look-up too.
     expect(rig.pass(2999)).toEqual([]);
     expect(rig.pass(1)).toEqual(['hang up']);
     rig.pass(125);
@@ -236,12 +235,13 @@ describe('B37: the addresses of a name', () => {
     rig.pass(500);
     rig.machine.opened(rig.nowMs);
     rig.take();
-    // One that takes the call and says nothing has as long as one that does not; behind it there is a pause.
+    // An address that accepts the connection and sends nothing gets as much time as one that does
+    // not; then there is a pause.
     expect(rig.pass(500)).toEqual(['hang up']);
     expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial/)]);
   });
 
-  it('are tried in an order by chance, and the one that was lost comes last', () => {
+  it('are tried in random order, and the lost one comes last', () => {
     const firsts = new Set<string>();
     for (let seed = 0; seed < 60; seed++) {
       const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolves: true });
@@ -264,18 +264,18 @@ describe('B37: the addresses of a name', () => {
     expect(firsts.size).toBe(3);
   });
 
-  it('that cannot be found, or of which there are none, are told of, and the next server is tried', () => {
+  it('that cannot be resolved, or are none, are reported, and the next server is tried', () => {
     const rig = new MachineRig({ resolves: true }, ['a']);
     rig.submit('x');
     rig.pass(0);
-    expect(rig.drop('ENOTFOUND')).toEqual(['x: ConnectionLoss, notSent (a:2181: its addresses could not be looked up: ENOTFOUND)']);
+    expect(rig.drop('ENOTFOUND')).toEqual(['x: ConnectionLoss, notSent (a:2181: address lookup failed: ENOTFOUND)']);
     rig.submit('y');
     expect(rig.pass(1000)).toEqual(['resolve a']);
     rig.machine.resolved([], rig.nowMs);
     expect(rig.take()).toEqual(['y: ConnectionLoss, notSent (a:2181: the name a has no address)']);
   });
 
-  it('that come too late are not dialled', () => {
+  it('that arrive too late are not dialled', () => {
     const rig = new MachineRig({ resolves: true }, ['a']);
     rig.pass(0);
     rig.close();
@@ -291,7 +291,7 @@ describe('B37: an SRV name', () => {
   ];
   const service = '_zookeeper._tcp.example.com';
 
-  it('is looked up before the first attempt, and again when all its servers have been tried in vain', () => {
+  it('is resolved before the first attempt, and again after all its servers have failed', () => {
     const rig = new MachineRig({ service }, []);
     expect(rig.pass(0)).toEqual([`resolve srv:${service}`]);
     rig.submit('x');
@@ -299,13 +299,13 @@ describe('B37: an SRV name', () => {
     expect(rig.take()).toEqual(['dial soon']);
     rig.drop('ECONNREFUSED');
     expect(rig.pass(1000)).toEqual(['dial late']);
-    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (late:3: it could not be connected to: ECONNREFUSED)']);
+    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (late:3: connection failed: ECONNREFUSED)']);
     expect(rig.pass(1000)).toEqual([`resolve srv:${service}`]);
     rig.machine.serviceResolved([{ host: 'other', port: 4, priority: 0, weight: 0 }], rig.nowMs);
     expect(rig.take()).toEqual(['dial other']);
   });
 
-  it('is not looked up again for as long as one of its servers answers', () => {
+  it('is not resolved again while one of its servers answers', () => {
     const rig = new MachineRig({ service }, []);
     rig.pass(0);
     rig.machine.serviceResolved(records, rig.nowMs);
@@ -319,10 +319,10 @@ describe('B37: an SRV name', () => {
   });
 
   it.each([
-    ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL'), 'its servers could not be looked up: ESERVFAIL'],
-    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take()), 'it has no servers'],
-    ['takes too long', (rig: MachineRig) => rig.pass(9000).slice(1, 2), 'its servers were not looked up within 9000 ms'],
-  ])('that %s for the first time fails what waits, and is looked up again', (_what, fail, reason) => {
+    ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL'), 'SRV lookup failed: ESERVFAIL'],
+    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take()), 'SRV lookup found no servers'],
+    ['takes too long', (rig: MachineRig) => rig.pass(9000).slice(1, 2), 'SRV lookup timed out after 9000 ms'],
+  ])('that %s for the first time fails waiting requests, and is resolved again', (_what, fail, reason) => {
     const rig = new MachineRig({ service }, []);
     rig.submit('x');
     rig.pass(0);
@@ -334,7 +334,7 @@ describe('B37: an SRV name', () => {
     ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL')],
     ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take())],
     ['takes too long', (rig: MachineRig) => rig.pass(4500).slice(1)],
-  ])('that %s later leaves the servers that were known', (_what, fail) => {
+  ])('that %s later keeps the known servers', (_what, fail) => {
     const rig = new MachineRig({ service }, []);
     rig.pass(0);
     rig.machine.serviceResolved(records, rig.nowMs);
@@ -345,7 +345,7 @@ describe('B37: an SRV name', () => {
     expect(fail(rig)).toEqual(['dial soon']);
   });
 
-  it('gives way to a list that is named, also while it is looked up', () => {
+  it('is replaced by a list, also during its look-up', () => {
     const rig = new MachineRig({ service }, []);
     rig.pass(0);
     rig.machine.updateServers(named('z'), rig.nowMs);
@@ -358,7 +358,7 @@ describe('B37: an SRV name', () => {
 });
 
 describe('many clients', () => {
-  it('C2-5: 1,000 begin at all servers alike, whatever their order in the list', () => {
+  it('C2-5: 1,000 start equally often at each server, whatever the order in the list', () => {
     const first = new Map<string, number>();
     for (let seed = 0; seed < 1000; seed++) {
       const { machine, dialled } = bare(['a', 'b', 'c', 'd'], new SeededRandom(seed));
@@ -369,7 +369,7 @@ describe('many clients', () => {
     for (const count of first.values()) expect(Math.abs(count - 250)).toBeLessThan(60);
   });
 
-  it('C2-13, B35: 1,000 that lose one server in one instant come back spread over a quarter of a second, later over a whole one', () => {
+  it('C2-13, B35: 1,000 that lose one server at one moment reconnect spread over a quarter of a second, later over a second', () => {
     for (const [failures, mostMs] of [
       [0, 250],
       [1, 500],
@@ -391,7 +391,7 @@ describe('many clients', () => {
         }
         pauses.push(machine.deadline()! - nowMs);
       }
-      // Ten slots of equal length, of which each has its tenth of the clients.
+      // Ten slots of equal length; each must have a tenth of the clients.
       const slots = Array<number>(10).fill(0);
       for (const pause of pauses) slots[Math.floor((pause / mostMs) * 10)]!++;
       expect(slots).toHaveLength(10);
@@ -400,7 +400,7 @@ describe('many clients', () => {
   });
 });
 
-/** A machine by itself, with chance as given; only what it dials is noted. */
+/** A machine alone, with a given source of randomness; records only what it dials. */
 function bare(
   hosts: string[],
   random: SeededRandom,

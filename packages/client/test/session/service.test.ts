@@ -9,7 +9,7 @@ function record(host: string, priority = 0, weight = 0, port = 2181): ServiceRec
 }
 
 describe('B37: the servers of an SRV name', () => {
-  it('come in the order of their priorities', () => {
+  it('are ordered by priority', () => {
     const groups = inServiceOrder([record('c', 20), record('a', 10), record('d', 20), record('b', 10)], new SeededRandom(1));
     expect(groups.map((group) => group.map(({ host }) => host).toSorted())).toEqual([
       ['a', 'b'],
@@ -17,7 +17,7 @@ describe('B37: the servers of an SRV name', () => {
     ]);
   });
 
-  it('come first as often as their weights say', () => {
+  it('are first as often as their weights say', () => {
     const first = new Map<string, number>();
     for (let seed = 0; seed < 6000; seed++) {
       const { host } = inServiceOrder([record('a', 0, 10), record('b', 0, 20), record('c', 0, 30)], new SeededRandom(seed))[0]![0]!;
@@ -28,7 +28,7 @@ describe('B37: the servers of an SRV name', () => {
     expect(Math.abs(first.get('c')! - 3000)).toBeLessThan(150);
   });
 
-  it('come in any order when all weights are 0, and hardly ever first when only their own is', () => {
+  it('are in any order if all weights are 0, and one of weight 0 is hardly ever first', () => {
     let first = 0;
     let weightlessFirst = 0;
     for (let seed = 0; seed < 2000; seed++) {
@@ -42,12 +42,12 @@ describe('B37: the servers of an SRV name', () => {
     expect(weightlessFirst).toBeGreaterThan(0);
   });
 
-  it('are none where the domain says that there is no such service', () => {
+  it('are none if the domain declares that there is no such service', () => {
     expect(inServiceOrder([record('.', 0, 0, 0)], new SeededRandom(1))).toEqual([]);
     expect(inServiceOrder([record('')], new SeededRandom(1))).toEqual([]);
   });
 
-  it('of a later priority are tried when those of the first were tried in vain, and again last when they are lost', () => {
+  it('of a later priority are tried after those of the first have failed, and again last after they are lost', () => {
     const list = new HostList([], new SeededRandom(1));
     expect(list.roundOver).toBe(true);
     list.renew([

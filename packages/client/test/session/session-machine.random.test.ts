@@ -1,6 +1,6 @@
 /**
- * The session machine among random events, with names that are looked up and a list that is changed: whatever happens, it keeps its order and
- * loses nobody, and when the world is kind again it gets back to work.
+ * The session machine with random events, name look-ups and list changes: it keeps its order,
+ * settles every request, and works again when servers answer.
  */
 import { OpCode } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -13,7 +13,7 @@ import { connectResponse, pong, reply } from '../support/server-frames.ts';
 
 type Attempt = 'none' | 'service' | 'name' | 'dial' | 'open' | 'session';
 
-/** Quicker than `expect`, which would take most of the time. */
+/** Faster than `expect`, which would take most of the time. */
 function must(isSo: boolean, belief: string): void {
   if (!isSo) throw new Error(`it does not hold that it ${belief}`);
 }
@@ -22,13 +22,13 @@ class Story {
   readonly random: SeededRandom;
   readonly machine: SessionMachine<NamedRequest>;
   nowMs = 0;
-  /** What the machine is about with the world; the world answers to that and to nothing else. */
+  /** What the machine has asked for; only that is answered. */
   #attempt: Attempt = 'none';
   /** Answers that the server owes, oldest first. */
   #owed: Buffer[] = [];
   #submitted = 0;
   readonly #open = new Set<number>();
-  /** Lost with a connection in the input that is being made. */
+  /** Requests lost with a connection during the current input. */
   #lost: number[] = [];
   #lastSent = 0;
   moves = 0;
@@ -97,7 +97,7 @@ class Story {
   }
 
   #sent(bytes: Buffer): void {
-    must(this.#attempt === 'open' || this.#attempt === 'session', 'sends where somebody listens');
+    must(this.#attempt === 'open' || this.#attempt === 'session', 'sends only on a connection');
     for (let at = 0; at < bytes.length;) {
       const end = at + 4 + bytes.readInt32BE(at);
       if (this.#attempt === 'open') {
@@ -107,8 +107,8 @@ class Story {
         const [xid, type] = [bytes.readInt32BE(at + 4), bytes.readInt32BE(at + 8)];
         if (type === OpCode.exists) {
           const number = Number(bytes.toString('utf8', at + 16, end - 1));
-          // In the order in which they were asked for, over all connections.
-          must(number > this.#lastSent, `sends ${number} behind ${this.#lastSent}`);
+          // In the order of submission, over all connections.
+          must(number > this.#lastSent, `sends ${number} after ${this.#lastSent}`);
           this.#lastSent = number;
         }
         this.#owed.push(type === OpCode.ping ? pong : reply(xid, 1));
@@ -117,13 +117,13 @@ class Story {
     }
   }
 
-  /** One input, and what must hold behind each. */
+  /** One input, followed by the invariants. */
   #input(make: () => void): void {
     const asked = this.#submitted;
     this.#lost = [];
     make();
     this.machine.flush(this.nowMs);
-    // Nothing that was asked behind a lost request may still be carried out.
+    // No request after a lost one may still be applied.
     for (const lost of this.#lost) for (const open of this.#open) must(open < lost || open > asked, `loses ${open} with ${lost}`);
     must(!this.machine.isConnected || this.#attempt === 'session', 'is connected by a connection');
     must(this.machine.deadline() !== undefined, 'wants to be woken');
@@ -157,7 +157,7 @@ class Story {
     this.#input(() => this.machine.disconnected('ECONNRESET', this.nowMs));
   }
 
-  /** The world does what it was asked for last. Returns whether there was anything. */
+  /** Does what the machine asked for last. Returns whether there was anything. */
   goOn(): boolean {
     const attempt = this.#attempt;
     switch (attempt) {
@@ -213,7 +213,7 @@ class Story {
   }
 }
 
-it('C2-11, C2-20, C2-24: keeps the order, settles every request once, and is at work again when servers answer', () => {
+it('C2-11, C2-20, C2-24: the machine keeps its order, settles every request once, and works again when servers answer', () => {
   let moves = 0;
   for (let seed = 1; seed <= 1000; seed++) {
     const story = new Story(seed);

@@ -13,7 +13,7 @@ function connected(options: ConstructorParameters<typeof MachineRig>[0] = {}, ho
 }
 
 describe('the handshake', () => {
-  it('C2-1: starts by dialling, asks for a new session, and is connected when a server grants one', () => {
+  it('C2-1: dials, requests a new session, and the client is connected when a server grants one', () => {
     const rig = new MachineRig();
     expect(rig.pass(0)).toEqual(['dial a']);
     rig.machine.opened(rig.nowMs);
@@ -24,7 +24,7 @@ describe('the handshake', () => {
     expect(rig.machine.timeoutMs).toBe(6000);
   });
 
-  it('C2-8: shows id, password and the last zxid to the next server after a lost connection', () => {
+  it('C2-8: sends id, password and the last zxid to the next server after a lost connection', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -36,7 +36,7 @@ describe('the handshake', () => {
     expect(rig.receive(connectResponse())).toEqual(['SyncConnected']);
   });
 
-  it('takes up a session it was given', () => {
+  it('resumes a given session', () => {
     const rig = new MachineRig({ session: { id: 0x777n, password: Buffer.alloc(16, 1) } });
     rig.pass(0);
     rig.machine.opened(rig.nowMs);
@@ -44,7 +44,7 @@ describe('the handshake', () => {
     expect(rig.receive(connectResponse({ session: 0x777n }))).toEqual(['SyncConnected']);
   });
 
-  it('ends with the session expired when a server refuses it', () => {
+  it('ends with the session expired if a server rejects it', () => {
     const rig = connected();
     rig.drop();
     rig.pass(1000);
@@ -53,38 +53,38 @@ describe('the handshake', () => {
     rig.take();
     expect(rig.receive(refusal)).toEqual([
       'hang up gently',
-      'x: SessionExpired, notSent (b:2181 does not know session 0x100 any more)',
-      'Expired: b:2181 does not know session 0x100 any more',
+      'x: SessionExpired, notSent (b:2181 no longer knows session 0x100)',
+      'Expired: b:2181 no longer knows session 0x100',
     ]);
     expect(rig.machine.endReason).toBe('expired');
     expect(rig.machine.deadline()).toBe(undefined);
   });
 
-  it('takes a session with another id for the end of its own', () => {
+  it('expires the session if the server opens one with another id', () => {
     const rig = connected();
     rig.drop();
     rig.pass(1000);
     rig.machine.opened(rig.nowMs);
     rig.take();
-    expect(rig.receive(connectResponse({ session: 0x200n })).at(-1)).toBe('Expired: b:2181 opened session 0x200 in place of 0x100');
+    expect(rig.receive(connectResponse({ session: 0x200n })).at(-1)).toBe('Expired: b:2181 opened session 0x200 instead of 0x100');
   });
 
   it.each([
-    ['a refusal of what was not shown', refusal, 'the server refused to open a session'],
+    ['a rejection of a session that was not sent', refusal, 'the server refused to open a session'],
     ['a session without an id', connectResponse({ session: 0n, timeoutMs: 100 }), 'the server opened a session without an id'],
     [
       'B39: the error of a read-only server',
       reply(0, 5, -119),
-      'the server opens no session (it is read-only, and ZooKeeper then needs localSessionsEnabled=true)',
+      'the server did not open a session (it is read-only, and ZooKeeper then requires localSessionsEnabled=true)',
     ],
-    ['a bare error', reply(0, 5, -1), 'the server opens no session (error -1)'],
-    ['nothing at all', frame(() => {}), 'the server sent what cannot be read: expected an int at byte 4'],
+    ['a bare error', reply(0, 5, -1), 'the server did not open a session (error -1)'],
+    ['an empty frame', frame(() => {}), 'the server sent invalid data: expected an int at byte 4'],
     [
       'a frame that is too long',
       Buffer.from([0x7f, 0, 0, 0]),
-      'the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not 2130706432 at byte 0',
+      'the server sent invalid data: expected a frame of 0 to 2024 bytes, not 2130706432 at byte 0',
     ],
-  ])('goes on to the next server on %s', (_what, bytes, reason) => {
+  ])('moves to the next server after %s', (_what, bytes, reason) => {
     const rig = new MachineRig({}, ['a']);
     rig.pass(0);
     rig.machine.opened(rig.nowMs);
@@ -94,7 +94,7 @@ describe('the handshake', () => {
     expect(rig.pass(1000)).toEqual(['dial a']);
   });
 
-  it('gives a server its share of the session time-out, from the first packet to the answer', () => {
+  it('limits a server to its share of the session time-out, from the first packet to the answer', () => {
     const rig = new MachineRig();
     rig.pass(0);
     rig.pass(2000);
@@ -105,7 +105,7 @@ describe('the handshake', () => {
     expect(rig.pass(1000)).toEqual(['dial b']);
   });
 
-  it('B39: shows a session of a read-only server to no other, which would not know it, and has none while it looks for one', () => {
+  it('B39: sends a session of a read-only server to no other, which would not know it, and has none while it looks for one', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.pass(0);
     rig.machine.opened(rig.nowMs);
@@ -119,10 +119,10 @@ describe('the handshake', () => {
   });
 });
 
-describe('how much of the time-out is left', () => {
+describe('the rest of the time-out', () => {
   const left = (rig: MachineRig) => rig.machine.leftMs(rig.nowMs);
 
-  it('counts from when a request was sent that was answered, not from its answer', () => {
+  it('counts from the sending of an answered request, not from its answer', () => {
     const rig = connected();
     rig.pass(1000);
     rig.submit('x');
@@ -132,7 +132,7 @@ describe('how much of the time-out is left', () => {
     expect(left(rig)).toBe(8500);
   });
 
-  it('counts from the first of several, so that a late answer proves no more than its own request', () => {
+  it('counts from the first of several requests, so that a late answer proves only its own request', () => {
     const rig = connected();
     rig.submit('x');
     rig.pass(500);
@@ -148,7 +148,7 @@ describe('how much of the time-out is left', () => {
     expect(left(rig)).toBe(8900);
   });
 
-  it('counts from a ping that was answered', () => {
+  it('counts from an answered ping', () => {
     const rig = connected();
     rig.pass(2000);
     rig.take();
@@ -157,7 +157,7 @@ describe('how much of the time-out is left', () => {
     expect(left(rig)).toBe(8700);
   });
 
-  it('runs out without a connection, and begins again with the next', () => {
+  it('decreases without a connection, and starts again with the next', () => {
     const rig = connected();
     rig.submit('x');
     rig.pass(100);
@@ -171,7 +171,7 @@ describe('how much of the time-out is left', () => {
     expect(left(rig)).toBe(8800);
   });
 
-  it('is not prolonged by a server without a quorum, which asks nobody', () => {
+  it('is not extended by a server without a quorum, which contacts no leader', () => {
     const rig = connected({ readOnly: true });
     rig.drop();
     rig.pass(1000);
@@ -182,7 +182,7 @@ describe('how much of the time-out is left', () => {
     expect(left(rig)).toBe(8000);
   });
 
-  it('is nothing before there is a session, and after its end', () => {
+  it('is 0 before there is a session, and after its end', () => {
     const rig = new MachineRig();
     expect(left(rig)).toBe(0);
     rig.connect();
@@ -194,7 +194,7 @@ describe('how much of the time-out is left', () => {
 });
 
 describe('pings and silence', () => {
-  it('C2-19: pings when nothing was sent for a third of the time-out, less a second, and never later than 10 s', () => {
+  it('C2-19: the client pings after sending nothing for a third of the time-out less a second, and at most 10 s', () => {
     const cases: [timeoutMs: number, pingMs: number][] = [
       [400, 133],
       [3000, 1000],
@@ -211,7 +211,7 @@ describe('pings and silence', () => {
     }
   });
 
-  it('C2-19: sends no ping while it sends something else', () => {
+  it('C2-19: the client sends no ping while it sends requests', () => {
     const rig = connected();
     for (let round = 1; round <= 20; round++) {
       rig.pass(1500);
@@ -221,16 +221,16 @@ describe('pings and silence', () => {
     }
   });
 
-  it('C2-19: gives a server up that is silent for two thirds of the time-out', () => {
+  it('C2-19: the client leaves a server that is silent for two thirds of the time-out', () => {
     const rig = connected();
     rig.pass(1000);
     expect(rig.receive(notification(EventType.nodeCreated, '/a'))).toHaveLength(1);
     const pings = rig.pass(5999);
     expect(new Set(pings)).toEqual(new Set(['send ping xid=-2']));
-    expect(rig.pass(1)).toEqual(['hang up', 'Disconnected: a:2181: nothing was heard for 6000 ms']);
+    expect(rig.pass(1)).toEqual(['hang up', 'Disconnected: a:2181: received nothing for 6000 ms']);
   });
 
-  it('keeps a connection for as long as pings are answered', () => {
+  it('the client keeps a connection while pings are answered', () => {
     const rig = connected();
     for (let round = 0; round < 100; round++) {
       expect(rig.pass(2000)).toEqual(['send ping xid=-2']);
@@ -239,9 +239,9 @@ describe('pings and silence', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it('looks at what waits before it takes a standstill of its own for silence of the server', () => {
+  it('the client reads waiting input before it takes its own pause for silence of the server', () => {
     const rig = connected();
-    // The process is stopped for eight seconds; timers run first when it goes on.
+    // The process is paused for eight seconds; timers run first when it resumes.
     rig.nowMs += 8000;
     rig.machine.wake(rig.nowMs);
     expect(rig.take()).toEqual(['send ping xid=-2']);
@@ -251,12 +251,12 @@ describe('pings and silence', () => {
     other.nowMs += 8000;
     other.machine.wake(other.nowMs);
     other.take();
-    expect(other.pass(500)).toEqual(['hang up', 'Disconnected: a:2181: nothing was heard for 6000 ms']);
+    expect(other.pass(500)).toEqual(['hang up', 'Disconnected: a:2181: received nothing for 6000 ms']);
   });
 });
 
 describe('requests', () => {
-  it('B31: are answered in order, and an event between them stays between them', () => {
+  it('B31: are answered in order, and an event between them keeps its place', () => {
     const rig = connected();
     rig.submit('x', 'y');
     expect(rig.take()).toEqual(['send exists xid=1 {"path":"x","watch":false}', 'send exists xid=2 {"path":"y","watch":false}']);
@@ -268,7 +268,7 @@ describe('requests', () => {
     expect(rig.machine.lastZxid).toBe(6);
   });
 
-  it('leave together when they were made together', () => {
+  it('of one turn are sent together', () => {
     const rig = connected();
     rig.machine.submit(new NamedRequest('x'));
     rig.machine.submit(new NamedRequest('y'));
@@ -277,7 +277,7 @@ describe('requests', () => {
     expect(rig.take()).toHaveLength(2);
   });
 
-  it('wait for a connection, and leave behind the handshake in the order they were made', () => {
+  it('wait for a connection, and are sent in order after the handshake', () => {
     const rig = new MachineRig();
     rig.submit('x', 'y');
     rig.pass(0);
@@ -291,7 +291,7 @@ describe('requests', () => {
     expect(rig.receive(reply(1, 1), reply(2, 1))).toEqual(['x: ok', 'y: ok']);
   });
 
-  it('C2-20: fail with the connection: what was sent has an unknown outcome, what was not was certainly not carried out', () => {
+  it('C2-20: fail with the connection: sent ones with the outcome unknown, others with notSent', () => {
     const rig = connected();
     rig.submit('sent');
     rig.machine.submit(new NamedRequest('written'));
@@ -301,11 +301,11 @@ describe('requests', () => {
       'written: ConnectionLoss, notSent (a:2181: the connection was closed by the server)',
       'Disconnected: a:2181: the connection was closed by the server',
     ]);
-    // And nothing of it comes back to life.
+    // No request is sent again.
     expect(rig.connect()).toEqual(['SyncConnected']);
   });
 
-  it('that wait fail when every server was tried in vain, and not before', () => {
+  it('that wait fail after every server has failed, and not before', () => {
     const rig = connected();
     rig.drop();
     rig.submit('x');
@@ -314,10 +314,10 @@ describe('requests', () => {
     expect(rig.pass(1000)).toEqual(['dial c']);
     expect(rig.drop('ECONNREFUSED')).toEqual([]);
     expect(rig.pass(1000)).toEqual(['dial a']);
-    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (a:2181: it could not be connected to: ECONNREFUSED)']);
+    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (a:2181: connection failed: ECONNREFUSED)']);
   });
 
-  it('that nobody waits for keep their place in line once they are sent, and are not sent if they were not', () => {
+  it('whose caller no longer waits keep their position if they were sent, and are not sent otherwise', () => {
     const rig = connected();
     const [x] = rig.submit('x', 'y');
     expect(rig.machine.withdraw(x!)).toBe(false);
@@ -329,7 +329,7 @@ describe('requests', () => {
     expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"w","watch":false}']);
   });
 
-  it('that are too large are refused here, and leave no trace', () => {
+  it('that are too large are rejected by the client, and leave no trace', () => {
     const rig = connected();
     const start = () => rig.machine.submit(new NamedRequest('x'.repeat(2000)));
     expect(start).toThrow(Refusal);
@@ -338,24 +338,20 @@ describe('requests', () => {
   });
 });
 
-describe('a server that answers wrongly loses the client, and nothing else happens', () => {
+describe('the client closes the connection of a server that sends', () => {
   it.each([
-    ['an answer out of order', reply(2, 1), 'the server answered request 2 where the answer to 1 was due'],
-    ['a pong nobody asked for', pong, 'the server answered a ping that was not sent'],
-    ['restored watches nobody asked for', reply(Xid.setWatches, 0), 'the server answered a setWatches that was not sent'],
-    ['a verdict on credentials nobody gave', reply(Xid.auth, 0), 'the server answered credentials that were not sent'],
-    ['half a header', frame((writer) => writer.int32(1)), 'the server sent what cannot be read: expected a long at byte 8'],
-    ['a notification of nothing', reply(Xid.notification, 1), 'the server sent what cannot be read: expected an int at byte 20'],
+    ['an answer out of order', reply(2, 1), 'the server answered request 2, expected an answer to 1'],
+    ['a pong without a ping', pong, 'the server answered a ping that was not sent'],
+    ['restored watches without a request', reply(Xid.setWatches, 0), 'the server answered a setWatches that was not sent'],
+    ['an answer to credentials that were not sent', reply(Xid.auth, 0), 'the server answered credentials that were not sent'],
+    ['half a header', frame((writer) => writer.int32(1)), 'the server sent invalid data: expected a long at byte 8'],
+    ['an empty notification', reply(Xid.notification, 1), 'the server sent invalid data: expected an int at byte 20'],
     [
-      'a length below zero',
+      'a negative length',
       Buffer.from([0xff, 0xff, 0xff, 0xff]),
-      'the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not -1 at byte 0',
+      'the server sent invalid data: expected a frame of 0 to 2024 bytes, not -1 at byte 0',
     ],
-    [
-      'a zxid beyond all zxids',
-      reply(1, 2 ** 60),
-      'the server speaks of a zxid beyond 0x1fffffffffffff, more than this client can tell apart',
-    ],
+    ['a zxid above all valid ones', reply(1, 2 ** 60), 'the server sent a zxid above 0x1fffffffffffff, which this client cannot represent'],
   ])('%s', (_what, bytes, reason) => {
     const rig = connected();
     rig.submit('x', 'y');
@@ -370,11 +366,11 @@ describe('a server that answers wrongly loses the client, and nothing else happe
     expect(rig.machine.lastZxid).toBe(0);
   });
 
-  it('E5: an answer longer than a client takes fails what was asked, with both lengths in the reason, and nothing is sent again', () => {
+  it('E5: an answer longer than the limit fails pending requests with both lengths in the reason, and no request is sent again', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
-    const reason = 'a:2181: the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not 2025 at byte 0';
+    const reason = 'a:2181: the server sent invalid data: expected a frame of 0 to 2024 bytes, not 2025 at byte 0';
     const announced = Buffer.alloc(4);
     announced.writeInt32BE(2025);
     expect(rig.receive(announced)).toEqual(['hang up', `x: ConnectionLoss, unknown (${reason})`, `Disconnected: ${reason}`]);
@@ -382,19 +378,19 @@ describe('a server that answers wrongly loses the client, and nothing else happe
     expect(rig.take()).toEqual([]);
   });
 
-  it('an answer to nothing', () => {
+  it('an answer without a request', () => {
     const rig = connected();
     expect(rig.receive(reply(9, 1)).at(-1)).toBe('Disconnected: a:2181: the server answered request 9, which was not sent');
   });
 
-  it('and what it sent behind that is not looked at', () => {
+  it('an invalid frame, and ignores what follows it', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
     expect(rig.receive(pong, reply(1, 1))).not.toContain('x: ok');
   });
 
-  it('a connection cut in the middle of a frame fails what was asked, and the rest of the frame is not waited for', () => {
+  it('a connection cut within a frame fails pending requests, and the rest of the frame is not awaited', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -408,7 +404,7 @@ describe('a server that answers wrongly loses the client, and nothing else happe
 });
 
 describe('lost connections', () => {
-  it('C2-6: goes round the list until a server answers', () => {
+  it('C2-6: the client iterates over the list until a server answers', () => {
     const rig = connected();
     rig.drop();
     const dialled: string[] = [];
@@ -419,7 +415,7 @@ describe('lost connections', () => {
     expect(dialled).toEqual(['dial b', 'dial c', 'dial a', 'dial b', 'dial c', 'dial a', 'dial b']);
   });
 
-  it('C2-13: pauses longer with each failure, up to a second, and starts anew after a connection that held', () => {
+  it('C2-13: pauses grow with each failure up to a second, and start again after a connection that held', () => {
     const rig = connected();
     rig.pass(1000);
     const pauses: number[] = [];
@@ -436,11 +432,11 @@ describe('lost connections', () => {
     expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
   });
 
-  it('C2-23: two that hold one session take it from each other more and more slowly', () => {
+  it('C2-23: two clients with one session take it from each other more and more slowly', () => {
     const rig = connected();
     const pauses: number[] = [];
     for (let round = 0; round < 5; round++) {
-      // The other one came back to the server, which closed this connection.
+      // The other client reconnected to the server, which closed this connection.
       rig.pass(20);
       rig.drop();
       pauses.push(rig.machine.deadline()! - rig.nowMs);
@@ -450,7 +446,7 @@ describe('lost connections', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it('C2-23: one that yields its session leaves it to the other, and does not end it', () => {
+  it('C2-23: a client with yieldsSession leaves its session to the other, and does not end it', () => {
     const rig = connected({ yieldsSession: true });
     for (let round = 0; round < 4; round++) {
       rig.pass(20);
@@ -466,7 +462,7 @@ describe('lost connections', () => {
     expect(rig.machine.deadline()).toBeUndefined();
   });
 
-  it('C2-23: one that yields its session keeps it while servers fail now and then', () => {
+  it('C2-23: a client with yieldsSession keeps its session while servers fail now and then', () => {
     const rig = connected({ yieldsSession: true });
     for (let round = 0; round < 20; round++) {
       rig.pass(round % 4 === 0 ? 1500 : 20);
@@ -476,30 +472,27 @@ describe('lost connections', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it.each([1, 2, 3, 20])(
-    'a time-out of %i ms, which no server grants in earnest, neither busies the client nor locks it out',
-    (timeoutMs) => {
-      const rig = new MachineRig();
-      rig.connect({ timeoutMs });
-      const said = rig.pass(1000);
-      expect(said.length).toBeLessThan(60);
-      expect(said).toContain('dial b');
-      rig.connect({ timeoutMs: 9000 });
-      expect(rig.machine.isConnected).toBe(true);
-      const slow = new MachineRig();
-      slow.connect({ timeoutMs });
-      while (!slow.pass(1).includes('dial b')) expect(slow.nowMs).toBeLessThan(1000);
-      slow.pass(200);
-      slow.machine.opened(slow.nowMs);
-      expect(slow.receive(connectResponse()).at(-1)).toBe('SyncConnected');
-    },
-  );
+  it.each([1, 2, 3, 20])('an absurd time-out of %i ms neither keeps the client busy nor locks it out', (timeoutMs) => {
+    const rig = new MachineRig();
+    rig.connect({ timeoutMs });
+    const said = rig.pass(1000);
+    expect(said.length).toBeLessThan(60);
+    expect(said).toContain('dial b');
+    rig.connect({ timeoutMs: 9000 });
+    expect(rig.machine.isConnected).toBe(true);
+    const slow = new MachineRig();
+    slow.connect({ timeoutMs });
+    while (!slow.pass(1).includes('dial b')) expect(slow.nowMs).toBeLessThan(1000);
+    slow.pass(200);
+    slow.machine.opened(slow.nowMs);
+    expect(slow.receive(connectResponse()).at(-1)).toBe('SyncConnected');
+  });
 
-  it('a time-out of many days, which no server grants in earnest, does not keep the client waiting', () => {
+  it('an absurd time-out of many days does not keep the client waiting', () => {
     const rig = new MachineRig();
     rig.connect({ timeoutMs: 0x7fffffff });
     expect(rig.machine.timeoutMs).toBe(0x7fffffff);
-    // Silent, and after it a server that accepts connections and says nothing.
+    // Silent, and after it a server that accepts connections and sends nothing.
     while (!rig.pass(1000).includes('dial b')) expect(rig.nowMs).toBeLessThan(600_000);
     rig.machine.opened(rig.nowMs);
     const startMs = rig.nowMs;
@@ -514,14 +507,14 @@ describe('lost connections', () => {
       rig.receive(notification(EventType.nodeDataChanged, '/a', 7));
       expect(rig.nowMs - closeMs).toBeLessThan(700_000);
     }
-    // What was asked for is what the client goes by, however long.
+    // The client uses the time-out that it asked for, however long.
     const long = new MachineRig({ sessionTimeoutMs: 3_600_000 });
     long.connect({ timeoutMs: 3_600_000 });
     long.pass(2_000_000);
     expect(long.machine.isConnected).toBe(true);
   });
 
-  it('in a short session the pauses are short', () => {
+  it('pauses are short in a short session', () => {
     const rig = connected({ sessionTimeoutMs: 400 });
     rig.machine.received(Buffer.alloc(0), rig.nowMs);
     rig.drop();
@@ -546,7 +539,7 @@ describe('lost connections', () => {
     expect(rig.receive(refusal).at(-1)).toMatch(/^Expired/);
   });
 
-  it('expires by itself after 4/3 of the time-out when told to', () => {
+  it('expires by itself after 4/3 of the time-out with expireLocally', () => {
     const rig = connected({ expireLocally: true });
     rig.drop();
     rig.submit('x');
@@ -560,7 +553,7 @@ describe('lost connections', () => {
 });
 
 describe('credentials', () => {
-  it('go to every server ahead of watches and requests', () => {
+  it('are sent to every server before watches and requests', () => {
     const rig = new MachineRig({ auth: [credentials('digest')] });
     rig.restore = [
       {
@@ -581,7 +574,7 @@ describe('credentials', () => {
     expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4))).toEqual([]);
   });
 
-  it('A89, B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
+  it('A89, B40: are sent to every server in order, those added without a connection before requests', () => {
     const rig = connected({ auth: [credentials('digest', 'a:a')] });
     rig.receive(reply(Xid.auth, 0));
     rig.drop();
@@ -594,22 +587,22 @@ describe('credentials', () => {
     expect(rig.connect()).toEqual(['SyncConnected', sent('a:a'), sent('b:b')]);
   });
 
-  it('C2-2: that are refused end the session', () => {
+  it('C2-2: that are rejected end the session', () => {
     const rig = connected();
     rig.submit('x');
     rig.authenticate('nonsense');
     rig.take();
     expect(rig.receive(reply(Xid.auth, 0, -115))).toEqual([
       'hang up',
-      'not authenticated nonsense: AuthFailed, refused (a:2181 refused the credentials for scheme nonsense)',
-      'x: AuthFailed, unknown (a:2181 refused the credentials for scheme nonsense)',
-      'AuthFailed: a:2181 refused the credentials for scheme nonsense',
+      'not authenticated nonsense: AuthFailed, refused (a:2181 rejected the credentials for scheme nonsense)',
+      'x: AuthFailed, unknown (a:2181 rejected the credentials for scheme nonsense)',
+      'AuthFailed: a:2181 rejected the credentials for scheme nonsense',
     ]);
     expect(() => rig.submit('y')).toThrow(Refusal);
     expect(rig.machine.deadline()).toBe(undefined);
   });
 
-  it('that were under way when the connection broke are judged by the next server', () => {
+  it('that are pending when the connection breaks are answered by the next server', () => {
     const rig = connected();
     rig.authenticate('digest');
     rig.take();
@@ -635,7 +628,7 @@ describe('B42: an identity proved by SASL', () => {
     return rig.take();
   };
 
-  it('goes ahead of credentials, watches and requests, which wait for its end', () => {
+  it('is sent before credentials, watches and requests, which wait for its end', () => {
     const rig = opened({ auth: [credentials('digest')] });
     rig.restore = [{ opCode: OpCode.setWatches, write: (writer) => writeSetWatchesRequest(writer, emptySetWatches) }];
     rig.submit('x');
@@ -659,11 +652,11 @@ describe('B42: an identity proved by SASL', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it('goes on to the next server when it is not done within the time-out of the session, whatever the server sends meanwhile', () => {
+  it('makes the client move to the next server if it is not complete within the session time-out, whatever the server sends meanwhile', () => {
     const rig = opened();
     rig.receive(connectResponse());
     say(rig, '');
-    // A frame that never becomes whole.
+    // A frame that is never complete.
     rig.receive(Buffer.from([0, 0, 0, 100]));
     const said: string[] = [];
     while (!said.includes('dial b')) {
@@ -685,18 +678,18 @@ describe('B42: an identity proved by SASL', () => {
     expect(say(rig, 'again')).toEqual(['send sasl xid=1 {"token":"again"}']);
   });
 
-  it.each([-115, -124])('ends the session when a server refuses it (%i)', (err) => {
+  it.each([-115, -124])('ends the session if a server rejects it (%i)', (err) => {
     const rig = opened();
     rig.receive(connectResponse());
     say(rig, '');
     rig.submit('x');
-    const reason = `a:2181 refused the SASL identity (error ${err})`;
+    const reason = `a:2181 rejected the SASL identity (error ${err})`;
     expect(rig.receive(answer(1, null, err))).toEqual(['hang up', `x: AuthFailed, notSent (${reason})`, `AuthFailed: ${reason}`]);
     expect(rig.machine.endReason).toBe('authFailed');
     expect(rig.machine.deadline()).toBe(undefined);
   });
 
-  it('ends the session when this side gives it up', () => {
+  it('ends the session if the mechanism fails', () => {
     const rig = opened();
     rig.receive(connectResponse());
     rig.machine.saslFailed('SASL X: the server does not know the password');
@@ -704,16 +697,16 @@ describe('B42: an identity proved by SASL', () => {
   });
 
   it.each([
-    ['the server says nothing', '', 'the SASL exchange stands still: the server did not answer for 6000 ms'],
-    ['there is no token', undefined, 'the SASL exchange stands still: no token was made for 6000 ms'],
-  ])('goes on to the next server after the read time-out when %s', (_what, first, reason) => {
+    ['the server sends nothing', '', 'the SASL exchange stalled: the server did not answer for 6000 ms'],
+    ['there is no token', undefined, 'the SASL exchange stalled: no token was created for 6000 ms'],
+  ])('makes the client move to the next server after the read time-out if %s', (_what, first, reason) => {
     const rig = opened();
     rig.receive(connectResponse());
     if (first !== undefined) say(rig, first);
     rig.submit('x');
     expect(rig.pass(5999)).toEqual([]);
     expect(rig.pass(1)).toEqual(['hang up']);
-    // Nobody has been tried in vain yet but this one, so the request waits.
+    // Only this server has failed so far, so the request waits.
     expect(rig.pass(1000)).toEqual(['dial b']);
     rig.drop('ECONNREFUSED');
     expect(rig.pass(1000)).toEqual(['dial c']);
@@ -722,11 +715,11 @@ describe('B42: an identity proved by SASL', () => {
     rig.receive(connectResponse());
     expect(rig.pass(6000)).toEqual([
       'hang up',
-      `x: ConnectionLoss, notSent (c:2181: ${first === undefined ? reason : reason.replace('the server did not answer', 'no token was made')})`,
+      `x: ConnectionLoss, notSent (c:2181: ${first === undefined ? reason : reason.replace('the server did not answer', 'no token was created')})`,
     ]);
   });
 
-  it('outlives a connection that breaks meanwhile, and a token that comes too late is not sent', () => {
+  it('survives a connection that breaks meanwhile, and a token that is too late is not sent', () => {
     const rig = opened();
     rig.receive(connectResponse());
     say(rig, '');
@@ -736,17 +729,17 @@ describe('B42: an identity proved by SASL', () => {
     expect(rig.take()).toEqual([]);
     expect(rig.pass(1000)).toEqual(['dial b']);
     rig.machine.opened(rig.nowMs);
-    // The session that was granted is the one that is asked for.
+    // The client asks for the granted session.
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
   });
 
   it.each([
-    ['an answer before a question', [answer(1, 'x')], false, 'the server answered request 1, which was not sent'],
-    ['an answer to another question', [answer(7, 'x')], true, 'the server answered request 7, which was not sent'],
+    ['an answer before a request', [answer(1, 'x')], false, 'the server answered request 1, which was not sent'],
+    ['an answer to another request', [answer(7, 'x')], true, 'the server answered request 7, which was not sent'],
     ['two answers', [answer(1, 'x'), answer(1, 'y')], true, 'the server answered request 1, which was not sent'],
     ['an event', [notification(EventType.nodeCreated, '/x')], true, 'the server answered request -1, which was not sent'],
-    ['half an answer', [reply(1, 0, 0, (writer) => writer.int32(9))], true, 'the server sent what cannot be read: '],
-  ])('is not taken in by %s', (_what, frames, asked, reason) => {
+    ['half an answer', [reply(1, 0, 0, (writer) => writer.int32(9))], true, 'the server sent invalid data: '],
+  ])('makes the client leave a server that sends %s', (_what, frames, asked, reason) => {
     const rig = new MachineRig({ sasl: true }, ['a']);
     rig.pass(0);
     rig.machine.opened(rig.nowMs);
@@ -758,7 +751,7 @@ describe('B42: an identity proved by SASL', () => {
     expect(rig.pass(1000)).toEqual(['dial a']);
   });
 
-  it('can be given up with the client', () => {
+  it('ends when the client gives up', () => {
     const rig = opened();
     rig.receive(connectResponse());
     expect(rig.close()).toEqual(['hang up', 'Closed']);
@@ -766,8 +759,8 @@ describe('B42: an identity proved by SASL', () => {
   });
 });
 
-describe('the end', () => {
-  it('answers what was asked before, then closes the session, then hangs up', () => {
+describe('close', () => {
+  it('waits for earlier requests, then closes the session, then the connection', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -778,7 +771,7 @@ describe('the end', () => {
     expect(rig.close()).toEqual([]);
   });
 
-  it('does not wait for a server that goes silent', () => {
+  it('does not wait for a server that falls silent', () => {
     const rig = connected();
     rig.close();
     expect(rig.pass(6000)).toEqual([...Array<string>(2).fill('send ping xid=-2'), 'hang up', 'Closed']);
@@ -796,9 +789,9 @@ describe('the end', () => {
 
   it.each([
     ['closed', 'SessionExpired, notSent (this client was closed)'],
-    ['expired', 'SessionExpired, notSent (the session of this client has expired; connect anew)'],
-    ['authFailed', 'AuthFailed, notSent (the credentials of this client were refused; connect anew)'],
-  ])('C2-2: once %s, whatever is asked is refused', (end, words) => {
+    ['expired', 'SessionExpired, notSent (the session of this client has expired; connect again)'],
+    ['authFailed', 'AuthFailed, notSent (the credentials of this client were rejected; connect again)'],
+  ])('C2-2: every call is rejected after the client has %s', (end, words) => {
     const rig = connected();
     if (end === 'closed') {
       rig.close();
@@ -824,7 +817,7 @@ describe('the end', () => {
 });
 
 describe('a read-only server', () => {
-  it('B39: is left for one with a quorum, looked for after 0.1 s and then ever less often', () => {
+  it('B39: is left for one with a quorum, which the client looks for after 0.1 s and then less and less often', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.connect({ readOnly: true });
     const at: number[] = [];
@@ -837,7 +830,7 @@ describe('a read-only server', () => {
     expect(at).toEqual([100, 200, 400, 800]);
     rig.pass(800);
     rig.machine.probed(true, undefined, rig.nowMs);
-    expect(rig.take()).toEqual(['hang up', 'Disconnected: a:2181: leaving this read-only server for c:2181, which has a quorum']);
+    expect(rig.take()).toEqual(['hang up', 'Disconnected: a:2181: moving from this read-only server to c:2181, which has a quorum']);
     expect(rig.pass(0)).toEqual(['dial c']);
   });
 });

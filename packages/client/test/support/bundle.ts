@@ -1,7 +1,7 @@
-/** The client as one file, for programs of a test that run as processes of their own. */
+/** The client as one file, for programs of a test that run as separate processes. */
 import { build, type BuildOptions } from 'esbuild';
 
-/** Writes what `program` exports to a file, and returns that. */
+/** Writes what `program` exports to a file, and returns its path. */
 export async function bundle(program: string, file: string, options: BuildOptions = {}): Promise<string> {
   await build({
     stdin: { contents: program, resolveDir: import.meta.dirname, loader: 'ts' },

@@ -1,4 +1,4 @@
-/** Authorities, certificates and the stores they come in, made when a test wants them. */
+/** Authorities, certificates and stores, created when a test needs them. */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import forge from 'node-forge';
 
@@ -15,14 +15,17 @@ export interface Wish {
   /** `DNS:zk1`, `IP:127.0.0.1`. */
   readonly names?: readonly string[];
   readonly days?: readonly [from: number, to: number];
-  /** Undefined: by itself. */
+  /** The issuer; undefined: self-signed. */
   readonly by?: Identity | undefined;
   readonly isAuthority?: boolean;
 }
 
 const dayMs = 86_400_000;
 
-/** To make a key takes longer than all else, so authorities have one and everybody else another. */
+/**
+ * Creating a key takes longer than everything else, so all authorities share one and all others
+ * another.
+ */
 const keyPairs = new Map<boolean, { readonly publicKey: string; readonly privateKey: string }>();
 
 function keyPair(isAuthority: boolean): { readonly publicKey: string; readonly privateKey: string } {
@@ -64,7 +67,10 @@ function der(asn1: forge.asn1.Asn1): Buffer {
   return Buffer.from(forge.asn1.toDer(asn1).getBytes(), 'latin1');
 }
 
-/** PKCS12 with a key and its certificate; without `key`, with a certificate that is to be trusted, under a name as keytool gives it. */
+/**
+ * PKCS12 with a key and its certificate; without `key`, with a trusted certificate, under an alias
+ * as keytool writes it.
+ */
 export function pkcs12(certs: readonly Identity[], password: string, key?: Identity, friendlyName?: string): Buffer {
   const bag = forge.pkcs12.toPkcs12Asn1(
     key?.keys.privateKey ?? null,
@@ -75,7 +81,9 @@ export function pkcs12(certs: readonly Identity[], password: string, key?: Ident
   return der(bag);
 }
 
-/** JKS, as Java writes it: with trusted certificates and, if there is one, a key under its own old cipher. */
+/**
+ * JKS as Java writes it: with trusted certificates and, if given, a key under its own old cipher.
+ */
 export function jks(trusted: readonly Identity[], password: string, keys: readonly Identity[] = []): Buffer {
   const parts: Buffer[] = [];
   const int = (value: number) => {
@@ -119,7 +127,9 @@ function wide(password: string): Buffer {
   return Buffer.from(password, 'utf16le').swap16();
 }
 
-/** Sun's key protector: the key under a stream of SHA-1 digests, with a digest of the key behind it. */
+/**
+ * Sun's key protector: the key under a stream of SHA-1 digests, followed by a digest of the key.
+ */
 function protectedKey({ keys }: Identity, password: string): Buffer {
   const plain = der(forge.pki.wrapRsaPrivateKey(forge.pki.privateKeyToAsn1(keys.privateKey)));
   const secret = wide(password);

@@ -1,6 +1,7 @@
 /**
- * Our server and the real client in one virtual world: time, chance, disk and wire are played, everything else is what people run. The
- * server can be killed and started again on its disk, the wire can be cut, held and watched; and hours take no time.
+ * Our server and the real client in one virtual world: time, randomness, disk and network are
+ * simulated, everything else is real. The server can be killed and restarted on its disk, the
+ * network can be cut, stalled and observed, and hours take no time.
  */
 import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { ManualClock, MemoryDisk, runtimeDefaults, SeededRandom, silentLogger, startRuntime, type Clock } from '@tskeeper/runtime';
@@ -9,10 +10,10 @@ import { type Client, connect, type ConnectOptions } from '../../src/index.ts';
 import { WireTransport } from './wire-transport.ts';
 
 const port = 2181;
-/** Turns of the loop in which whatever needs no time comes to rest. */
+/** Turns of the event loop after which everything that needs no time has settled. */
 const passes = 12;
 
-/** One life of a server. */
+/** One run of a server. */
 interface Life {
   dead: boolean;
   readonly network: MemoryNetwork;
@@ -38,7 +39,10 @@ export class ClientWorld {
     return world;
   }
 
-  /** Starts the server, on the disk as it is, at an address of its own. The name `server` leads to it. */
+  /**
+   * Starts the server on the current disk, at an address of its own. The name `server` resolves to
+   * it.
+   */
   async boot(): Promise<void> {
     const network = this.wire.stack(`10.0.0.${++this.#lives}`);
     const life: Life = { dead: false, network, close: () => Promise.resolve() };
@@ -76,7 +80,7 @@ export class ClientWorld {
     await this.settle();
   }
 
-  /** The numeric address of the server that runs. */
+  /** The numeric address of the running server. */
   get address(): string {
     return this.#life!.network.address;
   }
@@ -104,12 +108,12 @@ export class ClientWorld {
     if (this.#life !== undefined) await this.until(this.#life.close());
   }
 
-  /** How many were given options of this world: 10.1.0.1 is the address of the first. */
+  /** Number of clients with options of this world: 10.1.0.1 is the address of the first. */
   get clients(): number {
     return this.#clients;
   }
 
-  /** How a client of this world connects; several clients have several addresses. */
+  /** The options of a client of this world; each client has its own address. */
   options(options: ConnectOptions = {}): ConnectOptions {
     const network = this.wire.stack(`10.1.0.${++this.#clients}`);
     return {
@@ -128,7 +132,7 @@ export class ClientWorld {
 
   // --- Time
 
-  /** Lets everything go on until it needs time. */
+  /** Runs until everything waits for time. */
   async settle(): Promise<void> {
     for (let pass = 0; pass < passes; pass++) {
       await turn();
@@ -144,7 +148,7 @@ export class ClientWorld {
     }
   }
 
-  /** Lets time pass until the promise is settled. */
+  /** Advances time until the promise settles. */
   async until<T>(promise: Promise<T>, atMostMs = 120_000): Promise<T> {
     const progress = { done: false };
     const note = () => {
@@ -159,7 +163,7 @@ export class ClientWorld {
     }
   }
 
-  /** Lets time pass until it is so. */
+  /** Advances time until `isSo` is true. */
   async untilSo(isSo: () => boolean, atMostMs = 120_000): Promise<void> {
     for (let left = atMostMs; ; left -= 50) {
       await this.settle();
@@ -169,16 +173,16 @@ export class ClientWorld {
     }
   }
 
-  // --- The wire
+  // --- The network
 
-  /** The youngest connection that is open. */
+  /** The newest open connection. */
   get cnxn(): VirtualCnxn {
     const open = [...this.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone);
-    if (open.length === 0) throw new Error('nobody is connected');
+    if (open.length === 0) throw new Error('no client is connected');
     return open.at(-1)!;
   }
 
-  /** Breaks a connection for both of its ends. */
+  /** Breaks a connection for both sides. */
   break(cnxn: VirtualCnxn = this.cnxn): void {
     const { forward } = cnxn;
     forward.from.stack.lose(forward.from, 'ECONNRESET');

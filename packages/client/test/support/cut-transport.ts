@@ -1,15 +1,21 @@
-/** A transport whose connections break where the test says: the first by the first cut of the plan, and so on, until the plan is used up. */
+/**
+ * A transport whose connections break as planned: the first by the first cut, and so on, until the
+ * plan is used up.
+ */
 import type { ConnectOptions, Transport } from '../../src/index.ts';
 import type { ClientWorld } from './client-world.ts';
 
 export interface Cut {
-  /** Of which direction the bytes are counted: what the client sends, or what it gets. */
+  /** The direction whose bytes are counted: what the client sends, or what it receives. */
   readonly of: 'requests' | 'answers';
-  /** The connection breaks, for both of its ends, once so many bytes have arrived, the handshake included. */
+  /**
+   * The connection breaks for both sides when this many bytes have arrived, including the
+   * handshake.
+   */
   readonly afterBytes: number;
 }
 
-/** Cuts of connections that are made from now on. The plan may grow meanwhile. */
+/** Cuts connections made from now on. The plan may grow meanwhile. */
 export function cutting(world: ClientWorld, options: ConnectOptions, plan: Cut[]): ConnectOptions {
   const wire = options.transport!;
   const transport: Transport = {

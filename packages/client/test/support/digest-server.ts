@@ -1,4 +1,7 @@
-/** The server's side of DIGEST-MD5, worked out anew from RFC 2831: what the client's own calculation is held against. */
+/**
+ * The server side of DIGEST-MD5, implemented independently from RFC 2831, to compare with the
+ * client's computation.
+ */
 import { createHash } from 'node:crypto';
 
 const md5 = (...parts: readonly (string | Buffer)[]): Buffer =>
@@ -10,13 +13,13 @@ function toBytes(part: string | Buffer): Buffer {
   return typeof part === 'string' ? Buffer.from(part, 'utf8') : part;
 }
 
-/** In ISO 8859-1 if it can be, each on its own. */
+/** In ISO 8859-1 if possible, each on its own. */
 function forHash(text: string): Buffer {
   const latin1 = Buffer.from(text, 'latin1');
   return latin1.toString('latin1') === text ? latin1 : Buffer.from(text, 'utf8');
 }
 
-/** Directives, by a reader of characters rather than by an expression. */
+/** Directives, parsed character by character instead of with a regular expression. */
 export function fieldsOf(token: string): Record<string, string> {
   const fields: Record<string, string> = {};
   let at = 0;
@@ -41,7 +44,7 @@ export function fieldsOf(token: string): Record<string, string> {
   return fields;
 }
 
-/** What the client has to have answered, and what the server says to that. */
+/** The expected response of the client, and the server's answer to it. */
 export function proofs(fields: Record<string, string>, password: string): { readonly response: string; readonly rspauth: string } {
   const { username, realm, nonce, cnonce, nc, qop, authzid } = fields;
   const identity = md5(forHash(username!), ':', forHash(realm!), ':', forHash(password));

@@ -1,6 +1,6 @@
 /**
- * TCP in front of a server, with faults at a word: connections are cut, refused, stalled, or heard in one direction only, and what was on its way
- * arrives when the test says so, though its sender is long gone.
+ * A TCP proxy with faults: it cuts, refuses, or stalls connections, in both directions or in one,
+ * and delivers stalled bytes when the test says so, even after their sender is gone.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ type Direction = 'requests' | 'answers';
 class Pair {
   readonly near: Socket;
   readonly far: Socket;
-  /** What is stalled, by direction. */
+  /** Stalled bytes by direction. */
   readonly held: Record<Direction, Buffer[]> = { requests: [], answers: [] };
   nearIsOver = false;
 
@@ -34,7 +34,7 @@ export class FaultProxy {
   readonly #stalled = new Set<Direction>();
   #refuses = false;
   #answersToLose = 0;
-  /** Of all connections, those that got through to the server included. */
+  /** All accepted connections, including those that reached the server. */
   accepted = 0;
 
   private constructor(port: number) {
@@ -61,7 +61,7 @@ export class FaultProxy {
     });
   }
 
-  /** In front of `127.0.0.1:port`. */
+  /** A proxy for `127.0.0.1:port`. */
   static async before(connectString: string): Promise<FaultProxy> {
     const proxy = new FaultProxy(Number(connectString.split(':').at(-1)));
     proxy.#server.listen(0, '127.0.0.1');
@@ -73,7 +73,7 @@ export class FaultProxy {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Connections that reach to the server, those included that a client has given up. */
+  /** Connections that reach the server, including those that a client has left. */
   get openCount(): number {
     return this.#pairs.size;
   }
@@ -95,18 +95,18 @@ export class FaultProxy {
     pair.far.destroy();
   }
 
-  /** Breaks every connection, for both of its ends. */
+  /** Breaks every connection for both sides. */
   cut(): void {
     for (const pair of this.#pairs) pair.reset();
   }
 
-  /** Nobody new gets through, and those who are there are cut off. */
+  /** Rejects new connections and cuts existing ones. */
   refuse(): void {
     this.#refuses = true;
     this.cut();
   }
 
-  /** No byte gets through in these directions, and nobody is told. */
+  /** Stalls these directions without telling either side. */
   stall(...directions: readonly Direction[]): void {
     for (const direction of directions.length === 0 ? (['requests', 'answers'] as const) : directions) this.#stalled.add(direction);
   }
@@ -116,7 +116,7 @@ export class FaultProxy {
     this.#answersToLose++;
   }
 
-  /** All is well again; what was stalled arrives, at the server even if its client has gone. */
+  /** Ends all faults; stalled bytes arrive, at the server even if its client is gone. */
   heal(): void {
     this.#refuses = false;
     this.#stalled.clear();

@@ -1,8 +1,9 @@
 /**
- * A session machine on its own: inputs by hand, time by hand, and everything it says written down in order.
+ * A session machine alone: inputs and time by hand, and all outputs recorded in order.
  *
- * Chance is replaced by the middle: every random pause is half of the longest it could be. In the list of servers it is replaced by the highest,
- * unless another is given: the list keeps its order, and who may stay stays.
+ * Randomness is replaced by the middle: every random pause is half of its maximum. For the list of
+ * servers it is the maximum, unless given otherwise: the list keeps its order, and a client that
+ * may stay stays.
  */
 import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/protocol';
 import type { Refusal } from '../../src/keeper-error.ts';
@@ -28,7 +29,7 @@ export class NamedRequest extends Request {
 
 export class MachineRig {
   nowMs = 0;
-  /** What the machine has said since `take` was called last. */
+  /** Outputs since the last call of `take`. */
   #said: string[] = [];
   #fresh = true;
   #dialling = false;
@@ -94,14 +95,14 @@ export class MachineRig {
     return reader.remaining === 0 ? 'ok' : String(reader.ustring());
   }
 
-  /** What was said since the last time, and clears it. */
+  /** Returns and clears the outputs since the last call. */
   take(): string[] {
     const said = this.#said;
     this.#said = [];
     return said;
   }
 
-  /** Lets time pass, waking the machine whenever it asked for it. */
+  /** Advances time, and wakes the machine at its deadlines. */
   pass(ms: number): string[] {
     const end = this.nowMs + ms;
     for (;;) {
@@ -119,7 +120,7 @@ export class MachineRig {
     return this.take();
   }
 
-  /** Lets the next server be dialled, and grants a session. */
+  /** Opens the connection to the next server, and grants a session. */
   connect(grant: Grant = {}): string[] {
     while (!this.#dialling) this.pass(Math.max(0, this.machine.deadline()! - this.nowMs));
     this.machine.opened(this.nowMs);

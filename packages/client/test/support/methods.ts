@@ -1,7 +1,7 @@
-/** Every method of a client that can fail, to be tried one after the other. */
+/** Every method of a client that can fail, for tests that try each. */
 import { type CallOptions, type Client, ClientView, op } from '../../src/index.ts';
 
-/** How each is called on a path, where it has one. */
+/** Calls each on a path, if it has one. */
 export const methods: Readonly<Record<string, (zk: Client, path: string, options?: CallOptions) => Promise<unknown>>> = {
   addAuth: (zk, _, options) => zk.addAuth('digest', 'a:b', options),
   addWatch: (zk, path, options) => zk.addWatch(path, { ...options, watch: true }),
@@ -33,7 +33,7 @@ export const methods: Readonly<Record<string, (zk: Client, path: string, options
   whoAmI: (zk, _, options) => zk.whoAmI(options),
 };
 
-/** What a ClientView has, but for what asks no server. */
+/** The methods of ClientView, except those that send no request. */
 export function methodsOfClient(): string[] {
   const local = ['constructor', 'chroot', 'on'];
   return Object.entries(Object.getOwnPropertyDescriptors(ClientView.prototype))

@@ -1,4 +1,4 @@
-/** How calls end. */
+/** Results of calls. */
 import { KeeperError } from '../../src/index.ts';
 
 export interface Settled<Result> {
@@ -8,7 +8,7 @@ export interface Settled<Result> {
   readonly error: KeeperError | undefined;
 }
 
-/** What is not a KeeperError is thrown on. */
+/** Throws an error that is not a KeeperError. */
 export async function settle<Result>(promise: Promise<Result>): Promise<Settled<Result>> {
   try {
     return { outcome: 'done', result: await promise, error: undefined };

@@ -1,4 +1,7 @@
-/** A transport whose other end is the test: it sees every connection, what was sent on it, and says what comes back. */
+/**
+ * A transport whose other end is the test: it sees every connection and what was sent on it, and
+ * sends the answers.
+ */
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../../src/index.ts';
 
 export class ScriptedCnxn implements TransportCnxn {
@@ -14,7 +17,7 @@ export class ScriptedCnxn implements TransportCnxn {
   }
 
   send(bytes: Uint8Array): void {
-    if (this.over) throw new Error('the client sent on a connection it had given up');
+    if (this.over) throw new Error('the client sent on a connection that it had closed');
     this.sent.push(Buffer.from(bytes));
   }
 

@@ -1,4 +1,4 @@
-/** What a server says, byte by byte: for tests that play the server themselves. */
+/** The frames of a server, byte by byte, for tests that simulate the server. */
 import {
   formatSessionId,
   OpCode,
@@ -52,7 +52,10 @@ export function notification(type: number, path: string, zxid = -1): Buffer {
 
 const nameOf = new Map<number, string>(Object.entries(OpCode).map(([name, code]) => [code, name]));
 
-/** What a client has sent, one line per frame. The first frame of a connection is its handshake. */
+/**
+ * The frames that a client has sent, one line each. The first frame of a connection is its
+ * handshake.
+ */
 export function describeFrames(bytes: Buffer, handshakeFirst: boolean): string[] {
   const lines: string[] = [];
   let first = handshakeFirst;

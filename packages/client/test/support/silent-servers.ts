@@ -1,6 +1,6 @@
 /**
- * Servers that open every session and answer every ping, and answer requests only if they are not silent. Time is moved by hand, and what a client sends is answered in
- * the same turn.
+ * Servers that open every session and answer every ping, and answer requests unless they are
+ * silent. The test advances time, and requests are answered in the same turn.
  */
 import { FrameCutter, OpCode, type Reader, readRequestHeader, type Stat, writeStat, Xid } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
@@ -30,11 +30,11 @@ export const someStat: Stat = {
   pzxid: 1,
 };
 
-/** One connection, as its server has it. */
+/** The server side of one connection. */
 export class ServedCnxn implements TransportCnxn {
   readonly server: string;
   readonly sink: TransportSink;
-  /** What was asked, by name. Pings are not listed. */
+  /** The received requests by name, without pings. */
   readonly asked: string[] = [];
   over = false;
   ended = false;
@@ -49,7 +49,7 @@ export class ServedCnxn implements TransportCnxn {
   }
 
   send(bytes: Uint8Array): void {
-    if (this.over) throw new Error('the client sent on a connection it had given up');
+    if (this.over) throw new Error('the client sent on a connection that it had closed');
     const buffer = Buffer.from(bytes);
     this.#cutter.feed(buffer, 0, buffer.length, (reader) => this.#heard(reader));
   }
@@ -85,7 +85,7 @@ export class ServedCnxn implements TransportCnxn {
   }
 
   #answer(frame: Buffer): void {
-    // From the loop, never from inside a call on the transport.
+    // From the event loop, never during a call to the transport.
     this.#servers.clock.after(0, () => {
       if (!this.over) this.sink.received(Buffer.from(frame));
     });
@@ -98,12 +98,12 @@ export class SilentServers implements Transport {
   readonly clock = new ManualClock();
   readonly sessionTimeoutMs: number;
   readonly cnxns: ServedCnxn[] = [];
-  /** Servers that answer pings only. */
+  /** Servers that answer only pings. */
   readonly silent = new Set<string>();
   /** Kinds of requests that no server answers. */
   readonly mute = new Set<number>();
 
-  /** Nobody is reached. */
+  /** No server can be reached. */
   isDown = false;
 
   constructor(sessionTimeoutMs = 9000) {
@@ -113,7 +113,7 @@ export class SilentServers implements Transport {
   connect({ host }: ServerAddress, sink: TransportSink): TransportCnxn {
     const cnxn = new ServedCnxn(this, host, sink);
     this.cnxns.push(cnxn);
-    // An attempt that nobody answers lasts until its client gives it up.
+    // An unanswered attempt lasts until its client cancels it.
     const tryToOpen = () => {
       if (cnxn.over) return;
       if (this.isDown) this.clock.after(10, tryToOpen);
@@ -137,7 +137,10 @@ export class SilentServers implements Transport {
     sink.received(reply(xid, 1));
   }
 
-  /** The clock of the process of the client: what comes due while that stands still fires when it goes on, ahead of all input. */
+  /**
+   * The clock of the client's process: timers that are due while it is paused fire when it resumes,
+   * before all input.
+   */
   readonly #processClock: Clock = {
     now: () => this.clock.now(),
     after: (delayMs, callback) =>
@@ -163,7 +166,7 @@ export class SilentServers implements Transport {
     return this.until(connect('one,two', { transport: this, clock, random: new SeededRandom(1), sessionTimeoutMs, ...options }));
   }
 
-  /** Lets so much time pass, in small steps, with everything that happens meanwhile. */
+  /** Advances time in small steps, with everything that happens meanwhile. */
   async pass(ms: number, stepMs = 10): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(left, stepMs));
@@ -171,7 +174,7 @@ export class SilentServers implements Transport {
     }
   }
 
-  /** Lets time pass until the promise is settled. */
+  /** Advances time until the promise settles. */
   async until<Result>(promise: Promise<Result>, atMostMs = 60_000): Promise<Result> {
     const progress = { isSettled: false };
     const note = () => {

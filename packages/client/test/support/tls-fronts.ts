@@ -1,11 +1,11 @@
-/** Sockets of a test that end with it, and among them TLS in front of a server that has none. */
+/** Sockets that end with their test, among them TLS proxies for a server without TLS. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 
 export interface Front {
   readonly port: number;
-  /** As the handshakes went. */
+  /** The handshakes. */
   readonly seen: { readonly servername: string | false | null; readonly peer: string | undefined; readonly protocol: string | null }[];
 }
 
@@ -25,7 +25,7 @@ export class TlsFronts {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Takes TLS off and passes on. */
+  /** Terminates TLS and forwards. */
   async before(connectString: string, options: TlsOptions, host?: string): Promise<Front> {
     const seen: Front['seen'][number][] = [];
     const server = createServer(options, (socket: TLSSocket) => {

@@ -1,4 +1,4 @@
-/** A transport over a `Network` of the runtime: how a client gets onto a virtual wire. */
+/** A transport over a `Network` of the runtime, for clients on a virtual network. */
 import type { Network, StreamId } from '@tskeeper/runtime';
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../../src/index.ts';
 
@@ -6,7 +6,7 @@ export class WireTransport implements Transport {
   readonly #network: Network;
   readonly #sinks = new Map<StreamId, TransportSink>();
 
-  /** The network must be nobody else's. */
+  /** The network must not be used by anything else. */
   constructor(network: Network) {
     this.#network = network;
     network.start({

@@ -1,4 +1,7 @@
-/** As much of the package @opentelemetry/api as the example of docs/reference/tracing.md needs: a recorder that tests can read. */
+/**
+ * The part of the package @opentelemetry/api that the example of docs/reference/tracing.md needs: a
+ * recorder that tests can read.
+ */
 export interface Context {
   readonly span: Span | undefined;
 }

@@ -1,4 +1,7 @@
-/** Compares docs/reference/tracing.md with what is told, in both directions, and its example with the one that the tests run. */
+/**
+ * Compares docs/reference/tracing.md with the reported fields, in both directions, and its example
+ * with the one that the tests run.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -7,7 +10,7 @@ import type { SessionNews, TracedCall } from '../../src/index.ts';
 const root = join(import.meta.dirname, '../../../..');
 const page = readFileSync(join(root, 'docs/reference/tracing.md'), 'utf8');
 
-/** By way of the compiler, all fields and no others. */
+/** The compiler checks that these are all fields and no others. */
 const callFields: { readonly [Field in keyof Required<TracedCall>]: true } = {
   op: true,
   path: true,
@@ -29,7 +32,7 @@ const newsFields: { readonly [Kind in SessionNews['kind']]: { readonly [Field in
   reread: { path: true, because: true, since: true, dropped: true },
 };
 
-/** The rows of the table whose first title is this, cell by cell. */
+/** The rows of the table with this first title, cell by cell. */
 function rowsBelow(title: string): string[][] {
   const table = page.split(`| ${title} |`)[1]!.split('\n\n')[0]!;
   return [...table.matchAll(/^\| (`.*) \|$/gm)].map(([, row]) => row!.split(' | '));
@@ -37,11 +40,11 @@ function rowsBelow(title: string): string[][] {
 
 const namesIn = (cell: string): string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
 
-it('the page names the fields of a call, and no others', () => {
+it('the page lists the fields of a call, and no others', () => {
   expect(rowsBelow('field').map(([name]) => namesIn(name!)[0])).toEqual(Object.keys(callFields));
 });
 
-it('the page names what is told of a session, with its fields', () => {
+it('the page lists the events of a session, with their fields', () => {
   const told = rowsBelow('kind').map(([kind, , fields]) => [namesIn(kind!)[0], namesIn(fields!)]);
   expect(told).toEqual(Object.entries(newsFields).map(([kind, fields]) => [kind, Object.keys(fields)]));
 });

@@ -23,7 +23,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** What is told of calls, in order. */
+/** The reports of calls, in order. */
 function listenToCalls(): { readonly step: Step; readonly call: TracedCall; readonly seen: TracedCall }[] {
   const told: { step: Step; call: TracedCall; seen: TracedCall }[] = [];
   const hear = (step: Step) => (call: TracedCall) => void told.push({ step, call, seen: { ...call } });
@@ -50,8 +50,8 @@ function listenToSessions(): TracedSessionEvent[] {
 
 const stepsOf = (told: readonly { readonly step: Step; readonly call: TracedCall }[]) => told.map(({ step, call }) => `${call.op} ${step}`);
 
-describe('D18: a call that is traced', () => {
-  it('is told from start to asyncEnd by one object, which is filled in on the way', async () => {
+describe('D18: a traced call', () => {
+  it('is reported from start to asyncEnd by one object, which is filled in over time', async () => {
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/'));
     const told = listenToCalls();
@@ -65,7 +65,7 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('and fails tells the error that the program gets, ahead of asyncStart', async () => {
+  it('that fails reports the same error as the program gets, before asyncStart', async () => {
     const zk = await world.connect();
     const told = listenToCalls();
     const error: unknown = await world.until(zk.delete('/none').catch((reason: unknown) => reason));
@@ -77,7 +77,7 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('and is refused before it is sent has neither xid nor server', async () => {
+  it('that is rejected before it is sent has neither xid nor server', async () => {
     const zk = await world.connect();
     const told = listenToCalls();
     await expect(world.until(zk.getData('no/path'))).rejects.toMatchObject({ code: 'BadArguments' });
@@ -90,7 +90,7 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('says which attempt it was that ended it', async () => {
+  it('reports the number of its last attempt', async () => {
     const zk = await world.connect({ retry: true });
     const told = listenToCalls();
     const lost = zk.exists('/zookeeper');
@@ -105,11 +105,11 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('and was not answered names the server it was sent to, and its number', async () => {
+  it('without an answer has the server it was sent to, and its xid', async () => {
     const zk = await world.connect();
     const told = listenToCalls();
     const asked = zk.exists('/a').catch(() => undefined);
-    // It leaves at the end of the turn.
+    // It is sent at the end of the turn.
     await Promise.resolve();
     world.kill();
     await world.until(asked);
@@ -119,7 +119,7 @@ describe('D18: a call that is traced', () => {
     expect(second).toMatchObject({ error: { outcome: 'notSent' }, xid: undefined, server: undefined });
   });
 
-  it('of several steps is told as one around its steps', async () => {
+  it('of several steps is reported as one around its steps', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a/b', 'x', { parents: true }));
     const channel = tracingChannel<TracedCall, TracedCall>('tskeeper:request');
@@ -140,7 +140,7 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('of the ensemble has no chroot, wherever the client stands', async () => {
+  it('of the ensemble has no chroot, whatever that of the client', async () => {
     const zk = await world.connect({}, '/app');
     const told = listenToCalls();
     await world.until(zk.getConfig());
@@ -148,7 +148,7 @@ describe('D18: a call that is traced', () => {
     await world.until(zk.close());
   });
 
-  it('is answered no turn later: behind what the server has told before, and ahead of what it has told behind', async () => {
+  it('is answered without an extra turn: after earlier and before later input of the server', async () => {
     const clock = new ManualClock();
     const transport = new ScriptedTransport();
     const connecting = connect('a', { transport, clock, random: new SeededRandom(1) });
@@ -182,7 +182,7 @@ describe('D18: a call that is traced', () => {
 });
 
 describe('connect and close', () => {
-  it('are told like other calls', async () => {
+  it('are reported like other calls', async () => {
     const told = listenToCalls();
     const zk = await world.connect();
     await world.until(zk.close());
@@ -192,7 +192,7 @@ describe('connect and close', () => {
     expect(told[7]!.seen).toMatchObject({ op: 'close', sessionId: zk.sessionId, result: undefined });
   });
 
-  it('tell why there is no session', async () => {
+  it('report why there is no session', async () => {
     const told = listenToCalls();
     await expect(connect('zk1:notaport', world.options())).rejects.toThrow('port');
     await expect(world.until(connect('nowhere:1', world.options({ connectTimeoutMs: 100 })))).rejects.toMatchObject({ op: 'connect' });
@@ -201,8 +201,8 @@ describe('connect and close', () => {
   });
 });
 
-describe('D18: the session of a client that is traced', () => {
-  it('tells its states, servers that were not reached, changes that were watched, and what is to be read again', async () => {
+describe('D18: the session of a traced client', () => {
+  it('reports its states, unreachable servers, watched changes, and rereads', async () => {
     const told = listenToSessions();
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/a'));
@@ -239,8 +239,8 @@ describe('D18: the session of a client that is traced', () => {
   });
 });
 
-describe('a tracer of the program', () => {
-  it('that hears nothing is asked, and told nothing', async () => {
+describe('a custom tracer', () => {
+  it('with hearsCalls and hearsSession false is asked, and receives nothing', async () => {
     const told: string[] = [];
     const tracer: Tracer = {
       hearsCalls: false,
@@ -259,7 +259,7 @@ describe('a tracer of the program', () => {
     expect(told).toEqual([]);
   });
 
-  it('takes the place of the channels', async () => {
+  it('replaces the channels', async () => {
     const told = listenToCalls();
     const own: string[] = [];
     const tracer: Tracer = {
@@ -290,7 +290,7 @@ describe('a tracer of the program', () => {
 });
 
 describe('D18: the example for OpenTelemetry', () => {
-  it('makes a span of each call, with its steps below it', async () => {
+  it('creates a span of each call, with its steps below it', async () => {
     spans.length = 0;
     const zk = await world.connect();
     await world.until(zk.create('/a', 'x'));

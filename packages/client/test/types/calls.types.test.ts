@@ -1,6 +1,6 @@
 /**
- * The calls of a client: which do not compile, and of what type the answers are. The assertions are made by the compiler (`npm run check`); nothing of
- * this is run.
+ * The calls of a client: what does not compile, and the types of their results. The compiler checks
+ * the assertions (`npm run check`); nothing of this runs.
  */
 import { expectTypeOf, it } from 'vitest';
 import {
@@ -37,7 +37,7 @@ export function creating(): void {
   void zk.create(bytes);
   // @ts-expect-error data are bytes, text or null
   void zk.create('/a', 5);
-  // @ts-expect-error nor an object: who sends JSON says so
+  // @ts-expect-error nor an object: JSON has its own calls
   void zk.create('/a', { n: 1 });
   // @ts-expect-error there is no such mode
   void zk.create('/a', null, { mode: 'PERSISTENT' });
@@ -45,13 +45,13 @@ export function creating(): void {
   void zk.create('/a', null, { mode: 1 });
   // @ts-expect-error a TTL needs a mode with one
   void zk.create('/a', null, { ttlMs: 1000 });
-  // @ts-expect-error an ephemeral has none
+  // @ts-expect-error an ephemeral has no TTL
   void zk.create('/a', null, { mode: 'ephemeral', ttlMs: 1000 });
-  // @ts-expect-error a mode with a TTL needs one
+  // @ts-expect-error a mode with a TTL requires one
   void zk.create('/a', null, { mode: 'persistentSequentialWithTtl' });
   // @ts-expect-error a TTL is a number of ms
   void zk.create('/a', null, { mode: 'persistentWithTtl', ttlMs: 1000n });
-  // @ts-expect-error a mode that is known at run time only may be one with a TTL
+  // @ts-expect-error a mode known only at run time may be one with a TTL
   void zk.create('/a', null, { mode: anyMode });
   // @ts-expect-error there is no such mode of parents
   void zk.create('/a', null, { parents: 'ephemeral' });
@@ -64,7 +64,7 @@ export function creating(): void {
   // @ts-expect-error permissions are bits
   void zk.create('/a', null, { acl: [{ perms: 'rw', id: { scheme: 'world', id: 'anyone' } }] });
   expectTypeOf(zk.ensurePath('/a', { mode: 'container' })).resolves.toEqualTypeOf<void>();
-  // @ts-expect-error parents are no ephemerals
+  // @ts-expect-error a parent cannot be an ephemeral
   void zk.ensurePath('/a', { mode: 'ephemeral' });
 }
 
@@ -81,7 +81,7 @@ export function reading(): void {
   expectTypeOf(zk.whoAmI()).resolves.toEqualTypeOf<readonly ClientInfo[]>();
   expectTypeOf(zk.sync()).resolves.toEqualTypeOf<void>();
   expectTypeOf(zk.walk('/a', { data: true })).toEqualTypeOf<AsyncGenerator<WalkedZnode, void, undefined>>();
-  // @ts-expect-error a watch is a listener or true: without one, leave it out
+  // @ts-expect-error a watch is a listener or true: omit it for none
   void zk.getData('/a', { watch: false });
   // @ts-expect-error a read of the ACL sets no watch
   void zk.getACL('/a', { watch: true });
@@ -93,15 +93,15 @@ export function reading(): void {
   void zk.getData('/a', { timeoutMs: '5s' });
   // @ts-expect-error and their unit is in their name
   void zk.getData('/a', { timeout: 5000 });
-  // @ts-expect-error what cancels is an AbortSignal, not the controller
+  // @ts-expect-error the option is the signal, not the controller
   void zk.getData('/a', { signal: new AbortController() });
   // @ts-expect-error a policy has no such part
   void zk.getData('/a', { retry: { retries: 3 } });
-  // @ts-expect-error a walk is looped over, not awaited with `for`
+  // @ts-expect-error a walk requires `for await`
   for (const _ of zk.walk('/a')) break;
 }
 
-/** What is read may be absent, and is not the program's to change. */
+/** Results may be absent, and are read-only. */
 export async function results(): Promise<void> {
   const stat = await zk.exists('/a');
   // @ts-expect-error there may be none
@@ -109,7 +109,7 @@ export async function results(): Promise<void> {
   const { data, stat: known } = await zk.getData('/a');
   // @ts-expect-error data may be null
   void data.length;
-  // @ts-expect-error a Stat is what was read
+  // @ts-expect-error a Stat is read-only
   known.version = 1;
   const { children } = await zk.getChildren('/a');
   // @ts-expect-error so are the children
@@ -131,7 +131,7 @@ export function writing(): void {
   expectTypeOf(zk.deleteRecursive('/a')).resolves.toEqualTypeOf<DeleteRecursiveResult>();
   expectTypeOf(zk.update('/a', (old, stat) => (stat === undefined ? 'x' : old))).resolves.toEqualTypeOf<GetDataResult | undefined>();
   void zk.update('/a', () => Promise.resolve(undefined), { create: { mode: 'ephemeral' } });
-  // @ts-expect-error data are said; null is what says that there are none
+  // @ts-expect-error data are required; null means that there are none
   void zk.setData('/a');
   // @ts-expect-error a version is a number
   void zk.setData('/a', 'x', { version: 3n });
@@ -143,7 +143,7 @@ export function writing(): void {
   void zk.delete('/a', 3);
   // @ts-expect-error a write is not a read
   void zk.setData('/a', 'x', { linearizable: true });
-  // @ts-expect-error a delete without children is not made idempotent by another word
+  // @ts-expect-error there is no option recursive
   void zk.delete('/a', { recursive: true });
   // @ts-expect-error an updater gives data, not a number
   void zk.update('/a', () => 5);
@@ -160,11 +160,11 @@ export function reconfiguring(): void {
     zk.reconfig({ joiningServers: 'server.4=d:2888:3888;2181', leavingServers: [1, '2'] }),
   ).resolves.toEqualTypeOf<GetDataResult>();
   void zk.reconfig({ newMembers: ['server.1=a:1:2;3'], fromConfig: 0x100000000n });
-  // @ts-expect-error either who comes and goes, or the whole
+  // @ts-expect-error either joining and leaving servers, or all members
   void zk.reconfig({ newMembers: 'server.1=a:1:2;3', leavingServers: '2' });
   // @ts-expect-error the version of a configuration is a zxid
   void zk.reconfig({ leavingServers: '2', fromConfig: 5 });
-  // @ts-expect-error something is asked for
+  // @ts-expect-error options are required
   void zk.reconfig();
 }
 
@@ -174,17 +174,17 @@ export function views(): void {
   expectTypeOf(zk).toExtend<ClientView>();
   expectTypeOf(zk).toExtend<AsyncDisposable>();
   expectTypeOf(zk.close()).resolves.toEqualTypeOf<void>();
-  // @ts-expect-error the session is not the view's to end
+  // @ts-expect-error a view has no close
   void view.close();
-  // @ts-expect-error nor at the end of a block
+  // @ts-expect-error nor a dispose
   void view[Symbol.asyncDispose]();
-  // @ts-expect-error nor to move
+  // @ts-expect-error nor an updateServerList
   view.updateServerList('a');
-  // @ts-expect-error what is shared is read only
+  // @ts-expect-error shared properties are read-only
   view.state = 'closed';
 }
 
-it('B32, D3: calls have the types that the compiler was asked about', () => {
+it('B32, D3: calls have the asserted types', () => {
   expectTypeOf(creating).returns.toEqualTypeOf<void>();
   expectTypeOf(results).returns.resolves.toEqualTypeOf<void>();
 });

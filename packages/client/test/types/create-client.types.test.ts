@@ -1,4 +1,7 @@
-/** Clients before their session exists, text and JSON: the assertions are made by the compiler (`npm run check`). */
+/**
+ * Clients before their session exists, text and JSON: the compiler checks the assertions
+ * (`npm run check`).
+ */
 import { expect, expectTypeOf, it } from 'vitest';
 import {
   type Client,
@@ -41,6 +44,6 @@ function creation(): void {
   createClient('a', { connectTimeout: 5 });
 }
 
-it('the compiler knows what a client that is created can be asked', () => {
+it('a client of createClient has the asserted types', () => {
   expect([calls, creation].map((each) => each.name)).toEqual(['calls', 'creation']);
 });

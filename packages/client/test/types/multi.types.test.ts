@@ -1,4 +1,7 @@
-/** Many operations at once, each with a result of its own type. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
+/**
+ * Transactions, with a typed result per operation. The compiler checks the assertions
+ * (`npm run check`); nothing of this runs.
+ */
 import { expectTypeOf, it } from 'vitest';
 import {
   type CheckOp,
@@ -28,15 +31,15 @@ export function operations(): void {
   expectTypeOf(op.getChildren('/a')).toEqualTypeOf<GetChildrenOp>();
   // @ts-expect-error a TTL needs its mode
   op.create('/a', 'x', { ttlMs: 5 });
-  // @ts-expect-error parents are no part of a transaction
+  // @ts-expect-error parents are not part of a transaction
   op.create('/a', 'x', { parents: true });
   // @ts-expect-error a version is a number
   op.check('/a', { version: 1n });
-  // @ts-expect-error data are needed
+  // @ts-expect-error data are required
   op.setData('/a');
   // @ts-expect-error a multiRead sets no watches
   op.getData('/a', { watch: true });
-  // @ts-expect-error exists is no part of either
+  // @ts-expect-error exists is not part of either
   op.exists('/a');
 }
 
@@ -85,9 +88,9 @@ export async function reading(): Promise<void> {
   if (data.op === 'getData') expectTypeOf(data.data).toEqualTypeOf<Uint8Array | null>();
   else expectTypeOf(data.error).toEqualTypeOf<KeeperError>();
   if (children.error === undefined) expectTypeOf(children.children).toEqualTypeOf<readonly string[]>();
-  // @ts-expect-error what cannot be read is an error in its place, so ask first
+  // @ts-expect-error a result may be an error, so check first
   void data.stat;
-  // @ts-expect-error a list of children is no data
+  // @ts-expect-error a list of children is not data
   if (children.op === 'getData') void children.data;
   // @ts-expect-error a multiRead does not write
   await zk.multiRead([op.delete('/a')]);
@@ -95,6 +98,6 @@ export async function reading(): Promise<void> {
   await zk.multiRead([op.getData('/a')], { watch: true });
 }
 
-it('B32: transactions have the types that the compiler was asked about', () => {
+it('B32: transactions have the asserted types', () => {
   expectTypeOf(writing).returns.resolves.toEqualTypeOf<void>();
 });

@@ -1,4 +1,7 @@
-/** Sessions, errors, events and what is handed in. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
+/**
+ * Sessions, errors, events and injected interfaces. The compiler checks the assertions
+ * (`npm run check`); nothing of this runs.
+ */
 import { expectTypeOf, it } from 'vitest';
 import {
   type Client,
@@ -42,7 +45,7 @@ export async function connecting(): Promise<void> {
   void connect('a', { auth: [{ scheme: 'digest', auth: 'bob:secret' }], clock: ownClock, transport: ownTransport, tracer: ownTracer });
   await using closing = await connect('a', { signal: AbortSignal.timeout(5), retry: { attempts: Infinity } });
   expectTypeOf(closing).toEqualTypeOf<Client>();
-  // @ts-expect-error whom to connect to is said
+  // @ts-expect-error servers are required
   void connect();
   void connect(['a:2181', { host: 'b', port: 2181 }]);
   // @ts-expect-error an array holds servers
@@ -63,9 +66,9 @@ export async function connecting(): Promise<void> {
   void connect('a', { sasl: { mechanism: 'GSSAPI', password: 'secret' } });
   // @ts-expect-error there is no such mechanism
   void connect('a', { sasl: { mechanism: 'PLAIN', username: 'bob', password: 'secret' } });
-  // @ts-expect-error nothing gives up the certificate
+  // @ts-expect-error the check of the certificate cannot be turned off
   void connect('a', { tls: { rejectUnauthorized: false } });
-  // @ts-expect-error TLS 1.0 is no more
+  // @ts-expect-error TLS 1.0 is not supported
   void connect('a', { tls: { minVersion: 'TLSv1' } });
   // @ts-expect-error identities are a list
   void connect('a', { auth: { scheme: 'digest', auth: 'bob:secret' } });
@@ -73,7 +76,7 @@ export async function connecting(): Promise<void> {
   void connect('a', { clock: { now: () => ({ elapsedMs: 0 }) } });
   // @ts-expect-error there is no such option
   void connect('a', { reconnect: true });
-  // Options may be put together: what is undefined is as if it were left out.
+  // Options with the value undefined count as omitted.
   const options: ConnectOptions = { tls: undefined, session: undefined, retry: undefined };
   void connect('a', { ...options, readOnly: true });
 }
@@ -90,9 +93,9 @@ export function session(): void {
   void zk.updateServerList(['a:2181', { host: 'b', port: 2181 }]);
   expectTypeOf(zk.addAuth('digest', 'bob:secret')).resolves.toEqualTypeOf<void>();
   expectTypeOf(parseConnectString('a').servers[0]).toEqualTypeOf<{ readonly host: string; readonly port: number } | undefined>();
-  // @ts-expect-error what is known of a session is not set
+  // @ts-expect-error properties of a session are read-only
   zk.sessionId = 1n;
-  // @ts-expect-error a scheme has something to prove
+  // @ts-expect-error a scheme requires its data
   void zk.addAuth('digest');
   // @ts-expect-error a server has a port
   void zk.updateServerList([{ host: 'b' }]);
@@ -117,11 +120,11 @@ export function errors(): void {
   if (KeeperError.is(error, 'NoNode', 'BadVersion')) expectTypeOf(error.code).toEqualTypeOf<'NoNode' | 'BadVersion'>();
   // @ts-expect-error there is no such code
   KeeperError.is(error, 'NO_NODE');
-  // @ts-expect-error an answer that is none has no error
+  // @ts-expect-error Ok is not an error
   KeeperError.is(error, 'Ok');
   // @ts-expect-error codes are words, not numbers
   KeeperError.is(error, -101);
-  // @ts-expect-error it is not known to be one yet
+  // @ts-expect-error it is not known to be a KeeperError yet
   void error.code;
 }
 
@@ -149,7 +152,7 @@ export function events(): void {
     expectTypeOf(event.path).toEqualTypeOf<string>();
     expectTypeOf(event.zxid).toEqualTypeOf<bigint | undefined>();
   }
-  // @ts-expect-error a watch that stays needs somebody who hears of it
+  // @ts-expect-error a persistent watch requires a listener or true
   void zk.addWatch('/a', {});
   // @ts-expect-error in one of two modes
   void zk.addWatch('/a', { mode: 'recursive', watch: true });
@@ -181,10 +184,10 @@ export function tracing(): void {
   expectTypeOf<TracedSessionEvent['sessionId']>().toEqualTypeOf<bigint>();
   expectTypeOf<TracedSessionEvent>().toExtend<SessionNews>();
   expectTypeOf<TracedCall['zxid']>().toEqualTypeOf<bigint | undefined>();
-  // @ts-expect-error a tracer says whether it hears
+  // @ts-expect-error a tracer has hearsCalls and hearsSession
   void connect('a', { tracer: { run: (_call: TracedCall, work: () => Promise<unknown>) => work() } });
 }
 
-it('B32: sessions have the types that the compiler was asked about', () => {
+it('B32: sessions have the asserted types', () => {
   expectTypeOf(connecting).returns.resolves.toEqualTypeOf<void>();
 });

@@ -1,6 +1,7 @@
 /**
- * Everything else that is exported: constants, small functions, and the types that programs name in their own signatures. The assertions are made by the
- * compiler (`npm run check`); what is run says that nothing was left out.
+ * All other exports: constants, small functions, and the types that programs name in their own
+ * signatures. The compiler checks the assertions (`npm run check`); the test checks that nothing is
+ * missing.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -108,7 +109,7 @@ export function constantsAndFunctions(): void {
   expectTypeOf<FourLetterWordOptions['timeoutMs']>().toEqualTypeOf<number | undefined>();
   // @ts-expect-error a session id has 64 bits
   formatSessionId(1);
-  // @ts-expect-error the entries of an ACL are shared, and stay as they are
+  // @ts-expect-error the entries of an ACL are shared and read-only
   readOnlyAcl.length = 0;
   expectTypeOf<ConnectOptionsError['name']>().toEqualTypeOf<'ConnectOptionsError'>();
   expectTypeOf<ConnectStringError['name']>().toEqualTypeOf<'ConnectStringError'>();
@@ -165,7 +166,7 @@ export function handedIn(): void {
   expectTypeOf<ServiceRecord['weight']>().toEqualTypeOf<number>();
 }
 
-it('B32: every name that the package exports is spoken of by one of these files', () => {
+it('B32: every export of the package is used in one of these files', () => {
   const report = readFileSync(join(import.meta.dirname, '../../api.md'), 'utf8');
   const names = [...report.matchAll(/^export (?:abstract )?(?:function|class|const|type|interface) (\w+)/gm)].map(([, name]) => name!);
   const files = readdirSync(import.meta.dirname).map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'));

@@ -1,4 +1,7 @@
-/** What does not compile. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
+/**
+ * What does not compile. The compiler checks the assertions (`npm run check`); nothing of this
+ * runs.
+ */
 import { expectTypeOf, it } from 'vitest';
 import type { ChangeType, Client, Reread, ZnodeChange } from '../../src/index.ts';
 
@@ -11,7 +14,7 @@ export async function loops(): Promise<void> {
     void event.path;
     // @ts-expect-error nor a zxid
     void event.zxid;
-    // @ts-expect-error a recursive loop never hears of it
+    // @ts-expect-error a recursive loop never delivers it
     if (event.type === 'NodeChildrenChanged') break;
     // @ts-expect-error nor is there a change of this name
     if (event.type === 'DataChanged') break;
@@ -36,7 +39,7 @@ export async function loops(): Promise<void> {
     if (event.type === 'NodeChildrenChanged') expectTypeOf(event).toEqualTypeOf<ZnodeChange<'NodeChildrenChanged'>>();
   }
 
-  // Whether it is recursive is known at run time only: either may come.
+  // Whether it is recursive is known only at run time: both kinds of events may arrive.
   for await (const event of zk.watch('/a', { recursive: isRecursive })) {
     if (event.type === 'NodeChildrenChanged') break;
   }
@@ -45,10 +48,10 @@ export async function loops(): Promise<void> {
   zk.watch('/a', { mode: 'persistent' });
   // @ts-expect-error a loop needs a path
   zk.watch();
-  // @ts-expect-error it is looped over with `for await`
+  // @ts-expect-error it requires `for await`
   for (const _ of zk.watch('/a')) break;
 }
 
-it('B32: watch loops have the types that the compiler was asked about', () => {
+it('B32: watch loops have the asserted types', () => {
   expectTypeOf(loops).returns.resolves.toEqualTypeOf<void>();
 });

@@ -9,7 +9,7 @@ const change = (zxid: number | undefined): ZnodeChange => ({
   zxid: zxid === undefined ? undefined : BigInt(zxid),
 });
 
-/** Changes by their zxid, requests to read again as `started 5 2`: since when, and how many were dropped. */
+/** Changes by their zxid, Rereads as `started 5 2`: since when, and how many were dropped. */
 function drain(queue: ChangeQueue): string {
   const items: string[] = [];
   for (let item = queue.shift(); item !== undefined; item = queue.shift()) items.push(lineOf(item));
@@ -21,7 +21,7 @@ function lineOf(item: ZnodeChange | Reread): string {
 }
 
 describe('a queue of changes', () => {
-  it('keeps their order and what is missing between them', () => {
+  it('keeps the order of changes and Rereads', () => {
     const queue = new ChangeQueue(10);
     queue.reread('started', undefined);
     queue.push(change(1));
@@ -32,7 +32,7 @@ describe('a queue of changes', () => {
     expect(queue.shift()).toBe(undefined);
   });
 
-  it('says once what may be missing for as long as nobody has taken it', () => {
+  it('reports once what may be missing until it is taken', () => {
     const queue = new ChangeQueue(10);
     queue.push(change(1));
     queue.reread('reconnected', 1n);
@@ -44,9 +44,9 @@ describe('a queue of changes', () => {
 
   it.each<[what: string, fill: (queue: ChangeQueue) => void, left: string]>([
     ['changes', (queue) => [1, 2, 3, 4, 5].forEach((zxid) => queue.push(change(zxid))), 'overflowed 0 5'],
-    ['changes of servers that do not say when', (queue) => [1, 2, 3, 4].forEach(() => queue.push(change(undefined))), 'overflowed ? 4'],
+    ['changes without a zxid', (queue) => [1, 2, 3, 4].forEach(() => queue.push(change(undefined))), 'overflowed ? 4'],
     [
-      'changes behind a request to read again, which goes on to say since when',
+      'changes after a Reread, which keeps its since',
       (queue) => {
         queue.reread('reconnected', 3n);
         for (const zxid of [5, 6, 7, 8]) queue.push(change(zxid));
@@ -54,7 +54,7 @@ describe('a queue of changes', () => {
       'reconnected 3 4',
     ],
     [
-      'a request to read again',
+      'a Reread',
       (queue) => {
         for (const zxid of [5, 6, 7]) queue.push(change(zxid));
         queue.reread('reconnected', 9n);
@@ -63,17 +63,17 @@ describe('a queue of changes', () => {
       },
       'overflowed 4 4',
     ],
-  ])('that is full of %s keeps one request to read again', (_, fill, left) => {
+  ])('that is full of %s keeps one Reread', (_, fill, left) => {
     const queue = new ChangeQueue(3);
     fill(queue);
     expect(queue.length).toBe(1);
     expect(drain(queue)).toBe(left);
-    // And goes on as before.
+    // And continues as before.
     queue.push(change(20));
     expect(drain(queue)).toBe('20');
   });
 
-  it('never holds more than it may, and tells or counts each change', () => {
+  it('never exceeds its limit, and delivers or counts each change', () => {
     for (const max of [1, 2, 3, 10]) {
       const queue = new ChangeQueue(max);
       const random = new SeededRandom(max);

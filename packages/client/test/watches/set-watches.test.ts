@@ -24,11 +24,11 @@ function pieces(table: WatchTable, packetBytesMax = 1_048_575): Piece[] {
 }
 
 describe('restoring watches', () => {
-  it('sends nothing when nothing is watched', () => {
+  it('sends nothing if there are no watches', () => {
     expect(pieces(new WatchTable())).toEqual([]);
   });
 
-  it('uses the request that old servers know while no watch needs the newer one', () => {
+  it('uses the request of old servers while no watch needs the newer one', () => {
     const table = new WatchTable();
     table.add('data', '/d', watcher);
     table.add('exist', '/e', watcher);
@@ -41,7 +41,7 @@ describe('restoring watches', () => {
     expect(pieces(table)).toMatchObject([{ opCode: OpCode.setWatches2, request: both }]);
   });
 
-  it('names every path once, in pieces of bounded size, whatever the paths are', () => {
+  it('sends every path once, in pieces of bounded size, whatever the paths are', () => {
     const table = new WatchTable();
     const paths = Array.from({ length: 3000 }, (_, index) => `/${'ä'.repeat(index % 200)}${index}`);
     paths.forEach((path, index) => table.add(index % 2 === 0 ? 'data' : 'persistent', path, watcher));
@@ -52,19 +52,19 @@ describe('restoring watches', () => {
     expect(named.toSorted()).toEqual(paths.toSorted());
   });
 
-  it('B43, E20: keeps each packet below the limit of one, when that is small', () => {
+  it('B43, E20: keeps each packet below a small packet limit', () => {
     const table = new WatchTable();
     const kinds = ['data', 'exist', 'child', 'persistent', 'persistentRecursive'] as const;
     for (let index = 0; index < 500; index++) table.add(kinds[index % 5]!, `/a/path/of/${'x'.repeat(index % 50)}${index}`, watcher);
     for (const limit of [200, 1000, 5000]) {
       const sent = pieces(table, limit);
-      // The header comes on top of the request.
+      // The header comes in addition to the request.
       for (const { bytes } of sent) expect(bytes + 8).toBeLessThanOrEqual(limit);
       expect(sent.some(({ bytes }) => bytes > limit / 2)).toBe(true);
     }
   });
 
-  it('sends a path that is longer than a piece on its own', () => {
+  it('sends a path that is longer than a piece alone', () => {
     const table = new WatchTable();
     for (const path of ['/a', `/${'x'.repeat(500)}`, '/b']) table.add('child', path, watcher);
     expect(pieces(table, 136).map(({ request }) => request.childWatches!.map((path) => path.length))).toEqual([[2], [501], [2]]);

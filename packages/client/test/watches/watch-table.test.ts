@@ -6,7 +6,7 @@ import { type WatchKind, type Watcher, watchKinds, WatchTable } from '../../src/
 const chroot = new Chroot('');
 const named = new Map<string, Watcher>(watchKinds.map((kind) => [kind, { listener: () => {}, chroot }]));
 
-/** A table in which one watcher of each kind watches the path. */
+/** A table with one watcher of each kind on the path. */
 function everyKindOn(path: string): WatchTable {
   const table = new WatchTable();
   for (const kind of watchKinds) table.add(kind, path, named.get(kind)!);
@@ -25,14 +25,14 @@ describe('a watch table', () => {
     ['nodeDeleted', ['data', 'exist', 'child', 'persistent', 'persistentRecursive']],
     ['nodeChildrenChanged', ['child', 'persistent']],
     ['dataWatchRemoved', []],
-  ])('tells of %s those who watch for it, and those who wanted to know once are gone', (name, kinds) => {
+  ])('returns the watchers of %s, and removes one-shot ones', (name, kinds) => {
     const table = everyKindOn('/a/b');
     expect(told(table, EventType[name], '/a/b')).toEqual(kinds);
     expect(told(table, EventType[name], '/a/b')).toEqual(kinds.filter((kind) => kind.startsWith('persistent')));
     expect(told(everyKindOn('/a/b'), EventType[name], '/a')).toEqual([]);
   });
 
-  it('tells recursive watchers of everything below, up to the root', () => {
+  it('returns recursive watchers for everything below them, up to the root', () => {
     for (const path of ['/', '/a', '/a/b', '/a/b/c']) {
       expect(told(everyKindOn(path), EventType.nodeCreated, '/a/b/c')).toContain('persistentRecursive');
     }
@@ -40,7 +40,7 @@ describe('a watch table', () => {
     expect(told(everyKindOn('/a'), EventType.nodeCreated, '/ab')).toEqual([]);
   });
 
-  it('holds a watcher once per kind and path', () => {
+  it('contains a watcher once per kind and path', () => {
     const table = new WatchTable();
     const watcher = named.get('data')!;
     table.add('data', '/a', watcher);
@@ -55,7 +55,7 @@ describe('a watch table', () => {
     expect([...table.all()]).toEqual([]);
   });
 
-  it('B44: knows who needs the watch of the server: those who have it, and requests under way', () => {
+  it("B44: knows who needs the server's watch: its listeners, and pending requests", () => {
     const table = new WatchTable();
     const [one, two] = [named.get('data')!, named.get('child')!];
     const toCome = { path: '/a', kinds: ['data', 'exist'] } as const;
