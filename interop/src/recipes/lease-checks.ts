@@ -52,7 +52,7 @@ const sameHolder: Check = {
     assert.equal(await answer(ours, longMs), 'yes');
     assert.equal(await answer(theirs, longMs), 'yes');
     assert.equal(await answer(stranger, longMs), 'no');
-    await assert.rejects(ours.tell('renew'), /somebody else has taken/);
+    await assert.rejects(ours.tell('renew'), /another process has taken/);
     assert.equal(await ours.tell('state'), 'lost');
     assert.equal(await answer(ours, longMs), 'yes');
     await ours.tell('renew');

@@ -1,4 +1,7 @@
-/** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
+/**
+ * Checks of arguments. They run when the program makes the call, so that a mistake does not surface
+ * later, as a failing request or not at all.
+ */
 import type { ClientView } from '@tskeeper/client';
 import {
   checkCount,
@@ -18,86 +21,91 @@ import {
 import { hasSessionsBrand } from './sessions/sessions-brand.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
-/** What a recipe works with, and the path of what it is about. Throws a TypeError. */
+/** The source and the path of a recipe. Throws a TypeError. */
 export function checkPlace(source: unknown, path: string): void {
   checkSource(source);
   checkPath(path);
 }
 
-/** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
+/** Throws a TypeError for a value that is neither a client, nor a view of one, nor Sessions. */
 export function checkSource(source: unknown): void {
   if (!isClient(source) && !hasSessionsBrand(source))
     throw new TypeError(`expected a Client from connect(), a view of one, or Sessions, got ${named(source)}; ${howToConnect}`);
 }
 
-/** Throws a TypeError for what is neither a client nor a view of one. */
+/** Throws a TypeError for a value that is neither a client nor a view of one. */
 export function checkClient(zk: ClientView): void {
   if (isClient(zk)) return;
-  const remedy = hasSessionsBrand(zk) ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
+  const remedy = hasSessionsBrand(zk) ? 'pass the client of each session: sessions.each((client) => ...)' : howToConnect;
   throw new TypeError(
     `expected a Client from connect(), or a view of one, got ${hasSessionsBrand(zk) ? 'Sessions' : named(zk)}; ${remedy}`,
   );
 }
 
-const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and hand over the result';
+const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and pass the result';
 
-/** Throws a TypeError for what is not a path. */
+/** Throws a TypeError for a value that is not a path. */
 export function checkPath(path: string): void {
   const fault = typeof path === 'string' ? pathFault(path) : 'must be a string';
   if (fault !== undefined) throw new TypeError(`${named(path)} is not a path of a znode: it ${fault}`);
 }
 
-/** Throws a TypeError for what is not a string; `what`: `the name of a znode`. */
+/** Throws a TypeError for a value that is not a string; `what`: `the name of a znode`. */
 export function checkText(given: unknown, what: string): void {
   if (typeof given !== 'string') throw new TypeError(`${what} is a string, not ${named(given)}`);
 }
 
-/** What stands in the name of a znode. Throws a TypeError for what cannot; `what`: `the name of a lock`. */
+/**
+ * A part of a znode's name. Throws a TypeError for any other value; `what`: `the name of a lock`.
+ */
 export function checkName(given: unknown, what: string): void {
   if (typeof given !== 'string' || given === '' || given.includes('/'))
-    throw new TypeError(`${what} is a string without "/" that is not empty, not ${named(given)}`);
+    throw new TypeError(`${what} is a non-empty string without "/", not ${named(given)}`);
 }
 
-/** Throws a TypeError for what no znode can have. */
+/** Throws a TypeError for a value that cannot be the data of a znode. */
 export function checkData(given: unknown): void {
   if (given !== null && typeof given !== 'string' && !(given instanceof Uint8Array))
     throw new TypeError(`data are a Uint8Array, a string or null, not ${named(given)}`);
 }
 
-/** Throws a TypeError for what does not write and read data. */
+/** Throws a TypeError for a value that is not a codec. */
 export function checkCodec(given: unknown, example: string): void {
   if (!isObject(given) || typeof given['encode'] !== 'function' || typeof given['decode'] !== 'function')
-    throw new TypeError(`data are written and read by encode and decode of an object, as ${example}, not by ${named(given)}`);
+    throw new TypeError(`a codec is an object with encode and decode, as ${example}, not ${named(given)}`);
 }
 
-/** A program's check of values: a function, or a schema of a library. */
+/** A program's validation of values: a function, or a schema of a library. */
 const check: Kind = {
   wanted: 'a function or a schema',
   fits: (given) => typeof given === 'function' || (isObject(given) && '~standard' in given),
 };
 
-/** Throws a TypeError for what checks no values. */
+/** Throws a TypeError for a value that cannot validate. */
 export function checkCheck(given: unknown): void {
   checkValue(given, check, 'a check of values');
 }
 
-/** Operations of a `multi` and the options of the call, looked at before anything is added to them. Throws a TypeError or a RangeError. */
+/**
+ * The operations of a `multi` and the options of the call, before a recipe adds operations of its
+ * own. Throws a TypeError or a RangeError.
+ */
 export function checkMulti(ops: unknown, options: unknown): void {
   methodForms.multi.check(2, options);
   checkOps(ops, 'multi');
 }
 
-/** Throws a TypeError for what is no array; `what`: `items are`. */
+/** Throws a TypeError for a value that is not an array; `what`: `items are`. */
 export function checkArray(given: unknown, what: string): void {
   if (!Array.isArray(given)) throw new TypeError(`${what} an array, not ${named(given)}`);
 }
 
-/** Throws a TypeError for what is no function; `what`: `work`. */
+/** Throws a TypeError for a value that is not a function; `what`: `work`. */
 export function checkFunction(given: unknown, what: string): void {
   if (typeof given !== 'function') throw new TypeError(`${what} is a function, not ${named(given)}`);
 }
 
-/** Throws a TypeError for what is no object; `example`: `{ timeoutMs: 5000 }`. */
+/** Throws a TypeError for a value that is not an object; `example`: `{ timeoutMs: 5000 }`. */
 export function checkOptions(given: unknown, example: string, what = 'options are'): void {
   if (!isObject(given)) throw new TypeError(`${what} an object, as ${example}, not ${named(given)}`);
 }
@@ -111,7 +119,9 @@ const wait = {
   },
 };
 
-/** A value that is checked elsewhere; `wanted` says what it is, for an error about a name that is nearly this one. */
+/**
+ * A value that is checked elsewhere. `wanted` describes it, for the error about a misspelt option.
+ */
 export function checkedElsewhere(wanted: string): Kind {
   return { wanted, fits: () => true };
 }
@@ -120,13 +130,13 @@ const milliseconds = checkedElsewhere('a number of milliseconds');
 const flag = kinds.boolean;
 const line = { acl: kinds.acl };
 
-/** The options of calls, by what they are for. */
+/** The options of calls, by purpose. */
 export const callOptions = {
   wait: optionKinds(wait),
   acquire: optionKinds(wait, { onRevocation: checkedElsewhere('a function') }),
   read: optionKinds({ concurrency: checkedElsewhere('a whole number from 1') }),
   start: optionKinds({ signal: kinds.signal }),
-  // A session that has expired cannot be taken up again.
+  // An expired session cannot be resumed.
   startOfServers: optionKinds(Object.fromEntries(Object.entries(connectOptions).filter(([name]) => name !== 'session'))),
   revoke: optionKinds(wait, { deleteAfterMs: milliseconds }),
   preempt: optionKinds({ preempt: checkedElsewhere('true, or { deleteAfterMs: 5000 }') }),
@@ -199,7 +209,7 @@ export const settings = {
   TwoPhaseCommit: optionKinds(line, { watching: checkedElsewhere('"sites" or "coordinator"'), presence: flag }),
 } as const;
 
-/** What stands in front of the options of a constructor, where that is not a source and a path. */
+/** The parameters of a constructor before its options, where these are not `source, path`. */
 const inFront: Partial<Readonly<Record<keyof typeof settings, string>>> = {
   DoubleBarrier: 'source, path, size',
   Migrations: 'source, path, list',
@@ -213,7 +223,10 @@ const inFront: Partial<Readonly<Record<keyof typeof settings, string>>> = {
 
 export { checkCount };
 
-/** What `checkCount` throws, for a method that returns the promise of an earlier call, and rejects with it; undefined when the count is right. */
+/**
+ * What `checkCount` throws, or undefined. For a method that returns the promise of an earlier call:
+ * it returns a rejected promise, and does not throw.
+ */
 export function surplusOf(count: number, most: number, form: string): unknown {
   try {
     checkCount(count, most, form);
@@ -223,7 +236,10 @@ export function surplusOf(count: number, most: number, form: string): unknown {
   }
 }
 
-/** The options of a constructor; `count` is its `arguments.length`. Throws a TypeError or a RangeError that says what to write. */
+/**
+ * The options of a constructor; `count` is its `arguments.length`. Throws a TypeError or a
+ * RangeError that says what to write.
+ */
 export function checkSettings(given: unknown, name: keyof typeof settings, count: number): void {
   const form = `new ${name}(${inFront[name] ?? 'source, path'}, options)`;
   checkCount(count, form.split(', ').length, form);
@@ -231,20 +247,23 @@ export function checkSettings(given: unknown, name: keyof typeof settings, count
 }
 
 /**
- * The options of a call. Throws a TypeError or a RangeError that says what to write: for what is not an object, for a name that is none of the options, and for a value of
- * another kind. `what` the call is about: `the lock /a`.
+ * The options of a call. Throws a TypeError or a RangeError that says what to write: for a value
+ * that is not an object, for an unknown option, and for an option of another kind. `what` is the
+ * subject of the call: `lock /a`.
  */
 export function checkCallOptions(given: unknown, options: OptionKinds, what: string): void {
   checkOptions(given, '{ timeoutMs: 5000 }');
   checkNamedOptions(given, options, what);
 }
 
-/** Throws a TypeError or a RangeError for what does not bound a wait; `what` is waited for. */
+/**
+ * Throws a TypeError or a RangeError for invalid WaitOptions. `what` is what the call waits for.
+ */
 export function checkWaitOptions(given: WaitOptions, what: string): void {
   checkCallOptions(given, callOptions.wait, what);
 }
 
-/** For an error: what it is, of what has no words of its own. */
+/** Describes a value for an error message. */
 export function named(given: unknown): string {
   if (typeof given === 'string') return JSON.stringify(given);
   if (Array.isArray(given)) return 'an array';

@@ -1,6 +1,6 @@
-/** How recipes look in console.log: by their state, their path and a session, and never by data or a password. */
+/** How `console.log` shows recipes: their state, path and session, never data or a password. */
 
-/** What Node hands to a method that shows an object: node:util's `inspect`. */
+/** What Node passes to a method that shows an object: `inspect` of node:util. */
 export type Inspect = (shown: object, options: unknown) => string;
 
 /** `Held { state: 'held', ... }`. */

@@ -1,13 +1,16 @@
-/** Those who listen to something, each told in turn. */
+/** The listeners of one source of news; each is called in turn. */
 import { checkFunction } from './given.ts';
 
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>();
-  /** What is to be told yet, one listener at a time. */
+  /** Calls that are still due, one listener each. */
   readonly #due: (() => void)[] = [];
   #isTelling = false;
 
-  /** Returns a function that ends it. The same function may listen twice. Whoever comes while something is told hears of what follows. */
+  /**
+   * Returns a function that removes the listener. The same function may be added twice. A listener
+   * that is added during a notification receives the following ones.
+   */
   add(listener: (news: News) => void): () => void {
     checkFunction(listener, 'a listener');
     const own = (news: News) => listener(news);
@@ -16,8 +19,9 @@ export class Listeners<News> {
   }
 
   /**
-   * All hear of everything in one order: what a listener brings about is told when all have heard of what it was told. What a listener throws is the program's own
-   * error, and becomes an unhandled rejection; it never reaches the recipe.
+   * All listeners receive all news in one order: news caused by a listener is delivered after all
+   * listeners have received the current one. What a listener throws is the program's own error, and
+   * becomes an unhandled rejection; it never reaches the recipe.
    */
   tell(news: News): void {
     for (const listener of this.#listeners) this.#due.push(() => this.#listeners.has(listener) && listener(news));

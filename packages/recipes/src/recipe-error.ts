@@ -1,21 +1,26 @@
-/** What a recipe itself refuses. What a server refuses stays a `KeeperError`, and what a signal says stays its reason. */
+/**
+ * The errors of the recipes themselves. A rejection by a server stays a `KeeperError`, and the
+ * reason of an aborted signal stays that reason.
+ */
 
 /**
- * - `TimedOut`: not within the `timeoutMs` of the call.
- * - `Closed`: the recipe was closed, or the client was, so what was waited for will not come.
- * - `Lost`: what was held is not held any more, or the place in line is gone: the session has ended, or somebody has deleted the znode.
- * - `Revoked`: somebody has asked for the place in line back before it had its turn.
+ * - `TimedOut`: the call did not finish within its `timeoutMs`.
+ * - `Closed`: the recipe or the client was closed, so what the call waited for cannot happen.
+ * - `Lost`: the hold or the place in the queue is gone: the session has ended, or another client
+ *   has deleted the znode.
+ * - `Revoked`: another client has revoked the place in the queue while it waited.
  * - `Refused`: a model, a schema or a list of migrations does not allow it. Nothing was written.
- * - `Mismatch`: what the ensemble has is not what the program says it is, or others use the same znodes with other settings.
+ * - `Mismatch`: the tree differs from what the program expects, or other clients use the same
+ *   znodes with other settings.
  */
 export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked' | 'Refused' | 'Mismatch';
 
-/** Also of a second copy of this package, whose Sessions have ended. */
+/** Compares the name, so that it also recognises errors of a second copy of this package. */
 export function isRecipeError(error: unknown): boolean {
   return error instanceof Error && error.name === 'RecipeError';
 }
 
-/** Thrown and rejected with by recipes, whatever their kind. */
+/** What recipes throw and reject with, except errors of the client and the server. */
 export class RecipeError extends Error {
   override readonly name = 'RecipeError';
   /** Match on this. */

@@ -1,4 +1,7 @@
-/** What programs get wrong at their first try: each mistake is told at once, where it is made, in words of what was given. */
+/**
+ * Typical mistakes of programs: each is reported at once, by the call that makes it, with the value
+ * that was given.
+ */
 import type { Client } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as recipes from '../src/index.ts';
@@ -16,10 +19,10 @@ afterEach(async () => {
   await t.close();
 });
 
-/** Words of the engine, which say nothing of what the program has given. */
+/** Messages of the engine, which do not show what the program has passed. */
 const engineWords = /cannot (read|destructure|convert)|is not a function|is not iterable|is not a constructor|\[object/i;
 
-/** What the call fails with, at once: without a word to a server, and without time. */
+/** The error of the call, without requests and without time. */
 async function mistake(call: () => unknown): Promise<Error> {
   let result: unknown;
   try {
@@ -47,7 +50,7 @@ function expectInputError(error: Error, words: RegExp, given: unknown): void {
   expect(told).toEqual({ kind: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
 }
 
-// --- What is given a client and a path
+// --- Recipes with a client and a path
 
 const work = () => undefined;
 const lease = { durationMs: 1000, holder: 'a' };
@@ -87,7 +90,7 @@ const places: Readonly<Record<string, (source: recipes.SessionSource, path: stri
 };
 
 describe.each(Object.entries(places))('%s', (_name, make) => {
-  it('says that it is given no client', async () => {
+  it('rejects a source that is not a client', async () => {
     for (const given of [undefined, null, {}, { client: t.zk }, 'zk1:2181', Promise.resolve(t.zk)])
       expectInputError(
         await mistake(() => make(given as Any, '/a')),
@@ -96,19 +99,19 @@ describe.each(Object.entries(places))('%s', (_name, make) => {
       );
   });
 
-  it('says what is wrong with a path', async () => {
+  it('rejects an invalid path', async () => {
     for (const given of [undefined, null, 5, {}, '', 'locks/a', '/a/', '//a', '/a//b', '/a/../b', '/a\0b'])
       expectInputError(await mistake(() => make(t.zk, given as Any)), /is not a path of a znode: it must/, given);
   });
 
-  it('takes a view of a client', async () => {
+  it('accepts a view of a client', async () => {
     const result = make(t.zk.chroot('/app'), '/a') as Any;
     expect(result).toBeInstanceOf(Object);
     if (result instanceof Promise) await t.until(result);
     else if (Symbol.asyncDispose in result) await t.until(result[Symbol.asyncDispose]());
   });
 
-  it('B23: takes Sessions', async () => {
+  it('B23: accepts Sessions', async () => {
     const sessions = await t.until(recipes.Sessions.start(() => t.client()));
     const result = make(sessions, '/a') as Any;
     expect(result).toBeInstanceOf(Object);
@@ -118,11 +121,11 @@ describe.each(Object.entries(places))('%s', (_name, make) => {
   });
 });
 
-// --- What waits
+// --- Waits
 
 type Wait = (options: Any) => unknown;
 
-/** Each call that takes `signal` and `timeoutMs`, on a client that is as the test wants it. */
+/** Each call with `signal` and `timeoutMs`, on a client in the state that the test needs. */
 async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const path = '/r';
   const lock = new recipes.Lock(zk, `${path}/lock`);
@@ -265,11 +268,11 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   };
 }
 
-/** What is at hand is given at once, so that there is no wait to be bounded. */
+/** These return values from memory at once, so there is no wait to limit. */
 const needNoWait = ['Candidate.leading', 'PersistentNode.ready', 'SharedValue.ready', 'Cache.ready'];
 
-describe('what waits', () => {
-  it('says what is wrong with its options', async () => {
+describe('a wait', () => {
+  it('rejects invalid options', async () => {
     const waits = await waitsOf(t.zk);
     const bad = {
       'a number': 5000,
@@ -298,7 +301,7 @@ describe('what waits', () => {
     expect(failures).toEqual([]);
   });
 
-  it('ends at once, with its reason, for a signal that has come already, and returns a promise', async () => {
+  it('rejects at once with the reason of an aborted signal, and returns a promise', async () => {
     const waits = await waitsOf(t.zk);
     const reason = new Error('enough');
     const failures: string[] = [];
@@ -316,7 +319,7 @@ describe('what waits', () => {
     expect(failures).toEqual([]);
   });
 
-  it.each([0, -1, 1000])('rejects with a RecipeError, TimedOut, when nobody answers within %i ms', async (timeoutMs) => {
+  it.each([0, -1, 1000])('rejects with a RecipeError, TimedOut, when there is no reply within %i ms', async (timeoutMs) => {
     const { zk } = await t.recorded();
     const waits = await waitsOf(zk);
     t.world.wire.name('server', []);
@@ -335,7 +338,7 @@ describe('what waits', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is told at once that the client was closed', async () => {
+  it('rejects at once when the client was closed', async () => {
     const { zk } = await t.recorded();
     const waits = await waitsOf(zk);
     await t.until(zk.close());
@@ -356,7 +359,7 @@ describe('what waits', () => {
 
 // --- Loops and constructors
 
-/** Each call that takes a signal alone. */
+/** Each call with a signal alone. */
 async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const candidate = new recipes.Candidate(zk, '/loops/candidates');
   const cache = new recipes.NodeCache(zk, '/loops/cached');
@@ -375,7 +378,7 @@ async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   };
 }
 
-/** Each class that takes options, made with these. */
+/** Each class with options, made with these. */
 function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...more: []) => unknown>> {
   const merged = (options: Any, needed: object): Any => (typeof options === 'object' ? { ...needed, ...options } : options);
   return {
@@ -415,7 +418,7 @@ function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...m
 
 // --- Calls with the options of a call of the client
 
-/** One of each class that recipes can be, by the name of the class. */
+/** One of each class of the recipes, by the name of the class. */
 async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<string, object>> {
   const made = await t.until(Promise.all(Object.values(places).map(async (make, at) => (await make(zk, `/each/${at}`)) as object)));
   const lock = new recipes.Lock(zk, '/each/lock');
@@ -452,7 +455,7 @@ async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<strin
   return new Map([...made, ...waited, ...others].map((each) => [each.constructor.name, each]));
 }
 
-/** Each call that takes `signal`, `timeoutMs` and `retry`. */
+/** Each call with `signal`, `timeoutMs` and `retry`. */
 async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<string, Wait>>> {
   const each = (await instancesOf(source)) as ReadonlyMap<string, Any>;
   const methods = {
@@ -480,13 +483,13 @@ async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<s
   return Object.fromEntries([...calls, ...fenced]);
 }
 
-/** Classes whose `multi` writes only while they hold something. */
+/** Classes whose `multi` writes only while their hold lasts. */
 const fencedWriters = ['Held', 'HeldTogether', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
 
 describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s', (kind) => {
   const sourceOf = () => (kind === 'Sessions' ? t.until(recipes.Sessions.start(() => t.client())) : t.zk);
 
-  it('refuses options that it does not know, at once', async () => {
+  it('rejects unknown options, at once', async () => {
     const failures: string[] = [];
     for (const [name, call] of Object.entries(await callsOf(await sourceOf()))) {
       for (const given of [0, null, 'fast', [], { verison: 0 }, { singal: 5 }, { timeoutMs: '5' }, { signal: new AbortController() }]) {
@@ -501,7 +504,7 @@ describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s'
     expect(failures).toEqual([]);
   });
 
-  it('says what is wrong with the operations of a multi, at once', async () => {
+  it('rejects invalid operations of a multi, at once', async () => {
     const each = (await instancesOf(await sourceOf())) as ReadonlyMap<string, Any>;
     const failures: string[] = [];
     for (const owner of fencedWriters) {
@@ -525,9 +528,12 @@ describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s'
   });
 });
 
-// --- What else is given
+// --- Other arguments
 
-/** Methods that hand what they are given to a method that is tried, or to the client, which checks it. */
+/**
+ * Methods that pass their arguments on to a method that is tested, or to the client, which checks
+ * them.
+ */
 const passedOn: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['Held', 'HeldTogether', 'Leadership', 'Participation', 'ClaimedItem', 'Registration', 'SetPartitioner'].map((name) => [
@@ -555,21 +561,18 @@ function znodeOf(zk: Client): Any {
   return new recipes.Model('/a', { codec: textCodec }).at(zk);
 }
 
-/** Each call, and what it is told. */
+/** Each call, and its error. */
 const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
-  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a string without "\/"/],
-  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /that is not empty, not ""/],
-  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a string without "\/"/],
-  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /not 5/],
-  'SharedLock, names that are none': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
+  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a non-empty string without "\/"/],
+  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /is a non-empty string .*, not ""/],
+  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a non-empty string without "\/"/],
+  'SharedLock, an invalid name': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /not 5/],
+  'SharedLock, invalid names': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
   'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
   'SharedLock.reading.run without work': [(zk) => new recipes.SharedLock(zk, '/a').reading.run(none), /^work is a function/],
   'PriorityLock.writing.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writing(1).run(none), /^work is a function/],
-  'PriorityLock, a priority that is none': [
-    (zk) => new recipes.PriorityLock(zk, '/a').reading(none),
-    /a priority is an integer from 0 to 99/,
-  ],
-  'PriorityLock, a preemption that is none': [(zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preempt: 5 as Any }), /preempt is/],
+  'PriorityLock, an invalid priority': [(zk) => new recipes.PriorityLock(zk, '/a').reading(none), /a priority is an integer from 0 to 99/],
+  'PriorityLock, an invalid preemption': [(zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preempt: 5 as Any }), /preempt is/],
   'Semaphore.run without work': [(zk) => new recipes.Semaphore(zk, '/a', { size: 1 }).run(none), /^work is a function/],
   'Semaphore, a size of text': [(zk) => new recipes.Semaphore(zk, '/a', { size: '3' as Any }), /the size of a semaphore is from 1/],
   'Semaphore, a size of null': [(zk) => new recipes.Semaphore(zk, '/a', { size: null as Any }), /the size of a semaphore is from 1/],
@@ -578,16 +581,16 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'MultiLock of nothing': [() => new recipes.MultiLock(none), /the parts of a MultiLock are an array, not undefined/],
   'MultiLock of paths': [() => new recipes.MultiLock(['/a' as Any]), /a part of a MultiLock is a lock, .* not "\/a"/],
   'MultiLock.run without work': [(zk) => new recipes.MultiLock([new recipes.Lock(zk, '/a')]).run(none), /^work is a function/],
-  'Lock.acquire, onRevocation that is none': [
+  'Lock.acquire, an invalid onRevocation': [
     (zk) => new recipes.Lock(zk, '/a').acquire({ onRevocation: 5 as Any }),
     /^onRevocation is a function/,
   ],
-  'Lock.revoke of nobody': [
+  'Lock.revoke of undefined': [
     (zk) => new recipes.Lock(zk, '/a').revoke(none),
     /^a contender is an object, as contenders\(\) lists them, not undefined/,
   ],
   'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
-  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
+  'Lock.revoke of an object without a path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
   'Lock.revoke, deleteAfterMs NaN': [
     (zk) => new recipes.Lock(zk, '/a').revoke({ kind: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
     /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
@@ -595,9 +598,9 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lease without options': [(zk) => new recipes.Lease(zk, '/a', none), /^options are an object, as { durationMs/],
   'Lease without a duration': [
     (zk) => new recipes.Lease(zk, '/a', { holder: 'a' } as Any),
-    /a positive number of milliseconds, .* not for undefined/,
+    /a positive number of milliseconds, .* not undefined/,
   ],
-  'Lease, a duration of text': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: '5' as Any }), /not for "5"/],
+  'Lease, a duration of text': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: '5' as Any }), /not "5"/],
   'Lease, a duration beyond all dates': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: 1e300 }), /up to a hundred years/],
   'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^the holder of a lease is a string/],
   'MultiLease without options': [(zk) => new recipes.MultiLease(zk, '/a', none), /^options are an object, as { count/],
@@ -608,17 +611,17 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'DoubleBarrier.run without work': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2).run(none), /^work is a function/],
   'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.at(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
-  'Group, a naming there is not': [(zk) => new recipes.Group(zk, '/a', { naming: 'kazoo' as Any }), /naming is one of/],
+  'Group, an unknown naming': [(zk) => new recipes.Group(zk, '/a', { naming: 'kazoo' as Any }), /naming is one of/],
   'Group.join without a name': [(zk) => new recipes.Group(zk, '/a').join(none), /the name of a member .* not undefined/],
-  'PersistentNode, a mode there is not': [
+  'PersistentNode, an unknown mode': [
     (zk) => new recipes.PersistentNode(zk, '/a', null, { mode: 'container' as Any }),
     /^there is no mode "container" of a PersistentNode; modes are/,
   ],
-  'PersistentNode, data that are none': [
+  'PersistentNode, invalid data': [
     (zk) => new recipes.PersistentNode(zk, '/a', { a: 1 } as Any),
     /^data are a Uint8Array, a string or null/,
   ],
-  'PersistentNode, a TTL that is none': [
+  'PersistentNode, an invalid TTL': [
     (zk) => new recipes.PersistentNode(zk, '/a', null, { mode: 'persistentWithTtl', ttlMs: NaN }),
     /^ttlMs is a number of milliseconds from 1, not NaN/,
   ],
@@ -631,19 +634,22 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', 'abc', work),
     /^items are an array or a Set of names, not "abc"/,
   ],
-  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a string .* not 1/],
+  'SetPartitioner of numbers': [
+    (zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work),
+    /^an item is a non-empty string .* not 1/,
+  ],
   'SetPartitioner without a name': [(zk) => new recipes.SetPartitioner(zk, '/a', '', ['a'], work), /^the name of a member/],
   'SetPartitioner without work': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], none), /^work is a function/],
-  'SetPartitioner, a boundary that is none': [
+  'SetPartitioner, an invalid boundary': [
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], work, { timeBoundaryMs: NaN }),
     /^timeBoundaryMs is a number of milliseconds from 0/,
   ],
   'Queue, a prefix with a slash': [
     (zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }),
-    /^the prefix of items is a string without "\/" that is not empty, not "x\/y"/,
+    /^the prefix of items is a non-empty string without "\/", not "x\/y"/,
   ],
   'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
-  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is not a path/],
+  'Queue, an invalid takenPath': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is not a path/],
   'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
   'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
   'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
@@ -657,19 +663,16 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /a priority is a whole number/,
   ],
   'DelayQueue.put without options': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', none), /^options are an object, as { delayMs/],
-  'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /with delayMs or dueMs, and neither/],
+  'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /needs delayMs or dueMs/],
   'DelayQueue.put, NaN': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', { delayMs: NaN }), /^delayMs is a number/],
-  'DelayQueue.put, a time that is none': [
+  'DelayQueue.put, an invalid time': [
     (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueMs: new Date(5) as Any }),
     /a time is a whole number/,
   ],
-  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a string/],
-  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a string/],
+  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a non-empty string/],
+  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a non-empty string/],
   'ShardedQueue without options': [(zk) => new recipes.ShardedQueue(zk, '/a', none), /^options are an object, as { shards/],
-  'AtomicNumber, a format that is none': [
-    (zk) => new recipes.AtomicNumber(zk, '/a', { format: 'int32' as Any }),
-    /as int32, not by "int32"/,
-  ],
+  'AtomicNumber, an invalid format': [(zk) => new recipes.AtomicNumber(zk, '/a', { format: 'int32' as Any }), /as int32, not "int32"/],
   'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is not a path/],
   'AtomicNumber.add of a number to bigints': [
     (zk) => new recipes.AtomicNumber(zk, '/a').add(1 as Any),
@@ -691,26 +694,20 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /is a bigint, not 5/,
   ],
   'CachedNumber of nothing': [() => new recipes.CachedNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
-  'SharedValue without a codec': [(zk) => new recipes.SharedValue(zk, '/a', none), /as textCodec, not by undefined/],
+  'SharedValue without a codec': [(zk) => new recipes.SharedValue(zk, '/a', none), /as textCodec, not undefined/],
   'SharedValue.update without a function': [(zk) => new recipes.SharedValue(zk, '/a', textCodec).update(none), /^change is a function/],
-  'NodeCache, decode that is none': [
-    (zk) => new recipes.NodeCache(zk, '/a', { decode: 'json' as Any }),
-    /^decode is a function, not "json"/,
-  ],
-  'TreeCache, include that is none': [
+  'NodeCache, an invalid decode': [(zk) => new recipes.NodeCache(zk, '/a', { decode: 'json' as Any }), /^decode is a function, not "json"/],
+  'TreeCache, an invalid include': [
     (zk) => new recipes.TreeCache(zk, '/a', { include: /a/ as Any }),
     /^include is a function, not an object of RegExp/,
   ],
   'TreeCache, maxDepth 0': [(zk) => new recipes.TreeCache(zk, '/a', { maxDepth: 0 }), /^maxDepth is a whole number/],
   'ChildrenCache, concurrency 0': [(zk) => new recipes.ChildrenCache(zk, '/a', { concurrency: 0 }), /^concurrency is a whole number/],
-  'Cache.changes, a signal that is none': [
+  'Cache.changes, an invalid signal': [
     (zk) => new recipes.NodeCache(zk, '/a').changes({ signal: new AbortController() as Any }),
     /^changes: signal must be/,
   ],
-  'TwoPhaseCommit, a watching there is not': [
-    (zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }),
-    /votes are watched/,
-  ],
+  'TwoPhaseCommit, an unknown watching': [(zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }), /votes are watched/],
   'TwoPhaseCommit.begin without sites': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').begin(none), /^sites are an array/],
   'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is not a name of a site/],
   'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
@@ -722,14 +719,14 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.Migrations(zk, '/a', [{ nam: 'a', ops: [] } as Any]),
     /^migrations\[0\]: unknown option "nam"; write name/,
   ],
-  'Migrations, an operation that is none': [
+  'Migrations, an invalid operation': [
     (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a', ops: [5 as Any] }]),
     /^migrations\[0\]: ops\[0\] is not an operation of multi/,
   ],
-  'Migrations, one that is none': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
+  'Migrations, an invalid migration': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
   'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is not a template of a path/],
   'Model without options': [() => new recipes.Model('/a', none), /^options are an object, as { codec/],
-  'Model without a codec': [() => new recipes.Model('/a', {} as Any), /not by undefined/],
+  'Model without a codec': [() => new recipes.Model('/a', {} as Any), /as jsonCodec\(\), not undefined/],
   'Model.at without a client': [
     () => new recipes.Model('/a', { codec: textCodec }).at(none),
     /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
@@ -786,7 +783,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
   'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
   'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canBeBelow(none), /^a path is a string, not undefined/],
-  'Model, a mode there is not': [
+  'Model, an unknown mode': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
     /^new Model: mode must be "persistent", .* not "ephemeralish"/,
   ],
@@ -794,7 +791,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => new recipes.Model('/a', { codec: textCodec, parentss: false } as Any),
     /^new Model: unknown option "parentss"; write parents/,
   ],
-  'Model, parents that are none': [
+  'Model, invalid parents': [
     () => new recipes.Model('/a', { codec: textCodec, parents: 'ephemeral' as Any }),
     /^new Model: parents must be "persistent", "container" or false, not "ephemeral"/,
   ],
@@ -807,15 +804,15 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache({ concurency: 5 } as Any),
     /^cache: unknown option "concurency"; write concurrency/,
   ],
-  'SchemaSet, others that are none': [
+  'SchemaSet, invalid others': [
     () => new recipes.SchemaSet([], { others: 'forbidden' as Any }),
     /^new SchemaSet: others must be "allowed" or "refused", not "forbidden"/,
   ],
-  'SchemaSet, a schema with a rule there is not': [
+  'SchemaSet, an unknown schema with a rule': [
     () => new recipes.SchemaSet([{ path: '/a', canBeDeletd: false } as Any]),
     /^schemas\[0\]: unknown option "canBeDeletd"; write canBeDeleted/,
   ],
-  'SchemaSet, a rule that is none': [
+  'SchemaSet, an invalid rule': [
     () => new recipes.SchemaSet([{ path: '/a', ephemeral: 'never' as Any }]),
     /^schemas\[0\]: ephemeral must be "can", "must" or "cannot", not "never"/,
   ],
@@ -826,11 +823,8 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => new recipes.SchemaSet([]).view(none),
     /^expected a Client from connect\(\), or a view of one, got undefined/,
   ],
-  'jsonCodec, a check that is none': [
-    () => recipes.jsonCodec('object' as Any),
-    /^a check of values must be a function or a schema, not "object"/,
-  ],
-  'jsonCodec of an object that is no schema': [
+  'jsonCodec, an invalid check': [() => recipes.jsonCodec('object' as Any), /^a check of values must be a function or a schema, not "object"/],
+  'jsonCodec of an object that is not a schema': [
     () => recipes.jsonCodec({} as Any),
     /^a check of values must be a function or a schema, not an object/,
   ],
@@ -842,7 +836,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { sessionTimeoutMs: 5 } as Any),
     /^Sessions\.start: unknown option "sessionTimeoutMs"/,
   ],
-  'Sessions.start with a function, a signal that is none': [
+  'Sessions.start with a function, an invalid signal': [
     (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { signal: 5 as Any }),
     /^Sessions\.start: signal must be an AbortSignal/,
   ],
@@ -854,7 +848,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => recipes.Sessions.start('zk1:2181', { sesionTimeoutMs: 5 } as Any),
     /unknown option "sesionTimeoutMs"; write sessionTimeoutMs/,
   ],
-  'Sessions.start without a function': [() => recipes.Sessions.start(none), /^what opens a client .* is a function/],
+  'Sessions.start without a function': [() => recipes.Sessions.start(none), /^the first argument, .* is a function/],
   'Sessions.start with what gives no client': [
     () => recipes.Sessions.start((() => 'zk') as Any),
     /^expected a Client from connect\(\), or a view of one, got "zk"/,
@@ -891,7 +885,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
     /^update: the change: unknown option "adress"; write address/,
   ],
-  'ServiceRegistry.update, what is no flag': [
+  'ServiceRegistry.update, an invalid flag': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
     /^update: the change\.enabled must be true or false, not "no"/,
   ],
@@ -915,7 +909,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.ServiceRegistry(zk, '/a').provider(none),
     /the name or the id .* not undefined/,
   ],
-  'ServiceRegistry.provider, a strategy that is none': [
+  'ServiceRegistry.provider, an invalid strategy': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b', { strategy: 'random' as Any }),
     /^strategy is a function, not "random"/,
   ],
@@ -950,27 +944,30 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).each(none),
     /^a listener is a function/,
   ],
-  'Sessions.start, options that are none': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
+  'Sessions.start, invalid options': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
-  'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
+  'sticky by a string': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
   'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance must be a ServiceInstance, as a registry gives it, not undefined/],
-  'uriOf what is no instance': [() => recipes.uriOf({} as Any), /^uriOf: the instance must be a ServiceInstance, .* not an object/],
-  'uriOf an instance of a kind there is not': [
+  'uriOf an object that is not an instance': [
+    () => recipes.uriOf({} as Any),
+    /^uriOf: the instance must be a ServiceInstance, .* not an object/,
+  ],
+  'uriOf an instance of an unknown kind': [
     () => recipes.uriOf({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
     /^uriOf: the instance must be a ServiceInstance/,
   ],
-  'uriOf, variables that are none': [
+  'uriOf, invalid variables': [
     () => recipes.uriOf({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
     /^uriOf: variables must be an object, as in { path: "\/api" }, not 5/,
   ],
-  'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^Sessions are made by await Sessions\.start\('zk1:2181'\), not by new/],
+  'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^create Sessions with await Sessions\.start\('zk1:2181'\), not with new/],
 };
 
 it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
   expectInputError(await mistake(() => call(t.zk)), words, 'that');
 });
 
-it('ClaimedItem.done says that operations are an array, and the claim stands', async () => {
+it('ClaimedItem.done rejects operations that are not an array, and the claim lasts', async () => {
   const queue = new recipes.Queue(t.zk, '/a');
   await t.until(queue.put('item'));
   const item = await t.until(queue.claim());
@@ -986,7 +983,7 @@ const classes = Object.entries(recipes as Readonly<Record<string, unknown>>).fla
   typeof each === 'function' && /^class\b/.test(String(each)) ? [[name, each as new (...given: never[]) => object] as const] : [],
 );
 
-/** Methods that take something, of a class and of those it extends. */
+/** Methods with parameters, of a class and of its base classes. */
 function methodsOf(each: { readonly prototype: object }): Map<string, unknown> {
   const methods = new Map<string, unknown>();
   for (let at = each.prototype; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
@@ -1001,7 +998,7 @@ function takesSomething(method: () => unknown): boolean {
   return !/^(?:async\s+)?\*?\s*\w+\(\s*\)/.test(String(method));
 }
 
-it('every public method that takes something is tried with what it does not take', async () => {
+it('every public method with parameters is tested with invalid arguments', async () => {
   const tried = [
     ...Object.keys(await waitsOf(t.zk)),
     ...Object.keys(others),
@@ -1012,7 +1009,7 @@ it('every public method that takes something is tried with what it does not take
   const untried = classes.flatMap(([name, each]) =>
     [...methodsOf(each)]
       .filter(([method, value]) => {
-        // What several classes inherit is tried once.
+        // A method that several classes inherit is tested once.
         const owners = classes.filter(([, other]) => methodsOf(other).get(method) === value);
         return !owners.some(([owner]) =>
           tried.some(
@@ -1025,7 +1022,10 @@ it('every public method that takes something is tried with what it does not take
   expect(untried.join(' ')).toBe('');
 });
 
-/** What an object of a recipe gives to call methods of, by the name of the property: `op` of a ModelZnode. */
+/**
+ * Objects with methods that an object of a recipe has, by the name of the property: `op` of a
+ * ModelZnode.
+ */
 function partsOf(object: object): ReadonlyMap<string, object> {
   const names = new Set(Object.keys(object));
   for (let at = Object.getPrototypeOf(object) as object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object)
@@ -1035,21 +1035,21 @@ function partsOf(object: object): ReadonlyMap<string, object> {
   return new Map(parts.filter((part): part is [string, object] => isPart(part[1])));
 }
 
-/** Properties whose methods are not called by programs, and why. */
+/** Properties whose methods programs do not call, and why. */
 const partsElsewhere: Readonly<Record<string, string>> = {
   format: 'given by the program',
   schema: 'handed to a SchemaSet',
   znodes: 'protected',
 };
 
-/** Not what others have made, and not what is tried as a class of its own. */
+/** Not made by another package, and not tested as a class of its own. */
 function isPart(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const isElsewhere = 'clock' in value || 'aborted' in value || 'now' in value || value instanceof Uint8Array;
   return !isElsewhere && !classes.some(([, each]) => value instanceof each);
 }
 
-it('every method of what a public object gives is tried with what it does not take', async () => {
+it('every method of a part of a public object is tested with invalid arguments', async () => {
   const tried = [...Object.keys(await waitsOf(t.zk)), ...Object.keys(others)];
   const instances = await instancesOf(t.zk);
   const base = ['Cache', 'ItemQueue', 'SimpleBarrier', 'RecipeError'];
@@ -1067,7 +1067,7 @@ it('every method of what a public object gives is tried with what it does not ta
   expect(untried).toEqual([]);
 });
 
-it('every public function that takes something is tried with what it does not take', () => {
+it('every public function with parameters is tested with invalid arguments', () => {
   const functions = Object.entries(recipes as Readonly<Record<string, unknown>>)
     .filter(([name, each]) => typeof each === 'function' && !classes.some(([other]) => other === name))
     .map(([name]) => name);
@@ -1077,7 +1077,7 @@ it('every public function that takes something is tried with what it does not ta
   expect(functions.filter((name) => !tried.some((title) => title === name || new RegExp(`^${name}[ ,]`).test(title)))).toEqual([]);
 });
 
-it('every public constructor refuses options that it does not know, and names the nearest', () => {
+it('every public constructor rejects unknown options, and names the nearest', () => {
   const known = { acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }] };
   const failures: string[] = [];
   for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
@@ -1099,7 +1099,7 @@ it('every public constructor refuses options that it does not know, and names th
   }
   expect(failures).toEqual([]);
   const withoutOptions = ['CachedNumber', 'MultiLock', 'PathTemplate', 'RecipeError'];
-  // Made by recipes, and not by programs.
+  // Made by recipes, not by programs.
   const made = [
     'ClaimedItem',
     'Held',
@@ -1119,7 +1119,7 @@ it('every public constructor refuses options that it does not know, and names th
   expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
 });
 
-it('every public constructor refuses an argument too many', async () => {
+it('every public constructor rejects a surplus argument', async () => {
   const surplus = [5] as unknown as [];
   const taken: string[] = [];
   for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
@@ -1148,7 +1148,7 @@ it('every public constructor refuses an argument too many', async () => {
   expect(taken).toEqual([]);
 });
 
-/** All methods of an object, by name. Those with symbols for names are called by the engine, as it likes. */
+/** All methods of an object, by name. Methods named by symbols are called by the engine. */
 function allMethodsOf(owner: object): Map<string, () => unknown> {
   const methods = new Map<string, () => unknown>();
   for (let at = owner; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
@@ -1158,7 +1158,7 @@ function allMethodsOf(owner: object): Map<string, () => unknown> {
   return methods;
 }
 
-/** How many parameters a method or function has, those with a default included. */
+/** The number of parameters of a method or function, including those with a default. */
 function parametersOf(method: () => unknown): number {
   const [, list = ''] = /^[^(]*\(([^)]*)\)/.exec(String(method))!;
   return list.trim() === '' ? 0 : list.split(',').length;
@@ -1167,7 +1167,10 @@ function parametersOf(method: () => unknown): number {
 /** Methods that programs do not call. */
 const notPublic = ['putItems', 'ensembleTimeMs', 'takeAll'];
 
-/** What returns no promise, and so throws; that of a class where another class has an asynchronous method of that name. */
+/**
+ * Methods that return no promise, and so throw; with the name of the class if another class has an
+ * asynchronous method of that name.
+ */
 const synchronous = [
   'onStateChange',
   'onChange',
@@ -1205,7 +1208,7 @@ const synchronous = [
   'uriOf',
 ];
 
-it('every public method and function refuses an argument too many, and a promise rejects with it', async () => {
+it('every public method and function rejects a surplus argument, by a promise if it returns one', async () => {
   const instances = await instancesOf(t.zk);
   const made = [...instances.values()];
   expect(classes.map(([name]) => name).filter((_, at) => !made.some((one) => one instanceof classes[at]![1]))).toEqual(['RecipeError']);
@@ -1244,7 +1247,7 @@ it('every public method and function refuses an argument too many, and a promise
   expect(failures).toEqual([]);
 });
 
-it('every loop refuses options that it does not know, at once', async () => {
+it('every loop rejects unknown options, at once', async () => {
   const failures: string[] = [];
   for (const [name, loop] of Object.entries(await loopsOf(t.zk))) {
     for (const given of [5, null, { singal: new AbortController().signal }, { timeoutMs: 5 }, { signal: new AbortController() }]) {

@@ -1,4 +1,7 @@
-/** What console.log shows of recipes with a state: that state, a path and a session, and never a password or data. */
+/**
+ * What console.log shows of recipes with a state: the state, a path and a session, never a password
+ * or data.
+ */
 import { inspect } from 'node:util';
 import { formatSessionId } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -40,7 +43,7 @@ function shownOf(object: object): string {
 }
 
 describe('console.log', () => {
-  it('shows what is held by its state, path and session', async () => {
+  it('shows a hold by its state, path and session', async () => {
     const held = await t.until(new Lock(t.zk, '/lock', { data: 'secret' }).acquire());
     const form = (state: string) =>
       `Held { state: '${state}', path: '${held.path}', fencingToken: ${held.fencingToken}n, sessionId: '${sessionId}' }`;
@@ -55,7 +58,7 @@ describe('console.log', () => {
     expect(shownOf(together)).toBe(`HeldTogether { state: 'held', paths: [ ${paths} ], sessionId: '${sessionId}' }`);
   });
 
-  it('shows a lease by its state, path and the time that is left', async () => {
+  it('shows a lease by its state, path and remaining time', async () => {
     const lease = await t.until(new Lease(t.zk, '/lease', { durationMs: 1000, holder: 'a' }).acquire());
     expect(shownOf(lease)).toMatch(/^HeldLease \{ state: 'held', path: '\/lease\/[^']+', fencingToken: \d+n, leftMs: \d+/);
     expect(shownOf(lease)).toContain(`sessionId: '${sessionId}' }`);
@@ -63,7 +66,7 @@ describe('console.log', () => {
     expect(shownOf(lease)).toContain(`state: 'released'`);
   });
 
-  it('shows a leadership, a participation and a claim as what is held', async () => {
+  it('shows a leadership, a participation and a claim as holds', async () => {
     const queue = new Queue(t.zk, '/queue');
     await t.until(queue.put('secret'));
     const leadership = await t.until(new Election(t.zk, '/election', { data: 'secret' }).lead());
@@ -99,7 +102,7 @@ describe('console.log', () => {
     }
   });
 
-  it('shows Sessions by the state and the session of the client of now', async () => {
+  it('shows Sessions by the state and the session of the current client', async () => {
     const sessions = await t.until(Sessions.start(() => t.client()));
     const form = (state: string) =>
       `Sessions { state: '${state}', sessionId: '${formatSessionId(sessions.client.sessionId)}', server: ${inspect(sessions.client.connectedTo)} }`;

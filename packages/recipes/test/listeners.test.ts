@@ -6,7 +6,7 @@ import { expire } from './support/faults.ts';
 import { RecipeWorld } from './support/recipe-world.ts';
 
 describe('listeners', () => {
-  it('hear of everything in the order in which it happened, also when one of them brings about the next', () => {
+  it('receive all news in the order in which they happened, also when one of them causes the next', () => {
     const listeners = new Listeners<string>();
     const heard: string[] = [];
     listeners.add((news) => {
@@ -17,7 +17,7 @@ describe('listeners', () => {
     expect(heard).toEqual(['suspended', 'released']);
   });
 
-  it('hear of what happens from then on: not of what made them listen, nor of anything once they do not', () => {
+  it('receive news from their registration on: not those that led to it, and none after their removal', () => {
     const listeners = new Listeners<number>();
     const heard: string[] = [];
     let times = 0;
@@ -35,7 +35,7 @@ describe('listeners', () => {
   });
 });
 
-describe('those who listen to a recipe', () => {
+describe('listeners of a recipe', () => {
   let t: RecipeWorld;
 
   beforeEach(async () => {
@@ -46,7 +46,7 @@ describe('those who listen to a recipe', () => {
     await t.close();
   });
 
-  it('end with the state that a hold has, though one of them gives it back when it is suspended', async () => {
+  it('end with the state of a hold, though one of them releases it when it is suspended', async () => {
     const held = await t.until(new Lock(t.zk, '/lock').acquire());
     const heard: string[] = [];
     held.onStateChange((state) => {
@@ -59,7 +59,7 @@ describe('those who listen to a recipe', () => {
     expect([heard, held.state]).toEqual([['suspended', 'released'], 'released']);
   });
 
-  it('are told once of each session, though they come while others are told of it', async () => {
+  it('receive each session once, though they are added while others receive it', async () => {
     const mine = await t.until(Sessions.start(() => connect('server:2181', t.world.options())));
     const begun: bigint[] = [];
     const first = mine.client;

@@ -1,4 +1,7 @@
-/** Each request of one that changes values, items and trees is lost once, and each answer, and the connection with it: what was asked for is done once. */
+/**
+ * Each request of a program that changes values, items and trees is lost once, and each reply, and
+ * the connection with it: each operation is applied once.
+ */
 import { type Client, KeeperError, op } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
@@ -35,7 +38,10 @@ const text = { encode: (value: string) => value, decode: (data: Uint8Array | nul
 const textOf = ({ data }: { readonly data: Uint8Array | null }) => utf8.decode(data ?? undefined);
 const moment = () => new Promise<void>((resolve) => t.world.clock.after(300, resolve));
 
-/** For calls that tell when an answer was lost, as those of the client do: looks, and asks again if need be. */
+/**
+ * For calls that report a lost reply, as those of the client do: reads the state, and repeats the
+ * call if needed.
+ */
 async function unlessDone(isDone: () => Promise<boolean>, call: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -149,6 +155,6 @@ const plays: Record<string, Play> = {
   },
 };
 
-it.each(Object.keys(plays))('C1-3: the loss of any one request, or answer, changes nothing: %s', async (name) => {
+it.each(Object.keys(plays))('C1-3: the loss of any one request or reply changes nothing: %s', async (name) => {
   expect(await withEachLoss(t, plays[name]!)).toBeGreaterThan(2 * 3);
 });

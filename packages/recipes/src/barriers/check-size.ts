@@ -1,5 +1,4 @@
-/** Of a barrier. */
+/** Throws a RangeError for a number that is not the size of a barrier. */
 export function checkSize(size: number): void {
-  if (!Number.isSafeInteger(size) || size < 1)
-    throw new RangeError(`the size of a barrier is how many it waits for: 1, 2, 3 and so on, not ${size}`);
+  if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`the size of a barrier is a whole number from 1, not ${size}`);
 }

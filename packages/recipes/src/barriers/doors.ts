@@ -1,4 +1,4 @@
-/** A double barrier, for whoever goes in or out. */
+/** The settings of a double barrier, for entering and leaving. */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { readyName } from './ready.ts';

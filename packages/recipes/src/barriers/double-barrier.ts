@@ -1,13 +1,13 @@
 /**
- * Many begin together, and end together. The double barrier of ZooKeeper's recipes page: nobody begins before x are there, and nobody who has ended goes on before
- * all have ended.
+ * Many participants begin together, and end together. The double barrier of ZooKeeper's recipes
+ * page: none begins before x are present, and none that has ended proceeds before all have ended.
  *
  *     /b                        a container
  *       ├─ _c_2b7e...-p         a participant (EPHEMERAL)
  *       ├─ _c_91aa...-p
- *       └─ ready                open: made by the one who saw x of them, taken away by the last
+ *       └─ ready                a round is on: the one that saw x creates it, the last deletes it
  *
- * In is entrance.ts, out is exit.ts.
+ * entrance.ts enters, exit.ts leaves.
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { checkCount, checkFunction, checkName, checkPlace, checkSettings } from '../given.ts';
@@ -21,28 +21,34 @@ import { enter } from './entrance.ts';
 import { during, Participation } from './participation.ts';
 import { Exit } from './exit.ts';
 
-/** How one takes part in a double barrier. */
+/** How to participate in a double barrier. */
 export interface DoubleBarrierOptions {
-  /** What stands in the name of the participant's znode behind the guid, for people. Default: `p`. */
+  /** The part after the guid in the name of the participant's znode, for people. Default: `p`. */
   readonly name?: string | undefined;
-  /** Data of the participant's znode, by which people tell who it is. Default: none. */
+  /** Data of the participant's znode, which identify it to people. Default: none. */
   readonly data?: Data | undefined;
-  /** Of the znodes of participants, of `ready`, and of the barrier itself if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of the znodes of participants, of `ready`, and of the barrier itself if it has to be
+   * created. Default: all permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** Many begin together, and end together: the double barrier of ZooKeeper's recipes. Serves any number of rounds. */
+/**
+ * Many participants begin together, and end together: the double barrier of ZooKeeper's recipes.
+ * For any number of rounds.
+ */
 export class DoubleBarrier {
-  /** The znode below which participants are. */
+  /** The znode above those of the participants. */
   readonly path: string;
-  /** How many have to be there for a round to begin. More may come. */
+  /** How many participants have to be present for a round to begin. More may come. */
   readonly size: number;
   readonly #source: SessionSource;
   readonly #doors: Omit<Doors, 'zk'>;
 
   /**
-   * Nothing is asked of a server yet. The znode need not exist. `size` is the same for all who take part. Throws a TypeError for what is no client or no
-   * path.
+   * Sends no request. The znode need not exist. All participants use the same `size`. Throws a
+   * TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, size: number, options: DoubleBarrierOptions = {}) {
     checkPlace(source, path);
@@ -57,13 +63,15 @@ export class DoubleBarrier {
   }
 
   /**
-   * Resolves when `size` participants are there, this one among them; at once when a round is on. Survives lost connections. Rejects with a RecipeError: TimedOut; Lost, when
-   * somebody deletes the znode of this participant; with the signal's reason; with SessionExpired and the like; and with NoAuth, InvalidACL, QuotaExceeded
-   * when the znode cannot be made. In each case the znode is deleted.
+   * Resolves when `size` participants are present, including this one; at once during a round.
+   * Survives lost connections. Rejects with a RecipeError: TimedOut; Lost, when another client
+   * deletes the znode of this participant; with the signal's reason; with SessionExpired and the
+   * like; and with NoAuth, InvalidACL or QuotaExceeded when the znode cannot be created. In each
+   * case the znode is deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
     checkCount(arguments.length, 1, 'enter(options)');
-    const what = `a way into the double barrier ${this.path}`;
+    const what = `the other participants of double barrier ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
     return await inSessions(this.#source, signal, async (zk) => {
@@ -75,8 +83,9 @@ export class DoubleBarrier {
   }
 
   /**
-   * Enters, calls `work`, and leaves: resolves with what `work` gave when the others have left, too. Rejects as `enter` does; as `work` does, without waiting for
-   * the others; and as `Participation.leave` does. `options` bound the way in, and then the way out.
+   * Enters, calls `work`, and leaves: resolves with the result of `work` when the others have left,
+   * too. Rejects as `enter` does; as `work` does, without waiting for the others; and as
+   * `Participation.leave` does. `options` limit the entry, and then the exit.
    */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
     checkCount(arguments.length, 2, 'run(work, options)');

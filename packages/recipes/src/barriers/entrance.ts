@@ -1,24 +1,30 @@
 /**
- * Into a double barrier `b` of size x, by the steps of ZooKeeper's recipes page, as `p`:
+ * Entering a double barrier `b` of size x, by the steps of ZooKeeper's recipes page, as `p`:
  *
  *     1.  the name: b/guid-p
  *     2.  exists b/ready, with a watch
  *     3.  create b/guid-p (EPHEMERAL)
  *     4.  getChildren b, no watch
- *     5.  fewer than x: wait for `ready`, and in
- *     6.  otherwise create b/ready, and in
+ *     5.  fewer than x: wait for `ready`, and enter
+ *     6.  otherwise create b/ready, and enter
  *
- * The page leaves open what `ready` of an earlier round means, whom the x may be, and what comes of a list that is old by the time of step 6. So:
+ * The page does not say what a `ready` of an earlier round means, which participants count for x,
+ * and what happens if the list is out of date by step 6. So:
  *
- * - A round begins when `ready` is created, in one multi with a check on each participant that was seen in step 4: all of them are there, and
- *   their version is 0. `ready` has their names: the openers.
- * - As long as an opener is there `ready` is, since it is taken away along with the last of them (exit.ts), or when a list behind it has none of them
- *   (`clearAway`). So the round is on as long as one of its openers is inside, and the next one cannot begin before.
- * - Who comes when a round is on goes in at once, and sets its own data, which makes its version 1, in one multi with a check on an opener. So it is a
- *   participant of that round, or counts for the next, and never both.
- * - Who has left a round has seen all its openers go (exit.ts), so when it comes again it cannot come into the same round.
+ * - A round begins when `ready` is created, in one multi with a check on each participant that was
+ *   seen in step 4: all of them exist, and their version is 0. `ready` has their names: the
+ *   openers.
+ * - As long as an opener exists, `ready` does: it is deleted together with the last opener
+ *   (exit.ts), or after a list without any of them (`clearAway`). So a round lasts as long as one
+ *   of its openers is inside, and the next one cannot begin before.
+ * - A participant that arrives during a round enters at once, and sets its own data, which makes
+ *   its version 1, in one multi with a check on an opener. So it either participates in that round
+ *   or counts for the next, never both.
+ * - A participant that has left a round has seen all its openers go (exit.ts), so when it enters
+ *   again it cannot enter the same round.
  *
- * Hence whoever gets in is in a round for whose beginning x were there that had been in no round before; packages/recipes/test/barriers/participants.test.ts.
+ * Hence a participant that enters is in a round at whose beginning x were present that had been in
+ * no round before; packages/recipes/test/barriers/participants.test.ts.
  */
 import { type CheckOp, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
@@ -30,10 +36,10 @@ import { type Doors, namesIn } from './doors.ts';
 import { ParticipantPlace } from './participant-place.ts';
 import { readReady, readyData, readyName } from './ready.ts';
 
-/** Somebody inside. */
+/** A participant inside. */
 export interface Entered {
   readonly place: ParticipantPlace;
-  /** Names of the znodes by which the round was opened. */
+  /** The names of the znodes that opened the round. */
   readonly openers: ReadonlySet<string>;
 }
 
@@ -61,7 +67,7 @@ function lookAtReady({ zk, path }: Doors, signal: AbortSignal): Promise<Look<boo
   return Look.take(zk, ready, async (watch) => (await zk.exists(ready, { ...untilTheEnd, watch, signal })) !== null);
 }
 
-/** Of one who has its znode. */
+/** The entry of a participant that has its znode. */
 export class Entrance {
   readonly #doors: Doors;
   readonly zk: ClientView;
@@ -81,10 +87,10 @@ export class Entrance {
     this.signal = signal;
   }
 
-  /** Waits for a round that it is let into. */
+  /** Waits for a round that it may enter. */
   async pass(first: Look<boolean>): Promise<Entered> {
     let look = first;
-    // `ready` was not there before our znode was, if we have not heard of it by then.
+    // If no event has arrived by now, `ready` did not exist before our znode did.
     let isNew = !look.isOver;
     try {
       for (;;) {
@@ -106,38 +112,40 @@ export class Entrance {
     }
   }
 
-  /** Who waits for a round to begin, this one among them. */
+  /** The participants that wait for a round to begin, including this one. */
   async waiting(): Promise<string[]> {
     const names = await namesIn(this.#doors, this.signal);
     if (!names.includes(this.#own)) throw deletedByOthers(this.#place.path);
     return names.filter((name) => !this.#letInBefore.has(name));
   }
 
-  /** Begins a round with those who wait; undefined when that is not what they do any more. */
+  /** Begins a round with the waiting participants; undefined if they no longer all wait. */
   async open(waiting: readonly string[]): Promise<ReadonlySet<string> | undefined> {
     const { path, acl } = this.#doors;
     const checks = waiting.map((name) => op.check(childPath(path, name), { version: 0 }));
     try {
-      // The create first: of many who see x at once, all but one are refused by it.
+      // The create comes first: if many see x participants at once, it rejects all but one.
       await this.zk.multi([op.create(this.ready, readyData(waiting), { acl }), ...checks], { ...untilTheEnd, signal: this.signal });
       return new Set(waiting);
     } catch (error) {
       if (!KeeperError.is(error)) throw error;
       if (error.code === 'BadVersion') this.#letInBefore.add(waiting[error.failedIndex! - 1]!);
-      // Somebody has died, or another was faster; or nobody can say what became of it, and `ready` tells.
+      // A participant is gone, or another one was faster; or the outcome is unknown, and reading
+      // `ready` shows it.
       else if (!KeeperError.is(error, 'NoNode', 'NodeExists') && !error.retryable) throw error;
       return undefined;
     }
   }
 
-  /** By `ready`, if it lets us in. `isNew`: it was made while our znode was there. */
+  /** Enters as `ready` says, if it admits us. `isNew`: it was created while our znode existed. */
   async goIn(isNew: boolean): Promise<ReadonlySet<string> | undefined> {
     const ready = await readReady(this.zk, this.ready, this.signal);
-    // It has come and gone. With tskeeper's participants nobody has seen us; kazoo's delete it as soon as the first one leaves.
+    // It was created and deleted. With tskeeper's participants, none has counted us; kazoo's delete
+    // it as soon as the first one leaves.
     if (ready === undefined) return isNew && (await this.mark([])) ? new Set() : undefined;
     const { openers, czxid } = ready;
     if (openers?.has(this.#own) === true) return openers;
-    // Of another kind of client, taken at its word.
+    // It was created by another kind of client, and is taken as it is.
     if (openers === undefined) return (await this.mark([])) ? new Set() : undefined;
     const opener = (await namesIn(this.#doors, this.signal)).find((name) => openers.has(name));
     if (opener !== undefined) return (await this.mark([op.check(childPath(this.#doors.path, opener))])) ? openers : undefined;
@@ -145,7 +153,10 @@ export class Entrance {
     return undefined;
   }
 
-  /** Makes the version of our znode 1, so that no later round counts us; false when a check speaks against it. */
+  /**
+   * Sets the version of our znode to 1, so that no later round counts us; false if one of the
+   * checks fails.
+   */
   async mark(checks: readonly CheckOp[]): Promise<boolean> {
     for (;;) {
       try {
@@ -154,7 +165,7 @@ export class Entrance {
         return true;
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
-        // Nobody else writes to it: it was an attempt of ours whose answer was lost.
+        // No other client writes to it: this was our own attempt, whose reply was lost.
         if (error.code === 'BadVersion') return true;
         if (error.code === 'NoNode' && error.failedIndex === 0) throw deletedByOthers(this.#place.path);
         if (error.code === 'NoNode') return false;
@@ -164,8 +175,9 @@ export class Entrance {
   }
 
   /**
-   * Takes away `ready` of a round whose openers are all gone, without one of them having done so. By its version it cannot be told from a later one, so what
-   * guards this is the version of `b`: it is read while this `ready` is there, and whoever is faster changes it.
+   * Deletes the `ready` of a round whose openers are all gone, if none of them has. Its version
+   * does not distinguish it from a later one, so the version of `b` guards this: it is read while
+   * this `ready` exists, and any faster participant changes it.
    */
   async clearAway(czxid: bigint): Promise<void> {
     const options = { ...untilTheEnd, signal: this.signal };

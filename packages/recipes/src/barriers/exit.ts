@@ -1,34 +1,37 @@
 /**
- * Out of a double barrier `b`, by the steps of ZooKeeper's recipes page, as `p`:
+ * Leaving a double barrier `b`, by the steps of ZooKeeper's recipes page, as `p`:
  *
  *     1.  getChildren b, no watch
- *     2.  nobody: out
- *     3.  p alone: delete it, and out
+ *     2.  none: done
+ *     3.  p alone: delete it, done
  *     4.  p is the lowest: wait for the highest
- *     5.  otherwise delete p, if it is still there, and wait for the lowest
+ *     5.  otherwise delete p, if it still exists, and wait for the lowest
  *     6.  and 1. again
  *
- * Each one that goes wakes one other, the lowest, but the lowest itself wakes all. On the page nobody ever sees step 2, as `ready` is a child as well: it is passed
- * over, and goes in one multi with the last of those who opened the round.
+ * Each participant that leaves wakes one other, the lowest, but the lowest itself wakes all. On the
+ * page, step 2 is never reached, as `ready` is a child as well; here it is ignored, and one multi
+ * deletes it together with the last of those that opened the round.
  *
- * Only those count who were inside at the first look. One that has left and is back would wait inside for the slow ones of the round before, who would wait for
- * it; and so would one that came too late for the round. So of one that waits to get in, which its version tells, the wait is given up. The wait has no circle:
- * whoever waits with its znode still there is lower than the one it waits for.
+ * Only participants that were inside at the first read count. One that has left and entered again
+ * would otherwise wait inside for the slow ones of the round before, which would wait for it; and
+ * so would one that arrived too late for the round. So this does not wait for a participant that
+ * waits to enter, which its version shows. The waits form no cycle: a participant that waits while
+ * its znode still exists is lower than the one it waits for.
  */
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { eventUnless } from '../waiting/next-event.ts';
 import { type Doors, namesIn } from './doors.ts';
 import type { Entered } from './entrance.ts';
 
-/** How the znodes of our participants are called. */
+/** The form of our participants' znode names. */
 const guidName = /^_c_[0-9a-f-]{36}-/;
 
-/** Of one who is inside. */
+/** The exit of a participant that is inside. */
 export class Exit {
   readonly #doors: Doors;
   readonly #entered: Entered;
   readonly #own: string;
-  /** Who was there at the first look, without those who were not inside. */
+  /** The participants at the first read, without those that were not inside. */
   seen: Set<string> | undefined;
 
   constructor(doors: Doors, entered: Entered) {
@@ -37,7 +40,7 @@ export class Exit {
     this.#own = nameOf(entered.place.path);
   }
 
-  /** Deletes the znode by `release`, and resolves when all have gone who are inside now. */
+  /** Deletes the znode by `release`, and resolves when all that are inside now have gone. */
   async pass(release: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const own = this.#own;
     const { place } = this.#entered;
@@ -55,14 +58,15 @@ export class Exit {
         await release();
         isReleased = true;
         if (lowest === own && place.isGone) return;
-        // Where no server could be reached it is still there, and must not be found by ourselves when we come again.
+        // If no server could be reached, our znode still exists, and must not be found when this
+        // client enters again.
         if (lowest === own) continue;
       }
       await this.#next(next, signal);
     }
   }
 
-  /** Until something has happened to that one, or it is known not to be inside. */
+  /** Waits for an event of that participant, or until it is known not to be inside. */
   async #next(name: string, signal: AbortSignal): Promise<void> {
     const { zk, path } = this.#doors;
     const each = childPath(path, name);
@@ -76,18 +80,21 @@ export class Exit {
     if (!isWaited) this.seen!.delete(name);
   }
 
-  /** Those who came late have another version than 0, since they say so (entrance.ts). Of other kinds of clients nobody knows. */
+  /**
+   * A participant that arrived late sets its version to 1 (entrance.ts). For other kinds of clients
+   * this is unknown.
+   */
   isInside(name: string, version: number): boolean {
     return version !== 0 || this.#entered.openers.has(name) || !guidName.test(name);
   }
 
-  /** For whom it waits, the lowest first. */
+  /** The participants to wait for, the lowest first. */
   inside(names: readonly string[]): string[] {
     this.seen ??= new Set(names);
     return names.filter((name) => this.seen!.has(name)).toSorted();
   }
 
-  /** Of those who opened the round. */
+  /** Whether it is the last of those that opened the round. */
   isLast(names: readonly string[]): boolean {
     const { openers } = this.#entered;
     return openers.has(this.#own) && !names.some((name) => name !== this.#own && openers.has(name));

@@ -9,9 +9,9 @@ import { readyName } from './ready.ts';
 
 export class ParticipantPlace extends Place {
   readonly #ready: string;
-  /** Whether no other opener is left, so that `ready` goes along with this one. */
+  /** Whether no other opener is left, so that `ready` is deleted together with this one. */
   isLast = false;
-  /** Whether the server has said that it is gone, and `ready` with it. */
+  /** Whether a server has confirmed that it is gone, and `ready` with it. */
   isGone = false;
 
   private constructor(doors: Doors, path: string, czxid: bigint) {
@@ -19,7 +19,7 @@ export class ParticipantPlace extends Place {
     this.#ready = childPath(doors.path, readyName);
   }
 
-  /** With a guid, so that a lost answer leaves one znode, or none, and that no name is used twice. */
+  /** With a guid, so that a lost reply leaves one znode or none, and no name is used twice. */
   static async make(doors: Doors, signal: AbortSignal): Promise<ParticipantPlace> {
     const { zk, name, data, acl } = doors;
     const { path, stat } = await makeOwn(zk, childPath(doors.path, name), data, { mode: 'ephemeral', parents: 'container', acl, signal });
@@ -27,7 +27,8 @@ export class ParticipantPlace extends Place {
   }
 
   override async leave(): Promise<void> {
-    // Together: between the two of them a participant would count us for the next round. If it cannot be done now, somebody clears it away then.
+    // In one multi: between two deletes a participant would count us for the next round. If that
+    // fails, another participant clears `ready` away later.
     if (this.isLast) await this.#leaveWithReady();
     if (!this.isGone) await super.leave();
   }
@@ -40,7 +41,7 @@ export class ParticipantPlace extends Place {
         return;
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
-        // No answer: carried out once more it does no harm, as our name is never used twice.
+        // No reply: a second attempt does no harm, as our name is never used twice.
         if (!isUnanswered(error)) return;
       }
     }

@@ -1,4 +1,4 @@
-/** To be inside a barrier: a hold, and how it ends together with that of the others. */
+/** A participation in a barrier: a hold that ends together with the others'. */
 import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { checkCount, surplusOf } from '../given.ts';
 import { type Inspect, inspected } from '../inspection.ts';
@@ -6,14 +6,17 @@ import type { Held, HoldState } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** A participant at work between the two ends of a barrier, until `leave` or the loss. */
+/** A participation, between entering the barrier and `leave` or the loss. */
 export class Participation implements AsyncDisposable {
   readonly #zk: ClientView;
   readonly #held: Held;
   readonly #wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>;
   #left: Promise<void> | undefined;
 
-  /** Made by the barrier that was entered. `wayOut` deletes the znode by `release` when it is time to, and resolves when the others have left as well. */
+  /**
+   * Made by the barrier. `wayOut` deletes the znode by `release` when it is time to, and resolves
+   * when the others have left as well.
+   */
   constructor(zk: ClientView, held: Held, wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>) {
     this.#zk = zk;
     this.#held = held;
@@ -25,17 +28,24 @@ export class Participation implements AsyncDisposable {
     return this.#held.path;
   }
 
-  /** As `Held.fencingToken`: no two participants have the same, and one that enters later has a greater one. */
+  /**
+   * As `Held.fencingToken`: no two participants have the same, and a later one has a greater one.
+   */
   get fencingToken(): bigint {
     return this.#held.fencingToken;
   }
 
-  /** As `Held.state`. While it is `suspended` the others may take this participant for dead at any moment, and leave without it. */
+  /**
+   * As `Held.state`. While it is `suspended` the session may end at any moment, and the others
+   * leave without this participant.
+   */
   get state(): HoldState {
     return this.#held.state;
   }
 
-  /** Aborted when the others leave without this one, as its znode is gone; not by `leave`. */
+  /**
+   * Aborted when the others leave without this participant, as its znode is gone; not by `leave`.
+   */
   get signal(): AbortSignal {
     return this.#held.signal;
   }
@@ -46,16 +56,22 @@ export class Participation implements AsyncDisposable {
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only as long as the others wait for this one, and rejects as that does. */
+  /**
+   * As `Held.multi`: writes only while the others wait for this participant, and rejects as that
+   * does.
+   */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkCount(arguments.length, 2, 'multi(ops, options)');
     return await this.#held.multi(ops, options);
   }
 
   /**
-   * Says that this one's work is done, and resolves when that of the others is: all who were inside when it was called have left, or died. Survives lost connections. Rejects
-   * with a RecipeError: TimedOut; Lost, when the participation is lost already; with the signal's reason; and with SessionExpired and the like. In each case
-   * its znode is deleted, and the others do not wait for it; but if it may not be, then this rejects with NoAuth, and they wait for the end of the session. A second call waits for the first.
+   * Ends the work of this participant, and resolves when the others have ended theirs: all that
+   * were inside at the call have left or died. Survives lost connections. Rejects with a
+   * RecipeError: TimedOut; Lost, when the participation is lost already; with the signal's reason;
+   * and with SessionExpired and the like. In each case its znode is deleted, and the others do not
+   * wait for it. If the znode may not be deleted, this rejects with NoAuth, and they wait for the
+   * end of the session. A second call waits for the first.
    */
   leave(options: WaitOptions = {}): Promise<void> {
     const surplus = surplusOf(arguments.length, 1, 'leave(options)');
@@ -68,7 +84,7 @@ export class Participation implements AsyncDisposable {
     const release = () => this.#held.release();
     try {
       if (this.state === 'lost') throw this.signal.reason;
-      using limit = new Limit(this.#zk, options, `the end of what the others do, beside ${this.path},`);
+      using limit = new Limit(this.#zk, options, `the other participants to leave, at ${this.path}`);
       await this.#wayOut(release, limit.signal);
     } finally {
       await release();
@@ -81,7 +97,10 @@ export class Participation implements AsyncDisposable {
     return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.#held.zk.sessionId) }, options, inspect);
   }
 
-  /** As `leave`, without a limit, and rejects as that does; what an earlier call of `leave` rejected with was told there. */
+  /**
+   * As `leave`, without a limit, and rejects as that does; an earlier call of `leave` has reported
+   * its own error.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#left === undefined) await this.leave();
     else await this.#left.catch(() => undefined);
@@ -89,8 +108,8 @@ export class Participation implements AsyncDisposable {
 }
 
 /**
- * Calls `work`, and leaves. Resolves with what it gave, when the others have left, too; rejects as it does, without waiting for them, and as `Participation.leave`
- * does.
+ * Calls `work`, and leaves. Resolves with its result when the others have left, too; rejects as
+ * `work` does, without waiting for them, and as `Participation.leave` does.
  */
 export async function during<Result>(
   participation: Participation,

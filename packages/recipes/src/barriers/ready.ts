@@ -1,22 +1,23 @@
 /**
- * `ready`, the znode that says that a double barrier is open.
+ * `ready`, the znode that says that a round of a double barrier is on.
  *
- * Its data are the names of the participants by whom it was opened, as JSON. One that was left behind by a crash is known by that: none of those that it names is there any
- * more, and names are never used twice. Other clients create it without data.
+ * Its data are the names of the participants that opened the round, as JSON. They show whether a
+ * crash has left it behind: none of the participants it names exists, and names are never used
+ * twice. Other clients create it without data.
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
 export const readyName = 'ready';
 
-/** `ready` as it was read. */
+/** `ready` as read. */
 export interface Ready {
   readonly czxid: bigint;
-  /** Names of znodes. undefined when another kind of client has made it, which does not say. */
+  /** Names of znodes. undefined if another kind of client has created it, without names. */
   readonly openers: ReadonlySet<string> | undefined;
 }
 
-/** undefined when it is not there. */
+/** undefined if it does not exist. */
 export async function readReady(zk: ClientView, path: string, signal: AbortSignal): Promise<Ready | undefined> {
   try {
     const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });

@@ -1,17 +1,20 @@
 /**
- * Nobody begins the second half of the work before everybody has ended the first. The barrier of "ZooKeeper Example":
+ * No participant begins the second half of the work before all have ended the first. The barrier of
+ * "ZooKeeper Example":
  *
- *     at      create root, unless it is there
+ *     at      create root, unless it exists
  *     enter   create root/guid-name (EPHEMERAL)
- *             getChildren root, with a watch, again and again until there are as many as the size
+ *             getChildren root, with a watch, repeatedly until there are as many as the size
  *     leave   delete root/guid-name, of version 0
- *             getChildren root, with a watch, again and again until there are none
+ *             getChildren root, with a watch, repeatedly until there are none
  *
- * Two slips of the printed program are mended. It has one name for the root and for the participant, so that the second one to come finds its znode made. And
- * one that is slow to look may find that others have gone again, and waits for ever: so whoever sees the barrier full says so in the data of the root before
- * it goes on.
+ * Two errors of the printed program are fixed. It uses one name for the root and for the
+ * participant, so that the second participant finds its znode already created. And a participant
+ * that reads late may find that others have left again, and waits forever: so the one that sees the
+ * barrier full records that in the data of the root before it proceeds.
  *
- * Each one that comes or goes wakes all the others, so N participants make N * N requests: DoubleBarrier is for many, and for more than one round.
+ * Each participant that arrives or leaves wakes all the others, so N participants make N * N
+ * requests: use DoubleBarrier for many, and for more than one round.
  */
 import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -28,24 +31,27 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import { during, Participation } from './participation.ts';
 
-/** How one takes part in a simple barrier. */
+/** How to participate in a simple barrier. */
 export interface SimpleBarrierOptions {
-  /** What stands in the name of the participant's znode behind the guid, for people. Default: `p`. */
+  /** The part after the guid in the name of the participant's znode, for people. Default: `p`. */
   readonly name?: string | undefined;
-  /** Data of the participant's znode, by which people tell who it is. Default: none. */
+  /** Data of the participant's znode, which identify it to people. Default: none. */
   readonly data?: Data | undefined;
-  /** Of the znodes of participants, and of the root if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of the znodes of participants, and of the root if it has to be created. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** The data of the root once the barrier has been full. */
+/** The data of the root after the barrier has been full. */
 const full = 'full';
 
-/** Two halves of one piece of work, by many: the barrier of "ZooKeeper Example". Serves once. */
+/** Two halves of one piece of work, by many: the barrier of "ZooKeeper Example". For one round. */
 export class SimpleBarrier {
-  /** The root, below which participants are. */
+  /** The root, above the znodes of the participants. */
   readonly path: string;
-  /** How many have to be there. */
+  /** How many participants have to be present. */
   readonly size: number;
   readonly #source: SessionSource;
   readonly #options: SimpleBarrierOptions;
@@ -58,9 +64,10 @@ export class SimpleBarrier {
   }
 
   /**
-   * Makes the root and its parents, or finds it made by another participant; it stays behind. `size` is the same for all who take part. Rejects as
-   * `Client.ensurePath` does; with a RecipeError, TimedOut, and with the signal's reason, which are of this call alone; and with a TypeError for what is no client or
-   * no path.
+   * Creates the root and its parents, unless another participant has; they are not deleted later.
+   * All participants use the same `size`. Rejects as `Client.ensurePath` does; with a RecipeError,
+   * TimedOut, and with the signal's reason, which apply to this call alone; and with a TypeError if
+   * `source` is not a client or `path` is not a path.
    */
   static async at(
     source: SessionSource,
@@ -71,7 +78,7 @@ export class SimpleBarrier {
     checkCount(arguments.length, 4, 'SimpleBarrier.at(source, path, size, options)');
     checkPlace(source, path);
     checkSize(size);
-    using limit = new Limit(source, options, `the root of the barrier ${path}`, settings.SimpleBarrier);
+    using limit = new Limit(source, options, `the root of barrier ${path}`, settings.SimpleBarrier);
     if (options.name !== undefined) checkName(options.name, 'the name of a participant');
     const { signal } = limit;
     await inSessions(source, signal, (zk) => zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal }));
@@ -79,12 +86,13 @@ export class SimpleBarrier {
   }
 
   /**
-   * Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when
-   * somebody has deleted the root.
+   * Resolves when `size` participants have arrived, including this one. Survives lost connections,
+   * and rejects, as `DoubleBarrier.enter` does; and rejects with NoNode when the root has been
+   * deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
     checkCount(arguments.length, 1, 'enter(options)');
-    const what = `a way through the barrier ${this.path}`;
+    const what = `the other participants of barrier ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
     return await inSessions(this.#source, signal, async (zk) => {
@@ -123,7 +131,7 @@ export class SimpleBarrier {
 
   async #untilFull(zk: ClientView, signal: AbortSignal): Promise<void> {
     for (;;) {
-      // The very read that counts sets the watch, so nothing is missed in between.
+      // The same read counts and sets the watch, so no arrival is missed in between.
       const look = await Look.take(zk, this.path, (watch) => zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
       try {
         const { children, stat } = look.answer;
@@ -139,7 +147,7 @@ export class SimpleBarrier {
   }
 
   async #untilEmpty(zk: ClientView, signal: AbortSignal): Promise<void> {
-    // The first to see that nobody is there may have deleted the root by the time that others look.
+    // The first participant that finds no other may have deleted the root before the rest read it.
     const children = (options: ReadOptions) => unlessGone(zk.getChildren(this.path, options));
     const isEmpty = (found: GetChildrenResult | undefined) => found === undefined || found.children.length === 0;
     while (await eventUnless(zk, this.path, children, isEmpty, signal));
@@ -154,13 +162,13 @@ export class SimpleBarrier {
     try {
       await zk.setData(this.path, full, { version: 0, idempotent: true, ...untilTheEnd, signal });
     } catch (error) {
-      // Another has said so.
+      // Another participant has.
       if (!KeeperError.is(error, 'BadVersion')) throw error;
     }
   }
 }
 
-/** Leaves by the version that the page has. One that somebody has written to goes all the same. */
+/** Deletes with the version that the page has; also a znode that another client has written to. */
 class Untouched extends Place {
   override async leave(): Promise<void> {
     await this.zk.delete(this.path, { version: 0, guaranteed: true }).catch(() => super.leave());

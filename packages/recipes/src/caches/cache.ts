@@ -1,4 +1,4 @@
-/** What all caches have in common: when they are in step, what they tell, and how they end. */
+/** What all caches have in common: when they are in step, what they report, and how they end. */
 import { formatSessionId } from '@tskeeper/client';
 import { type Inspect, inspected } from '../inspection.ts';
 import { checkCount, checkFunction, checkPlace, checkWaitOptions, surplusOf } from '../given.ts';
@@ -11,21 +11,21 @@ import { type CacheChanges, type ChangesOptions, ChangeStream } from './change-s
 import { Mirror } from './mirror.ts';
 import type { ZnodeStore } from './znode-store.ts';
 
-/** What the kinds of caches differ in. */
+/** How the kinds of caches differ. */
 export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
   readonly maxDepth: number;
   readonly include?: ((path: string) => boolean) | undefined;
-  /** Whether the data of the root are wanted; as the others by default. */
+  /** Whether to read the data of the root; by default as those of the others. */
   readonly rootData?: boolean | undefined;
-  /** Whether the root is told of as well as what is below it. */
+  /** Whether to report changes of the root, too. */
   readonly tellsRoot: boolean;
 }
 
 const concurrencyDefault = 16;
 
-/** What is the same for all caches: `NodeCache`, `ChildrenCache` and `TreeCache`. */
+/** What all caches have in common: `NodeCache`, `ChildrenCache` and `TreeCache`. */
 export abstract class Cache<Data> implements AsyncDisposable {
-  /** The znode that was given. */
+  /** As given. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #mirror: Mirror<Data>;
@@ -38,10 +38,10 @@ export abstract class Cache<Data> implements AsyncDisposable {
     const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
     if (decode !== undefined) checkFunction(decode, 'decode');
     if (include !== undefined) checkFunction(include, 'include');
-    if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
+    if (decode !== undefined && !data) throw new TypeError('with data: false there is nothing to decode; leave out data or decode');
     this.path = path;
     this.#source = source;
-    this.#waiting = new WaitingRoom(source, `the cache of ${path}, in step,`);
+    this.#waiting = new WaitingRoom(source, `the cache of ${path}`);
     this.#mirror = new Mirror(
       source,
       path,
@@ -57,32 +57,34 @@ export abstract class Cache<Data> implements AsyncDisposable {
     );
   }
 
-  /** What is shown, for the kinds of caches. */
+  /** The znodes that are shown, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
     return this.#mirror.shown.znodes;
   }
 
   /**
-   * Whether all that the server has told of is shown, but for changes that are being read just now. False until the cache has read everything; and
-   * from the loss of a connection until it has read everything again: what is shown meanwhile may be of the past.
+   * Whether the cache shows all that the server has reported, except changes that are being read
+   * now. False until it has read everything; and after the loss of a connection until it has read
+   * everything again: what it shows meanwhile may be out of date.
    */
   get inStep(): boolean {
     return this.#mirror.isInStep;
   }
 
-  /** Whether the cache has ended. What it showed last is still shown. */
+  /** Whether the cache has ended. It still shows what it showed last. */
   get isClosed(): boolean {
     return this.#mirror.isOver;
   }
 
-  /** Paths that this client may not READ: neither they nor what is below them is shown. */
+  /** Paths that this client may not READ: the cache shows neither them nor anything below them. */
   get unreadable(): readonly string[] {
     return this.#mirror.shown.unreadable;
   }
 
   /**
-   * Resolves when the cache is in step, at once if it is. Rejects with the error that has ended the cache, as SessionExpired; with a RecipeError, Closed
-   * when it or the client was closed, TimedOut; and with the signal's reason.
+   * Resolves when the cache is in step, at once if it is. Rejects with the error that has ended the
+   * cache, such as SessionExpired; with a RecipeError, Closed when it or the client was closed,
+   * TimedOut; and with the signal's reason.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'ready(options)');
@@ -93,9 +95,10 @@ export abstract class Cache<Data> implements AsyncDisposable {
   }
 
   /**
-   * What changes from this call on, for `for await`: so read what the cache shows now, and then loop. Any number of loops may run; each has a queue of its
-   * own. A loop ends when the cache is closed, or the client by its program; it throws the error that has ended the cache otherwise, behind all
-   * changes that came before, or the signal's reason.
+   * The changes from this call on, for `for await`: so first read what the cache shows, and then
+   * loop. Any number of loops may run; each has a queue of its own. A loop ends when the program
+   * closes the cache or the client; otherwise it throws the error that has ended the cache, after
+   * all earlier changes, or the signal's reason.
    */
   changes(options: ChangesOptions = {}): CacheChanges<Data> {
     checkCount(arguments.length, 1, 'changes(options)');
@@ -105,7 +108,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     return stream;
   }
 
-  /** Ends the cache and its loops, and takes its watch away. Never rejects. */
+  /** Ends the cache and its loops, and removes its watch. Never rejects. */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);

@@ -1,33 +1,43 @@
-/** What a cache shows of a znode, and what it tells of its changes. */
+/** What a cache shows of a znode, and the changes that it reports. */
 import type { KeeperError, Stat } from '@tskeeper/client';
 
-/** One znode as one answer of a server had it. It never changes; when the znode does, another takes its place. */
+/**
+ * One znode as one reply of a server had it. It never changes; when the znode does, a new value
+ * replaces it.
+ */
 export interface CachedZnode<Data = Uint8Array | null> {
-  /** In the paths of the client, or the view, that the cache was made with. */
+  /** In the paths of the client, or the view, that the cache was created with. */
   readonly path: string;
-  /** As read, or as `decode` made it; undefined with `data: false`, and when `decode` has thrown. */
+  /**
+   * As read, or the result of `decode`; undefined with `data: false`, and when `decode` has thrown.
+   */
   readonly data: Data | undefined;
-  /** What `decode` has thrown at these data; undefined when it has not. */
+  /** What `decode` has thrown for these data; undefined if it has not. */
   readonly decodeError: unknown;
   /**
-   * `czxid`, `mzxid`, `version` and what else is of the data belong to `data`. What is of its children and its ACL (`pzxid`, `cversion`, `numChildren`,
-   * `aversion`) is as of the last time the znode was read, which their changes are no occasion for.
+   * `czxid`, `mzxid`, `version` and the other fields about the data belong to `data`. The fields
+   * about children and the ACL (`pzxid`, `cversion`, `numChildren`, `aversion`) are as of the last
+   * read of the znode; their changes do not cause a read.
    */
   readonly stat: Stat;
 }
 
 /**
- * What has happened to what a cache shows. Changes of one znode are told in their order; several that follow each other faster than they can be
- * read are told as one, and what was made and deleted meanwhile is not told at all.
+ * A change of what a cache shows. Changes of one znode are reported in their order; several that
+ * follow each other faster than the cache can read are reported as one, and a znode that was
+ * created and deleted meanwhile is not reported.
  */
 export type CacheChange<Data = Uint8Array | null> =
-  /** It is shown from now on: it was made, or was found when the cache began, or READ has been granted. */
+  /** Shown from now on: it was created, or found when the cache began, or READ has been granted. */
   | { readonly kind: 'created'; readonly path: string; readonly before: undefined; readonly after: CachedZnode<Data> }
-  /** Its data were set. To the same as before, perhaps. */
+  /** Its data were set, perhaps to the same. */
   | { readonly kind: 'changed'; readonly path: string; readonly before: CachedZnode<Data>; readonly after: CachedZnode<Data> }
-  /** It is gone. One that was deleted and made again is told of as `deleted` and `created`. */
+  /** It is gone. One that was deleted and created again is reported as `deleted` and `created`. */
   | { readonly kind: 'deleted'; readonly path: string; readonly before: CachedZnode<Data>; readonly after: undefined }
-  /** This client may not READ it, so neither it nor what is below it is shown. `before` is what was shown until now. */
+  /**
+   * This client may not READ it, so neither it nor anything below it is shown. `before` is what was
+   * shown until now.
+   */
   | {
       readonly kind: 'unreadable';
       readonly path: string;
@@ -37,32 +47,40 @@ export type CacheChange<Data = Uint8Array | null> =
     }
   | CacheMark;
 
-/** What is told between the changes, of the cache as a whole. */
+/** Reported between the changes, about the cache as a whole. */
 export type CacheMark =
-  /** The connection is lost, or events were: what is shown from here on may be of the past. */
+  /** The connection, or events, were lost: what is shown from here on may be out of date. */
   | { readonly kind: 'outOfStep' }
-  /** All has been read again, and every change of it been told. */
+  /** Everything has been read again, and all changes have been reported. */
   | { readonly kind: 'inStep' }
-  /** More than `maxQueuedChanges` were not taken, and were dropped with all others: look at the cache itself. */
+  /**
+   * The loop did not take more than `maxQueuedChanges`, which were dropped together with all
+   * others: read the cache itself.
+   */
   | { readonly kind: 'overflowed'; readonly dropped: number };
 
-/** Makes a value of a znode's data. What it throws becomes `decodeError`. Called once for each change of the data. */
+/**
+ * Makes a value of a znode's data. What it throws becomes `decodeError`. Called once for each
+ * change of the data.
+ */
 export type Decode<Data> = (data: Uint8Array | null, path: string, stat: Stat) => Data;
 
-/** Of every cache. */
+/** The options of every cache. */
 export interface CacheOptions<Data> {
-  /** What to make of the data. Default: the bytes as they are. */
+  /** Decodes the data. Default: the bytes as they are. */
   readonly decode?: Decode<Data> | undefined;
 }
 
 /** How a cache reads. */
 export interface ReadingOptions {
-  /** Reads under way at most. Default: 16. */
+  /** The maximum number of reads in flight. Default: 16. */
   readonly concurrency?: number | undefined;
 }
 
-/** Of caches of many znodes. */
+/** The options of caches of many znodes. */
 export interface ManyZnodesOptions<Data> extends CacheOptions<Data>, ReadingOptions {
-  /** Whether to read data. Without them a cache knows names and Stats, in less memory. Default: true. */
+  /**
+   * Whether to read data. Without them a cache has names and Stats, in less memory. Default: true.
+   */
   readonly data?: boolean | undefined;
 }

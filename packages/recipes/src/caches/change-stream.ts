@@ -1,16 +1,18 @@
 /**
- * The changes of a cache for one loop. It hears from the moment it is made, so that what the cache shows then and what is told from then on fit
- * together. Bounded: one change too many, and a single `overflowed` takes the place of everything in it, and of what comes until it is taken.
+ * The changes of a cache for one loop. It receives changes from its creation on, so that they
+ * continue what the cache shows at that moment. It is bounded: after one change too many, a single
+ * `overflowed` replaces everything in the queue, and everything that follows until the loop takes
+ * it.
  */
 import { onAbort } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions } from '../given.ts';
 import type { CacheChange } from './cached-znode.ts';
 
-/** Of one loop. */
+/** The options of one loop. */
 export interface ChangesOptions {
-  /** Ends the loop at once, which then throws the signal's reason. Default: none. */
+  /** Ends the loop at once; it then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** How many changes to keep for a loop that is slower than they are. Default: 10 000. */
+  /** How many changes to keep for a slow loop. Default: 10 000. */
   readonly maxQueuedChanges?: number | undefined;
 }
 
@@ -19,14 +21,18 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 type Asker<Data> = (result: Promise<IteratorResult<CacheChange<Data>, undefined>>) => void;
 
-/** The changes of a cache for one loop, `for await (const change of cache.changes())`: see `Cache.changes`. */
+/**
+ * The changes of a cache for one loop, `for await (const change of cache.changes())`: see
+ * `Cache.changes`.
+ */
 export interface CacheChanges<Data> extends AsyncIterator<CacheChange<Data>, undefined>, AsyncIterable<CacheChange<Data>>, AsyncDisposable {
   /**
-   * The next change, when there is one. Done when the cache is closed, or its client by the program. Rejects, once, with the error that has ended the
-   * cache, as SessionExpired, behind all changes that came before; and with the signal's reason.
+   * The next change, when there is one. Done when the program closes the cache or its client.
+   * Rejects, once, with the error that has ended the cache, such as SessionExpired, after all
+   * earlier changes; and with the signal's reason.
    */
   next(): Promise<IteratorResult<CacheChange<Data>, undefined>>;
-  /** Leaves the loop, as `break` does; the cache goes on. Never rejects. */
+  /** Leaves the loop, as `break` does; the cache continues. Never rejects. */
   return(): Promise<IteratorResult<CacheChange<Data>, undefined>>;
   /** As `return`; never rejects. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -38,11 +44,11 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
   readonly #max: number;
   readonly #forget: (stream: ChangeStream<Data>) => void;
   #queue: CacheChange<Data>[] = [];
-  /** Stands alone in the queue. */
+  /** When set, it is the only entry of the queue. */
   #overflow: { readonly kind: 'overflowed'; dropped: number } | undefined;
   readonly #askers: Asker<Data>[] = [];
   #isOver = false;
-  /** To be thrown once, behind what is in the queue. */
+  /** To be thrown once, after the queue is empty. */
   #failure: { readonly reason: unknown } | undefined;
   #unheed: (() => void) | undefined;
 
@@ -89,7 +95,7 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
 
   // --- For the cache
 
-  /** Whether nothing is to be told any more. */
+  /** Whether the stream accepts no more changes. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -109,7 +115,10 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
     this.#serve();
   }
 
-  /** Nothing more comes. What is in the queue is still told ahead of a failure; whoever closes the cache wants an end. */
+  /**
+   * No more changes follow. Those in the queue are delivered before a failure; a program that
+   * closes the cache receives the end at once.
+   */
   end(failure: { readonly reason: unknown } | undefined): void {
     if (failure === undefined) this.#clear();
     this.#finish(failure);

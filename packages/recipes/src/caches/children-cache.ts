@@ -1,4 +1,4 @@
-/** The children of a znode, and their data, at hand without asking a server. */
+/** The children of a znode and their data in memory; lookups send no request. */
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { checkCount, checkFunction, checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
@@ -7,14 +7,19 @@ import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which children a cache has, and what of them. */
 export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
-  /** Whether a child belongs to the cache; one that does not is neither read nor shown. Must always give the same answer for a name. Default: all do. */
+  /**
+   * Whether a child belongs to the cache; others are neither read nor shown. Must always return the
+   * same for a name. Default: all do.
+   */
   readonly include?: ((name: string) => boolean) | undefined;
 }
 
 /**
- * Begins when it is made; `ready` resolves when it has read everything. The parent need not exist, may come and go, and is not told of itself. Rests on a
- * recursive watch, so what happens deeper down is sent by the server, and passed over. Needs ZooKeeper 3.6; on servers before 3.9, see the README
- * about other watches on the parent's own path. Throws a TypeError for what is no client or no path.
+ * Begins when it is created; `ready` resolves when it has read everything. The parent need not
+ * exist, may be created and deleted, and is not reported itself. Uses a recursive watch, so the
+ * server also sends deeper changes, which the cache ignores. Needs ZooKeeper 3.6; for servers
+ * before 3.9, see the README about other watches on the parent's own path. Throws a TypeError if
+ * `source` is not a client or `path` is not a path.
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: ChildrenCacheOptions<Data> = {}) {
@@ -25,14 +30,14 @@ export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> impleme
     super(source, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
   }
 
-  /** undefined when there is no such child, or when it is not shown. */
+  /** undefined if the child does not exist, or is not shown. */
   get(name: string): CachedZnode<Data> | undefined {
     checkCount(arguments.length, 1, 'get(name)');
     checkText(name, 'the name of a znode');
     return this.znodes.get(childPath(this.path, name));
   }
 
-  /** Of the children that are shown, in no defined order. */
+  /** The names of the children that are shown, in no defined order. */
   get names(): readonly string[] {
     return [...this.znodes.namesBelow(this.path)];
   }

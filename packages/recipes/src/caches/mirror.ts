@@ -1,15 +1,17 @@
 /**
- * What all caches are made of: a copy of a znode, or of it and what is below, kept by a watch loop.
+ * The core of all caches: a copy of a znode, or of it and everything below, kept up to date by a
+ * watch loop.
  *
- * An event says where to look. A `Reread` says that events may be missing: then everything is surveyed, and compared with what is shown. Either way it
- * is a read that changes the copy (a deletion whose txn is known apart), so a znode is shown only as some answer has had it, and as
- * answers come in the order of the server's txns, never as it was before:
+ * An event shows which path to read. A `Reread` says that events may be missing: then everything is
+ * read again, and compared with the copy. In both cases only a read changes the copy (except a
+ * deletion whose txn is known). So each znode is shown as some reply had it, and, as replies arrive
+ * in the order of the server's txns, never in an earlier state again:
  *
- *     Reread ──> survey the root ──answered──> survey its children ... ──all answered──> in step
- *     event  ──> look at its path ─answered──> created, changed, deleted ──> those who listen
- *     connection lost ──> out of step: what is under way fails, and a Reread comes with the next connection
+ *     Reread ──> survey the root ──reply──> survey its children ... ──all replies──> in step
+ *     event  ──> look at its path ─reply──> created, changed, deleted ──> the listener
+ *     connection lost ──> out of step: reads in flight fail; the next connection brings a Reread
  *
- * No polling, and no timer but the pause before a read that a server was too busy for.
+ * No polling, and no timer except the pause before a read that an overloaded server rejected.
  */
 import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
@@ -21,7 +23,9 @@ import { Shown, type ShownOptions } from './shown.ts';
 import { Visits, type VisitKind } from './visits.ts';
 
 export interface MirrorOptions<Data> extends ShownOptions<Data> {
-  /** How many levels below the root are shown; 0 for the root alone, and then only that is watched. */
+  /**
+   * How many levels below the root are shown; 0 for the root alone, and then only that is watched.
+   */
   readonly maxDepth: number;
   readonly include: ((path: string) => boolean) | undefined;
   readonly concurrency: number;
@@ -29,14 +33,20 @@ export interface MirrorOptions<Data> extends ShownOptions<Data> {
 
 export interface MirrorListener<Data> {
   tell(change: CacheChange<Data>): void;
-  /** Once, and the last that is heard. undefined when the program has closed the cache or the client. */
+  /** Called once, as the last. undefined when the program has closed the cache or the client. */
   ended(failure: { readonly reason: unknown } | undefined): void;
 }
 
-/** Before a read is made again that was refused for a cause that may pass, as ThrottledOp: often enough, and no burden. */
+/**
+ * The pause before repeating a read that was rejected for a transient reason, such as ThrottledOp:
+ * short enough to recover soon, long enough not to add to the load.
+ */
 const busyPauseMs = 1000;
 
-/** What became of a visit. `lost`: nothing can be done about it before the next Reread. `busy`: it is to be made again, but not at once. */
+/**
+ * The result of a visit. `lost`: nothing can be done about it before the next Reread. `busy`:
+ * repeat it, but not at once.
+ */
 type Visited = 'done' | 'lost' | 'busy';
 
 export class Mirror<Data> {
@@ -47,11 +57,13 @@ export class Mirror<Data> {
   readonly #listener: MirrorListener<Data>;
   readonly #visits: Visits;
   readonly #unfollow: () => void;
-  /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
+  /**
+   * The part of the survey without a reply. Empty: everything has been read since the last Reread.
+   */
   readonly #toSurvey = new Set<string>();
-  /** Of the session that is mirrored now, or was last; undefined until there is one. */
+  /** The current session, or the last one; undefined until there is one. */
   #serving: { readonly zk: ClientView; readonly loop: WatchLoop; readonly offState: () => void } | undefined;
-  /** Aborted when it is lost, or the cache has ended. */
+  /** Aborted when the connection is lost, or the cache has ended. */
   #connection = new AbortController();
   #isInStep = false;
   #isOver = false;
@@ -91,13 +103,16 @@ export class Mirror<Data> {
       const isFailure = closedBecause === 'authFailed' || closedBecause === 'moved';
       if (!isRecipeError(reason)) this.#end({ reason });
       else if (!isFailure) this.#end(undefined);
-      // Where there is a loop it ends with what the client has failed with.
+      // If there is a loop, it ends with the client's own error.
       else if (this.#serving === undefined) this.#end({ reason });
     };
     return eachSession(source, { begin: (zk) => this.#serve(zk), ended });
   }
 
-  /** The Reread with which the loop begins compares what the last session has left with what is there. */
+  /**
+   * The Reread with which the loop begins compares what is shown from the last session with the
+   * tree.
+   */
   #serve(zk: ClientView): void {
     const loop = zk.watch(this.#root, { recursive: this.#options.maxDepth > 0 });
     const offState = zk.on('state', ({ state }) => {
@@ -119,19 +134,19 @@ export class Mirror<Data> {
     }
   }
 
-  /** What is shown stays, and is compared in the next session. That may have begun already. */
+  /** What is shown stays, and is compared in the next session, which may have begun already. */
   #onExpired(zk: ClientView): void {
     if (this.#serving?.zk !== zk || this.#isOver) return;
     this.#serving.offState();
     this.#lost();
   }
 
-  /** For what is read. Visits begin with the first session. */
+  /** For reads. There are no visits before the first session. */
   get #zk(): ClientView {
     return this.#serving!.zk;
   }
 
-  // --- What is heard
+  // --- Events
 
   #heed(event: WatchLoopEvent): void {
     switch (event.type) {
@@ -141,7 +156,7 @@ export class Mirror<Data> {
         this.#ask(this.#root, 'survey');
         break;
       case 'NodeChildrenChanged':
-        // Told to a cache of one znode, which has no use for it.
+        // Only a cache of one znode receives this, and does not need it.
         break;
       case 'NodeCreated':
       case 'NodeDataChanged':
@@ -174,7 +189,10 @@ export class Mirror<Data> {
     return depthOf(path) - depthOf(this.#root) <= maxDepth && include?.(path) !== false;
   }
 
-  /** Whether what is shown has the change in it already. Servers before 3.9 do not say which txn an event is of. */
+  /**
+   * Whether what is shown already includes the change. Servers before 3.9 do not send the txn of an
+   * event.
+   */
   #isKnown(path: string, type: 'NodeCreated' | 'NodeDataChanged', zxid: bigint | undefined): boolean {
     const stat = this.shown.get(path)?.stat;
     if (stat === undefined || zxid === undefined) return false;
@@ -182,9 +200,10 @@ export class Mirror<Data> {
   }
 
   #lookAt(path: string): void {
-    // What hangs on nothing is below a znode that is not shown; were it on its way to be, it would be pending.
+    // Its parent is not shown, so neither is this znode; if the parent were being read, it would be
+    // pending.
     if (path !== this.#root && !this.#isShownOrPending(parentOf(path))) return;
-    // What becomes readable may have children nobody has told of.
+    // A znode that becomes readable may have children for which no event was sent.
     if (this.shown.isUnreadable(path)) this.#ask(path, 'survey');
     else this.#visits.ask(path, 'look');
   }
@@ -200,15 +219,17 @@ export class Mirror<Data> {
     } else if (shown === undefined) {
       this.shown.forget(path);
     } else if (zxid === undefined || this.shown.znodes.namesBelow(path).size > 0) {
-      // Its children were deleted before it, so these are of another of the same name.
+      // Its children were deleted before it, so those shown belong to a later znode of the same
+      // name.
       this.#visits.ask(path, 'look');
     } else if (shown.stat.czxid < zxid) {
       this.shown.forget(path);
     }
-    // Otherwise it was made later, or in the same txn behind the deletion: what is shown is not what was deleted.
+    // Otherwise it was created later, or in the same txn after the deletion: the znode that is
+    // shown is not the one that was deleted.
   }
 
-  // --- What is read
+  // --- Reads
 
   #ask(path: string, kind: VisitKind): void {
     if (kind === 'survey') this.#toSurvey.add(path);
@@ -223,7 +244,7 @@ export class Mirror<Data> {
       visited = this.#onRefusal(path, error);
     }
     if (visited === 'busy') {
-      // Over the next connection a Reread says what is to be read.
+      // After a reconnect a Reread starts the reads again.
       if (await this.#hasPaused()) this.#visits.ask(path, kind);
     } else if (visited === 'done' && kind === 'survey') {
       this.#onSurveyed(path);
@@ -231,7 +252,7 @@ export class Mirror<Data> {
   }
 
   #onSurveyed(path: string): void {
-    // Asked for anew meanwhile, as by a Reread: then that one counts.
+    // Requested again meanwhile, for example by a Reread: then that one counts.
     if (this.#isOver || this.#visits.following(path) === 'survey') return;
     this.#toSurvey.delete(path);
     if (this.#toSurvey.size > 0 || this.#isInStep) return;
@@ -239,14 +260,17 @@ export class Mirror<Data> {
     this.#listener.tell({ kind: 'inStep' });
   }
 
-  /** As it is now. */
+  /** In its current state. */
   async #readOne(path: string): Promise<Visited> {
     if (!this.shown.wantsData(path)) return this.#take(path, await this.#statOf(path), undefined);
     const { data, stat } = await this.#zk.getData(path, once);
     return this.#take(path, stat, data);
   }
 
-  /** One request for each znode that is as it was, and one more for one that is new, or has other data, and has children. */
+  /**
+   * One request for each unchanged znode, and one more for a znode that is new, or has new data,
+   * and has children.
+   */
   #survey(path: string): Promise<Visited> {
     const isShown = this.shown.get(path) !== undefined;
     if (this.#isLeaf(path)) return isShown ? this.#readOneAgain(path) : this.#readOne(path);
@@ -258,7 +282,7 @@ export class Mirror<Data> {
     return this.shown.isAs(path, stat) ? this.#take(path, stat, undefined) : this.#readOne(path);
   }
 
-  /** Of what is there for the first time: whether it has children comes with its data. */
+  /** For a znode that is new: the reply with its data shows whether it has children. */
   async #surveyByData(path: string): Promise<Visited> {
     const { data, stat } = await this.#zk.getData(path, once);
     const taken = this.#take(path, stat, data);
@@ -296,7 +320,7 @@ export class Mirror<Data> {
         return 'done';
       case 'ConnectionLoss':
       case 'RequestTimeout':
-      // The loop hears of these as well, and says how it ends.
+      // The loop receives these as well, and decides how it ends.
       case 'SessionExpired':
       case 'SessionMoved':
       case 'AuthFailed':
@@ -306,7 +330,7 @@ export class Mirror<Data> {
     }
   }
 
-  /** Whether there is reason to go on. */
+  /** Whether the visit can be repeated. */
   async #hasPaused(): Promise<boolean> {
     try {
       await pause(this.#zk.clock, busyPauseMs, this.#connection.signal);
@@ -325,14 +349,14 @@ export class Mirror<Data> {
 
   #take(path: string, stat: Stat | null, data: Uint8Array | null | undefined): Visited {
     if (this.#isOver) return 'lost';
-    // If what it hangs on is still to be read, its children will be with it.
+    // If its parent is still to be read, survey that, and so its children.
     if (!this.shown.take(path, stat, data) && this.#visits.isPending(parentOf(path))) this.#ask(parentOf(path), 'survey');
     return 'done';
   }
 
   #takeNames(path: string, names: readonly string[]): Visited {
     if (this.#isOver) return 'lost';
-    // Not shown, as its parent is not; or gone between two answers.
+    // Not shown, as its parent is not; or gone between two replies.
     if (this.shown.get(path) === undefined) return 'done';
     const children = new Set(names.map((name) => childPath(path, name)));
     this.shown.keepChildren(path, children);
@@ -347,7 +371,7 @@ export class Mirror<Data> {
     this.#isOver = true;
     this.#isInStep = false;
     this.#serving?.offState();
-    // The constructor may not have got it yet.
+    // The constructor may not have stored it yet.
     queueMicrotask(() => this.#unfollow());
     this.#visits.end();
     this.#connection.abort();
@@ -356,7 +380,7 @@ export class Mirror<Data> {
   }
 }
 
-/** What fails is judged here. The client's own repetitions would hold up what comes behind them. */
+/** Failures are handled here. The client's own retries would delay the requests after them. */
 const once = { retry: false } as const;
 
 function depthOf(path: string): number {

@@ -1,6 +1,6 @@
 /**
- * What a cache shows: what answers mean to it, and what is told of that. Answers come in here in the order of the server's txns, so nothing is taken over
- * that is older than what is shown.
+ * What a cache shows: how replies change it, and which changes it reports. Replies arrive here in
+ * the order of the server's txns, so none is older than what is shown.
  */
 import type { KeeperError, Stat } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
@@ -8,7 +8,7 @@ import type { CacheChange, CachedZnode, Decode } from './cached-znode.ts';
 import { ZnodeStore } from './znode-store.ts';
 
 export interface ShownOptions<Data> {
-  /** Whether the data of the root are wanted, and those of what is below. */
+  /** Whether to read the data of the root, and those of the znodes below. */
   readonly rootData: boolean;
   readonly data: boolean;
   readonly decode: Decode<Data> | undefined;
@@ -43,14 +43,14 @@ export class Shown<Data> {
     return path === this.#root ? this.#options.rootData : this.#options.data;
   }
 
-  /** Whether no data have to be read to show what has this Stat. */
+  /** Whether a znode with this Stat can be shown without reading its data. */
   isAs(path: string, stat: Stat | null): boolean {
     return stat === null || !this.wantsData(path) || this.znodes.get(path)?.stat.mzxid === stat.mzxid;
   }
 
   /**
-   * `stat` is null when it is not there; `data` are undefined when they were not read. Returns false when there is nothing shown for it to hang on, and it is
-   * not shown either.
+   * `stat` is null if the znode does not exist; `data` are undefined if they were not read. Returns
+   * false if its parent is not shown, and then it is not shown either.
    */
   take(path: string, stat: Stat | null, data: Uint8Array | null | undefined): boolean {
     if (stat === null) {
@@ -82,7 +82,7 @@ export class Shown<Data> {
     this.#tell({ kind: 'changed', path, before, after });
   }
 
-  /** Whatever is not among these is gone. */
+  /** Removes all children that are not among these. */
   keepChildren(path: string, children: ReadonlySet<string>): void {
     for (const name of this.znodes.namesBelow(path)) {
       const child = childPath(path, name);
@@ -92,7 +92,7 @@ export class Shown<Data> {
       if (each !== path && parentOf(each) === path && !children.has(each)) this.#unreadable.delete(each);
   }
 
-  /** It is gone, and what was below it. */
+  /** It is gone, with everything below it. */
   forget(path: string): void {
     const shown = this.znodes.get(path);
     this.#unreadable.delete(path);
@@ -102,7 +102,7 @@ export class Shown<Data> {
     this.#remove(shown);
   }
 
-  /** It must not be READ; nor is what is below it to be found then. */
+  /** It may not be READ; then znodes below it cannot be found either. */
   seal(path: string, error: KeeperError): void {
     const shown = this.znodes.get(path);
     const isKnown = this.#unreadable.has(path);
@@ -116,7 +116,10 @@ export class Shown<Data> {
     if (shown === undefined && !isKnown) this.#tell({ kind: 'unreadable', path, before: undefined, after: undefined, error });
   }
 
-  /** The znode of this name is another. What came as late as this one, or is above something that did, is below this one, or about to be. */
+  /**
+   * The znode of this name is a new one. Znodes that are as new as it, or have such a znode below
+   * them, are below the new one, or will be.
+   */
   #removeFormer(former: CachedZnode<Data>, bornAt: bigint): void {
     for (const each of this.znodes.below(former.path)) {
       if (each.stat.czxid < bornAt && this.znodes.namesBelow(each.path).size === 0) this.#remove(each);

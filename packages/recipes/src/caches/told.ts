@@ -1,11 +1,12 @@
-/** What a cache shows, told whenever it is something else. */
+/** Yields what a cache shows, after each change. */
 import type { Cache } from './cache.ts';
 
-/** Whether there is nothing to tell of two, the latter of which is shown now. */
+/** Whether the two are the same to the consumer; the second is shown now. */
 export type IsSame<Shown> = (one: Shown, other: Shown) => boolean;
 
 /**
- * Tells what the cache shows when it is in step first, and what it shows then, once all that has changed is read; and when it is out of step. Ends and throws as
+ * Yields what the cache shows when it is in step for the first time, then after each change, when
+ * everything that has changed is read; and when it is out of step. Ends and throws as
  * `Cache.changes` does.
  */
 export async function* told<Data, Shown>(
@@ -14,7 +15,8 @@ export async function* told<Data, Shown>(
   show: () => Shown,
   isSame: IsSame<Shown>,
 ): AsyncGenerator<Shown, void, undefined> {
-  // What is shown is looked at, and not what has led there: one change stands for all that come before it is taken.
+  // Only the current state matters, not how it came about: one queued change stands for all until
+  // it is taken.
   await using changes = cache.changes({ signal, maxQueuedChanges: 1 });
   let last: { readonly shown: Shown } | undefined;
   let wasInStep = false;
@@ -25,7 +27,7 @@ export async function* told<Data, Shown>(
   }
   for await (const _change of changes) {
     const { inStep } = cache;
-    // What is being read is shown piece by piece until then.
+    // While the cache reads, it shows parts of the new state.
     if (!inStep && !wasInStep) continue;
     wasInStep = inStep;
     const shown = show();

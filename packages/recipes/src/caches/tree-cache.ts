@@ -1,4 +1,4 @@
-/** A znode and everything below it, at hand without asking a server. */
+/** A znode and everything below it in memory; lookups send no request. */
 import { checkCount, checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
@@ -6,18 +6,23 @@ import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which part of a tree a cache has, and what of it. */
 export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
-  /** How many levels below the root, from 1. A server tells of deeper changes all the same, and they are passed over. Default: all. */
+  /**
+   * How many levels below the root, from 1. A server sends deeper changes as well, which the cache
+   * ignores. Default: all.
+   */
   readonly maxDepth?: number | undefined;
   /**
-   * Whether a znode below the root belongs to the cache; one that does not, and what is below it, is neither read nor shown. Must always give the
-   * same answer for a path. Default: all do.
+   * Whether a znode below the root belongs to the cache; others, and znodes below them, are neither
+   * read nor shown. Must always return the same for a path. Default: all do.
    */
   readonly include?: ((path: string) => boolean) | undefined;
 }
 
 /**
- * Begins when it is made; `ready` resolves when it has read everything. The root need not exist, and may come and go. Needs ZooKeeper 3.6; on servers
- * before 3.9, see the README about other watches on the root's own path. Throws a TypeError for what is no client or no path.
+ * Begins when it is created; `ready` resolves when it has read everything. The root need not exist,
+ * and may be created and deleted. Needs ZooKeeper 3.6; for servers before 3.9, see the README about
+ * other watches on the root's own path. Throws a TypeError if `source` is not a client or `path` is
+ * not a path.
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: TreeCacheOptions<Data> = {}) {
@@ -30,21 +35,24 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
     super(source, path, { ...options, maxDepth, tellsRoot: true });
   }
 
-  /** undefined when there is none, or when it is not shown. */
+  /** undefined if it does not exist, or is not shown. */
   get(path: string): CachedZnode<Data> | undefined {
     checkCount(arguments.length, 1, 'get(path)');
     checkText(path, 'the path of a znode');
     return this.znodes.get(path);
   }
 
-  /** Names of the children that are shown, in no defined order; undefined when the znode itself is not. */
+  /**
+   * Names of the children that are shown, in no defined order; undefined if the znode itself is not
+   * shown.
+   */
   children(path: string): readonly string[] | undefined {
     checkCount(arguments.length, 1, 'children(path)');
     checkText(path, 'the path of a znode');
     return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
   }
 
-  /** How many znodes are shown, the root included; a number, not bytes. */
+  /** How many znodes are shown, including the root; a number, not bytes. */
   get size(): number {
     return this.znodes.size;
   }

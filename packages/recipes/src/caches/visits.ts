@@ -1,19 +1,21 @@
 /**
- * Which paths are to be read: each once, however often it was asked for; one read of a path at a time; and a bounded number of them under
- * way. A path that is asked for while it is being read is read once more, since nobody can say which of the two came first at the server.
+ * Schedules reads of paths: each path once, however often it was requested; one read of a path at a
+ * time; and a bounded number in flight. A path that is requested while it is being read is read
+ * again, since the order of the two at the server is unknown.
  *
- * Answers come in the order in which the reads were begun, as those of one session do, and each is taken over before the next.
+ * Replies arrive in the order in which the reads were sent, as those of one session do, and each is
+ * processed before the next.
  */
 
-/** A `look` at one znode, or a `survey` of it and of everything below. */
+/** A `look` at one znode, or a `survey` of it and everything below. */
 export type VisitKind = 'look' | 'survey';
 
 export class Visits {
   readonly #concurrency: number;
   readonly #visit: (path: string, kind: VisitKind) => Promise<void>;
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   readonly #waiting = new Map<string, VisitKind>();
-  /** With what is to follow once it is answered. */
+  /** With the visit that follows after the reply. */
   readonly #underWay = new Map<string, VisitKind | undefined>();
   #isOver = false;
 
@@ -28,7 +30,7 @@ export class Visits {
     return this.#underWay.has(path) || this.#waiting.has(path);
   }
 
-  /** As what the path is read once more when it has been; undefined when it is not. */
+  /** The kind of the visit that follows the current one of this path; undefined if none does. */
   following(path: string): VisitKind | undefined {
     return this.#underWay.get(path);
   }
@@ -42,7 +44,7 @@ export class Visits {
     this.#begin();
   }
 
-  /** Forgets what waits to be read, and what was to be read once more; what is under way goes on. */
+  /** Drops waiting visits and those that were to follow; visits in flight continue. */
   clear(): void {
     this.#waiting.clear();
     for (const path of this.#underWay.keys()) this.#underWay.set(path, undefined);

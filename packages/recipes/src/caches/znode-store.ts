@@ -1,13 +1,14 @@
 /**
- * The znodes of a cache, by path and by parent. Whatever is shown hangs on parents that are shown, up to the root: so children are known
- * without a list of their own, and what is below a znode goes with it.
+ * The znodes of a cache, by path and by parent. The parents of each znode that is shown are shown
+ * too, up to the root: so children need no list of their own, and the znodes below a znode are
+ * removed with it.
  */
 import { childPath, nameOf, parentOf } from '@tskeeper/client/internal';
 import type { CachedZnode } from './cached-znode.ts';
 
 export class ZnodeStore<Data> {
   readonly #znodes = new Map<string, CachedZnode<Data>>();
-  /** Names by parent, where there are any. */
+  /** Names by parent, if there are any. */
   readonly #names = new Map<string, Set<string>>();
 
   get size(): number {
@@ -32,7 +33,7 @@ export class ZnodeStore<Data> {
     this.#znodes.set(path, znode);
   }
 
-  /** Nothing may be left below it. */
+  /** It must have no children. */
   delete(path: string): void {
     this.#znodes.delete(path);
     const parent = parentOf(path);
@@ -46,9 +47,13 @@ export class ZnodeStore<Data> {
     this.#names.clear();
   }
 
-  /** What is below a znode, children ahead of their parents: the order in which it can be deleted. */
+  /**
+   * The znodes below a znode, children before their parents: the order in which they can be
+   * deleted.
+   */
   below(path: string): CachedZnode<Data>[] {
-    // Each is put behind its parent; backwards that is the order wanted. No recursion, since trees may be deep.
+    // Each path is added after its parent; reversed, that is the wanted order. No recursion, since
+    // trees may be deep.
     const paths = [path];
     for (let at = 0; at < paths.length; at++) for (const name of this.namesBelow(paths[at]!)) paths.push(childPath(paths[at]!, name));
     return paths
@@ -58,7 +63,7 @@ export class ZnodeStore<Data> {
   }
 
   #register(path: string): void {
-    // The root of the tree is no child of its own.
+    // The root of the tree is not its own child.
     if (path === '/') return;
     const parent = parentOf(path);
     const names = this.#names.get(parent);

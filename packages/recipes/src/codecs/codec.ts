@@ -1,20 +1,23 @@
-/** From values to the data of a znode, and back. */
+/** Between values and the data of a znode. */
 import type { Data } from '@tskeeper/client';
 import { parsedJson } from '@tskeeper/client/internal';
 import { checkCheck, checkCount } from '../given.ts';
 import { type Check, checked, type StandardSchema } from './standard-schema.ts';
 
-/** Makes data of what is written, and values of what is read; the two may differ, as when a schema fills in what is missing. Both throw what is wrong. */
+/**
+ * Encodes what is written, and decodes what is read; the two types may differ, for example when a
+ * schema adds defaults. Both throw for invalid values.
+ */
 export interface Codec<Read, Written = Read> {
-  /** Throws what is wrong with the value. */
+  /** Throws for an invalid value. */
   encode(value: Written): Data;
-  /** Throws what is wrong with the data. */
+  /** Throws for invalid data. */
   decode(data: Uint8Array | null): Read;
 }
 
-/** For JSON, which has no mark of byte order. */
+/** For JSON, which has no byte order mark. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** A mark of byte order is text as well. */
+/** A byte order mark is kept, as text. */
 const wholeUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The bytes as they are; an empty array for a znode without data. */
@@ -29,11 +32,14 @@ export const textCodec: Codec<string> = {
   decode: (data) => wholeUtf8.decode(data ?? undefined),
 };
 
-/** JSON, taken for what the program says it is: nothing is validated. */
+/** JSON without validation: the program states the type. */
 export function jsonCodec<Value = unknown>(): Codec<Value>;
-/** JSON that a schema judges: what is read, and, before it is written, whether it could be read. What it makes of a value is what is read. */
+/**
+ * JSON that a schema validates: when it is read, and, before it is written, whether it could be
+ * read. The result of the schema is the value that is read.
+ */
 export function jsonCodec<Input, Output>(schema: StandardSchema<Input, Output>): Codec<Output, Input>;
-/** JSON that a function judges: it returns the value, or throws what is wrong with it. */
+/** JSON that a function validates: it returns the value, or throws. */
 export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>;
 export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
   checkCount(arguments.length, 1, 'jsonCodec(check)');
@@ -44,14 +50,14 @@ export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
   };
   return {
     encode: (value) => {
-      // What JSON has no word for is left out by it, or fails here.
+      // JSON omits a value that it cannot represent, or this fails.
       const json = JSON.stringify(value) as string | undefined;
-      if (json === undefined) throw new TypeError(`JSON has no word for ${typeof value}`);
+      if (json === undefined) throw new TypeError(`JSON cannot represent a value of type ${typeof value}`);
       if (check !== undefined) decode(json);
       return json;
     },
     decode: (data) => {
-      if (data === null || data.length === 0) throw new TypeError('there are no data, and JSON is never empty');
+      if (data === null || data.length === 0) throw new TypeError('the znode has no data, and JSON is never empty');
       return decode(utf8.decode(data));
     },
   };

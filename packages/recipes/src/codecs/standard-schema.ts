@@ -1,21 +1,24 @@
-/** What libraries that validate values have in common, by the specification Standard Schema (standardschema.dev): Zod, Valibot, ArkType and others. */
+/**
+ * The common interface of validation libraries, the specification Standard Schema
+ * (standardschema.dev): Zod, Valibot, ArkType and others.
+ */
 
-/** A schema of any such library. `Input` is what it takes, `Output` what it makes of that. */
+/** A schema of any such library. `Input` is what it accepts, `Output` its result. */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** How the library is asked. */
+  /** The interface of the library. */
   readonly '~standard': {
     /** Of the specification. */
     readonly version: 1;
     /** Of the library. */
     readonly vendor: string;
-    /** Judges a value. */
+    /** Validates a value. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     /** For the compiler alone. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
-/** What a schema makes of a value, or what is wrong with it. */
+/** The result of a schema for a value, or what is wrong with it. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
@@ -24,11 +27,11 @@ export type StandardResult<Output> =
 export interface StandardIssue {
   /** For people. */
   readonly message: string;
-  /** Where in the value; not there when it is the whole. */
+  /** Where in the value; absent if it concerns the whole value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a program has to judge values by: a function that returns the value or throws, or a schema. */
+/** How a program validates values: a function that returns the value or throws, or a schema. */
 export type Check<Value> = ((value: unknown) => Value) | StandardSchema<unknown, Value>;
 
 /** Throws a TypeError that says what is wrong with the value. */
@@ -39,7 +42,7 @@ export function checked<Value>(check: Check<Value>, value: unknown): Value {
   if (result instanceof Promise) {
     result.catch(() => undefined);
     throw new TypeError(
-      `this schema of ${check['~standard'].vendor} answers later, and data are judged at once; leave out what is asynchronous in it`,
+      `this schema of ${check['~standard'].vendor} is asynchronous, and data are validated synchronously; remove its asynchronous parts`,
     );
   }
   if (result.issues === undefined) return result.value;

@@ -1,4 +1,7 @@
-/** Which instances are passed over, since they have failed too often of late. Nothing happens by time alone: what is too old is forgotten when it is looked at. */
+/**
+ * Instances that have failed too often recently, and are skipped. There is no timer: old errors are
+ * removed when the list is read.
+ */
 import type { Clock, Millis } from '@tskeeper/client';
 import type { ServiceInstance } from './service-instance.ts';
 
@@ -11,7 +14,7 @@ export class DownInstances {
   readonly #clock: Clock;
   readonly #errorsMax: number;
   readonly #windowMs: Millis;
-  /** In the order of their first errors, so what is too old stands ahead. */
+  /** In the order of their first errors, so the oldest come first. */
   readonly #failing = new Map<string, Failing>();
 
   /** An instance is down from its `errorsMax`th error until `windowMs` after the first. */
@@ -43,7 +46,7 @@ export class DownInstances {
   }
 }
 
-/** One that was registered anew begins anew. */
+/** An instance that was registered again counts as a new one. */
 function keyOf({ id, registrationTimeMs }: ServiceInstance): string {
   return `${registrationTimeMs} ${id}`;
 }

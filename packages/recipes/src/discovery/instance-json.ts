@@ -1,11 +1,14 @@
 /**
- * Instances as JSON, in the form of Curator's x-discovery, so that programs with the one and the other find each other.
+ * Instances as JSON, in the format of Curator's x-discovery, so that programs with either package
+ * find each other.
  *
- *     {"name":"api","id":"10.0.0.1:8080","address":"10.0.0.1","port":8080,"sslPort":null,"payload":null,"registrationTimeUTC":0,
- *      "serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false}]}}
+ *     {"name":"api","id":"10.0.0.1:8080","address":"10.0.0.1","port":8080,"sslPort":null,
+ *      "payload":null,"registrationTimeUTC":0,"serviceType":"DYNAMIC","uriSpec":{"parts":[
+ *      {"value":"scheme","variable":true},{"value":"://","variable":false}]}}
  *
- * `enabled` is written when it is false alone: Curator's own default is to leave it out, since its releases before CURATOR-275 do not read what they do not know. Fields
- * that nobody here knows stay when an instance is changed.
+ * `enabled` is written only when it is false: Curator omits it by default, since its releases
+ * before CURATOR-275 do not read unknown fields. Unknown fields are kept when an instance is
+ * changed.
  */
 import type { Stat } from '@tskeeper/client';
 import { parsedJson } from '@tskeeper/client/internal';
@@ -13,25 +16,25 @@ import { type Check, checked } from '../codecs/standard-schema.ts';
 import { type ServiceInstance, type ServiceType, serviceTypeWord } from './service-instance.ts';
 import { partsOfUriSpec, type UriPart, uriSpecOf } from './uri-spec.ts';
 
-/** All fields of an instance, as they are written. */
+/** All fields of an instance, as written. */
 export type RawInstance = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const typeOfWord = new Map(Object.entries(serviceTypeWord).map(([type, word]) => [word, type as ServiceType]));
 
-/** Throws what is wrong with the data. */
+/** Throws if the data are not an instance. */
 export function rawInstanceOf(data: Uint8Array | null): RawInstance {
   const raw = parsedJson(utf8.decode(data ?? undefined));
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new TypeError('an instance is an object');
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new TypeError('an instance must be a JSON object');
   return raw as RawInstance;
 }
 
-/** Throws what is wrong with it. */
+/** Throws if a field is invalid. */
 export function instanceOf<Payload>(raw: RawInstance, stat: Stat, payloadCheck: Check<Payload> | undefined): ServiceInstance<Payload> {
   const { payload = null } = raw;
   const word = raw['serviceType'] ?? 'DYNAMIC';
   const serviceType = typeOfWord.get(word as string);
-  if (serviceType === undefined) throw new TypeError(`there is no serviceType ${JSON.stringify(word)}`);
+  if (serviceType === undefined) throw new TypeError(`unknown serviceType ${JSON.stringify(word)}`);
   const registered = field(raw, 'registrationTimeUTC', 'number') ?? 0;
   return {
     name: field(raw, 'name', 'string') ?? missing('name'),
@@ -47,7 +50,7 @@ export function instanceOf<Payload>(raw: RawInstance, stat: Stat, payloadCheck: 
   };
 }
 
-/** What is known of an instance, over the fields that are not. */
+/** The known fields of an instance, over all fields that were read. */
 export function rawWith(raw: RawInstance, known: Partial<ServiceInstance>): RawInstance {
   const { name, id, address, port, sslPort, payload, registrationTimeMs, serviceType, uriSpec, enabled } = known;
   const fields: Record<string, unknown> = {
@@ -76,12 +79,12 @@ function field(raw: RawInstance, name: string, type: 'string' | 'number' | 'bool
 }
 
 function missing(name: string): never {
-  throw new TypeError(`an instance has a field ${name}`);
+  throw new TypeError(`the field ${name} is missing`);
 }
 
 function uriSpecIn(spec: unknown): string | null {
   if (spec === undefined || spec === null) return null;
   const { parts } = spec as { parts?: readonly Partial<UriPart>[] };
-  if (!Array.isArray(parts)) throw new TypeError('a uriSpec has parts');
+  if (!Array.isArray(parts)) throw new TypeError('the uriSpec must have an array of parts');
   return uriSpecOf(parts.map(({ value, variable }) => ({ value: String(value), variable: variable === true })));
 }

@@ -1,4 +1,4 @@
-/** An instance of a service that is registered, for as long as it is to be found. */
+/** A registered instance of a service, until it is unregistered. */
 import { KeeperError } from '@tskeeper/client';
 import { checkValue } from '@tskeeper/client/internal';
 import { checkCount, surplusOf } from '../given.ts';
@@ -11,13 +11,13 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type RawInstance, rawInstanceOf, rawWith } from './instance-json.ts';
 import { changeKind, type InstanceChange } from './service-instance.ts';
 
-/** An instance that is registered: made by `ServiceRegistry.register`. */
+/** A registered instance: made by `ServiceRegistry.register`. */
 export class Registration<Payload> implements AsyncDisposable {
   readonly #source: SessionSource;
   readonly #node: PersistentNode;
   readonly #checkPayload: (payload: unknown) => void;
   #raw: RawInstance;
-  /** One change after the other, as each is made of what the last has left. */
+  /** One change after the other, as each starts from the result of the last. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** Made by `ServiceRegistry.register`. */
@@ -38,7 +38,7 @@ export class Registration<Payload> implements AsyncDisposable {
     return this.#node.path;
   }
 
-  /** As `PersistentNode.state`: whether others find it, as far as is known. */
+  /** As `PersistentNode.state`: whether other clients find it, as far as this client knows. */
   get state(): PersistentNodeState {
     return this.#node.state;
   }
@@ -55,17 +55,19 @@ export class Registration<Payload> implements AsyncDisposable {
   }
 
   /**
-   * Says something else of the instance; fields that this package does not know, and what others have changed meanwhile, stay. Resolves when the znode has it.
-   * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
+   * Changes fields of the instance; fields that this package does not know, and changes by other
+   * clients, stay. Resolves when the znode has the change. The last writer wins. Rejects as
+   * `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused,
+   * for an invalid payload.
    */
   async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'update(change, options)');
     checkValue(change, changeKind, 'update: the change');
-    using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
+    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.path}`);
     this.#checkPayload(change.payload);
     const before = this.#last;
     const changing = this.#change(before, change, limit);
-    // Who gives up has not ended those before.
+    // A call that gives up does not end the earlier ones.
     this.#last = bothSettled(before, changing);
     await changing;
   }
@@ -76,19 +78,22 @@ export class Registration<Payload> implements AsyncDisposable {
     await this.#node.setData(JSON.stringify(this.#raw), { signal: limit.signal });
   }
 
-  /** As it was written last, by whomever; as it is to be, while it is not there or makes no sense. */
+  /**
+   * As last written, by any client; as to be written, while the znode does not exist or its data
+   * are invalid.
+   */
   async #rawNow({ signal }: Limit): Promise<RawInstance> {
     try {
       const { data } = await clientOf(this.#source).getData(this.path, { ...untilTheEnd, signal });
       return rawInstanceOf(data);
     } catch (error) {
-      // Once the session is over, it is to be made again, or never.
+      // After the end of the session it will be created again, or never.
       if (KeeperError.is(error) ? KeeperError.is(error, 'NoNode') || isEndOfSession(error) : !signal.aborted) return this.#raw;
       throw error;
     }
   }
 
-  /** Is found no more: resolves and ends as `PersistentNode.close`; never rejects. */
+  /** Unregisters the instance: resolves and ends as `PersistentNode.close`; never rejects. */
   unregister(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'unregister()');
     if (surplus !== undefined) return Promise.reject(surplus);

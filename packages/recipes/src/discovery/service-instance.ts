@@ -1,11 +1,12 @@
-/** One instance of a service: where it is to be found, and what it says of itself. */
+/** One instance of a service: its address and other fields. */
 import { type Kind, kinds, nested, oneOf, optionKinds, orOneOf } from '@tskeeper/client/internal';
 
 /**
  * How long the znode of an instance lives.
- * - `dynamic`: as long as the session of who has registered it.
+ * - `dynamic`: as long as the session that has registered it.
  * - `static`, `permanent`: until it is unregistered.
- * - `dynamicSequential`: as `dynamic`, with a number behind its name. Such are read, as Curator may write them, and not registered here.
+ * - `dynamicSequential`: as `dynamic`, with a number after its name. It can be read, as Curator may
+ *   write it, but not registered here.
  */
 export type ServiceType = 'dynamic' | 'static' | 'permanent' | 'dynamicSequential';
 
@@ -17,41 +18,50 @@ export const serviceTypeWord: Readonly<Record<ServiceType, string>> = {
   dynamicSequential: 'DYNAMIC_SEQUENTIAL',
 };
 
-/** One instance, as one answer of a server had it. It never changes; when its data do, another takes its place. (Curator's ServiceInstance.) */
+/**
+ * One instance, as one reply of a server had it. It never changes; when its data do, a new value
+ * replaces it. (Curator's ServiceInstance.)
+ */
 export interface ServiceInstance<Payload = unknown> {
   /** Of the service. */
   readonly name: string;
-  /** Of the instance among those of the service. */
+  /** Of the instance, unique within the service. */
   readonly id: string;
   /** A host name or an address. */
   readonly address: string | null;
-  /** For connections without TLS; null when there is none. */
+  /** For connections without TLS; null if there is none. */
   readonly port: number | null;
-  /** For connections with TLS; null when there is none. */
+  /** For connections with TLS; null if there is none. */
   readonly sslPort: number | null;
-  /** What else it says of itself; null when that is nothing. */
+  /** Data of the program; null if there are none. */
   readonly payload: Payload;
-  /** When it says that it was registered, in ms since 1970; when it does not, when its znode was made, by the clock of the leader. */
+  /**
+   * When it was registered according to its data, in ms since 1970; if these do not contain it,
+   * when its znode was created, by the clock of the leader.
+   */
   readonly registrationTimeMs: number;
   /** How long its znode lives. */
   readonly serviceType: ServiceType;
-  /** How its address is put together, `{scheme}://{address}:{port}`; null when it does not say. See `uriOf`. */
+  /** How to build its URI, `{scheme}://{address}:{port}`; null if there is none. See `uriOf`. */
   readonly uriSpec: string | null;
-  /** False: not to be used, though it is there. */
+  /** False: registered, but not to be used. */
   readonly enabled: boolean;
 }
 
-/** Of an instance that is to be registered. */
+/** An instance to be registered. */
 export type ServiceSettings<Payload> = InstanceSettings &
   (null extends Payload ? PayloadSettings<Payload> : Required<PayloadSettings<Payload>>);
 
-/** What can be said of an instance, besides its payload. */
+/** The fields of an instance, except its payload. */
 export interface InstanceSettings {
   /** Of the service. */
   readonly name: string;
-  /** Of the instance among those of the service. Default: `address:port`, or the address alone; so an instance that begins again takes the place of itself. */
+  /**
+   * Of the instance, unique within the service. Default: `address:port`, or the address alone; so
+   * an instance that restarts replaces itself.
+   */
   readonly id?: string | undefined;
-  /** A host name or an address, by which others find it. */
+  /** A host name or an address for its clients. */
   readonly address: string;
   /** Default: none. */
   readonly port?: number | undefined;
@@ -61,19 +71,22 @@ export interface InstanceSettings {
   readonly serviceType?: Exclude<ServiceType, 'dynamicSequential'> | undefined;
   /** `{scheme}://{address}:{port}`; see `uriOf`. Default: none. */
   readonly uriSpec?: string | undefined;
-  /** Whether it is to be used. Default: true. */
+  /** Whether it may be used. Default: true. */
   readonly enabled?: boolean | undefined;
-  /** In ms since 1970. Default: none is written, and when the znode was made is shown. */
+  /** In ms since 1970. Default: none is written, and readers show when the znode was created. */
   readonly registrationTimeMs?: number | undefined;
 }
 
-/** What an instance says of itself. */
+/** The payload of an instance. */
 export interface PayloadSettings<Payload> {
-  /** Anything that JSON has words for. Default: null. */
+  /** Any JSON value. Default: null. */
   readonly payload?: Payload;
 }
 
-/** What can be changed of an instance that is registered. What is left out, or undefined, stays. */
+/**
+ * The fields that can be changed of a registered instance. Fields that are left out, or undefined,
+ * stay.
+ */
 export type InstanceChange<Payload> = Partial<
   Pick<ServiceInstance<Payload>, 'address' | 'port' | 'sslPort' | 'payload' | 'uriSpec' | 'enabled'>
 >;
@@ -85,7 +98,7 @@ const port: Kind = {
 };
 const payload: Kind = { wanted: 'what JSON can hold', fits: () => true };
 
-/** What is registered. */
+/** An instance to be registered. */
 export const serviceKind: Kind = nested(
   optionKinds({
     name: kinds.string,
@@ -102,7 +115,7 @@ export const serviceKind: Kind = nested(
   ['name', 'address'],
 );
 
-/** What is changed of an instance. */
+/** A change of an instance. */
 export const changeKind: Kind = nested(
   optionKinds({
     enabled: kinds.boolean,

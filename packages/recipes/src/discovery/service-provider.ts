@@ -1,9 +1,9 @@
 /**
- * Which instance to use next, from a cache of those that are there.
+ * Chooses the next instance to use, from a cache of the registered ones.
  *
  *     registered ──enabled, included, not down──> usable ──strategy──> the one to use
  *                                                   ^                        │
- *                        after a while, or anew ────┘<────noteError, again and again
+ *                after a while, or registered again ┘<────repeated noteError─┘
  */
 import type { Millis } from '@tskeeper/client';
 import { checkCount, checkFunction, checkOptions, checkSettings, checkWaitOptions, surplusOf } from '../given.ts';
@@ -18,17 +18,23 @@ import { type ProviderStrategy, roundRobin } from './strategies.ts';
 
 /** How to choose. */
 export interface ServiceProviderOptions<Payload> {
-  /** Which of those that can be used. Default: `roundRobin()`. */
+  /** Which of the usable instances. Default: `roundRobin()`. */
   readonly strategy?: ProviderStrategy | undefined;
-  /** Whether an instance can be used at all. Default: all that are enabled. */
+  /** Whether an instance may be used at all. Default: all that are enabled. */
   readonly include?: ((instance: ServiceInstance<Payload>) => boolean) | undefined;
-  /** After how many errors an instance is passed over. Default: 2. */
+  /** After how many errors an instance is skipped. Default: 2. */
   readonly downAfterErrors?: number | undefined;
-  /** For how long, in ms from the first of these errors; errors that are further apart do not count together. Default: 30 000. */
+  /**
+   * For how long, in ms from the first of these errors; errors that are further apart do not count
+   * together. Default: 30 000.
+   */
   readonly downForMs?: Millis | undefined;
 }
 
-/** Instances of one service to use. Made by `ServiceRegistry.provider`. (Curator's ServiceProvider.) */
+/**
+ * The usable instances of one service. Made by `ServiceRegistry.provider`. (Curator's
+ * ServiceProvider.)
+ */
 export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   /** Of the service. */
   readonly name: string;
@@ -42,7 +48,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   #isShown = false;
   #end: { readonly reason: unknown } | undefined;
 
-  /** Made by `ServiceRegistry.provider`. Throws a RangeError for numbers that make no sense. */
+  /** Made by `ServiceRegistry.provider`. Throws a RangeError for numbers out of range. */
   constructor(
     source: SessionSource,
     name: string,
@@ -55,7 +61,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     checkFunction(include, 'include');
     if (!Number.isInteger(downAfterErrors) || downAfterErrors < 1)
       throw new RangeError(
-        `downAfterErrors is a whole number from 1, not ${downAfterErrors}; leave noteError out if no instance is to be passed over`,
+        `downAfterErrors is a whole number from 1, not ${downAfterErrors}; if no instance is to be skipped, do not call noteError`,
       );
     if (!(downForMs >= 0)) throw new RangeError(`downForMs is a number of milliseconds from 0, not ${downForMs}`);
     this.name = name;
@@ -69,8 +75,9 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the instances have been read, at once if they have. Rejects with a RecipeError, Closed, Lost or TimedOut; with the signal's reason; and with what
-   * they cannot be read for, as SessionExpired.
+   * Resolves when the instances have been read, at once if they have. Rejects with a RecipeError,
+   * Closed, Lost or TimedOut; with the signal's reason; and with the error for which they cannot be
+   * read, such as SessionExpired.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'ready(options)');
@@ -80,31 +87,40 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     if (!this.#isShown) await this.#waiting.wait(options);
   }
 
-  /** Whether what is known is as of now, as far as is known; false without a connection, when it may be of the past. */
+  /**
+   * Whether the known instances are current, as far as this client knows; false without a
+   * connection, when they may be out of date.
+   */
   get inStep(): boolean {
     return this.#isShown && this.#cache.inStep;
   }
 
-  /** Those that can be used, by id: enabled, included, and not passed over. None before `ready`. Without a connection, those of the past. */
+  /**
+   * The usable instances, sorted by id: enabled, included, and not skipped. None before `ready`.
+   * Without a connection, those last known.
+   */
   get instances(): readonly ServiceInstance<Payload>[] {
     if (!this.#isShown) return [];
     return this.#cache.instances.filter((each) => each.enabled && this.#include(each) && !this.#down.isDown(each));
   }
 
-  /** One to use now; undefined when there is none. Ask again for each use. */
+  /** An instance to use now; undefined if there is none. Call it again for each use. */
   choose(): ServiceInstance<Payload> | undefined {
     checkCount(arguments.length, 0, 'choose()');
     return this.#strategy(this.instances);
   }
 
-  /** An instance was not to be reached, or has not answered: after so many times it is passed over for a while. */
+  /**
+   * Reports that an instance could not be reached, or has not answered: after some errors it is
+   * skipped for a while.
+   */
   noteError(instance: ServiceInstance<Payload>): void {
     checkCount(arguments.length, 1, 'noteError(instance)');
     checkOptions(instance, 'choose() gives', 'an instance is');
     this.#down.note(instance);
   }
 
-  /** Knows nothing new from here on. Never rejects. */
+  /** Stops updating the instances. Never rejects. */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
@@ -121,7 +137,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     try {
       await this.#cache.ready();
     } catch (error) {
-      // What ended the session is the reason of the end of the source.
+      // The error that ended the session is also the reason for the end of the source.
       if (isEndOfSession(error)) this.#waiting.dismiss(error);
       else this.#over(error);
       return;

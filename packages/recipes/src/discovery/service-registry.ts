@@ -1,13 +1,14 @@
 /**
- * Which services there are, and where: service discovery, on the paths and in the form of Curator's x-discovery.
+ * Service discovery, with the paths and the format of Curator's x-discovery.
  *
  *     /services
  *       └─ api                        a service
- *            ├─ 10.0.0.1:8080         an instance: ephemeral, with JSON that says where it is
+ *            ├─ 10.0.0.1:8080         an instance: ephemeral, with its address as JSON
  *            └─ 10.0.0.2:8080
  *
- *     register   create base/name/id, as an ephemeral (dynamic) or not; kept until it is unregistered, and with `Sessions` in each session
- *     find       getChildren and getData, or a cache of them; and of those that can be used one, by a strategy
+ *     register   create base/name/id, as an ephemeral (dynamic) or not; kept until it is
+ *                unregistered, and with `Sessions` in each session
+ *     find       getChildren and getData, or a cache of them; a strategy chooses a usable one
  */
 import type { Acl } from '@tskeeper/client';
 import { checkOptions as checkNamedOptions, checkValue, childPath } from '@tskeeper/client/internal';
@@ -38,32 +39,38 @@ import { partsOfUriSpec } from './uri-spec.ts';
 
 /** How services are kept. */
 export interface ServiceRegistryOptions<Payload> {
-  /** Of the instances, and of what stands above them, if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of the instances, and of their parents if they have to be created. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
-  /** Judges payloads: a function that returns the value or throws what is wrong, or a schema. Default: they are taken for what the program says they are. */
+  /**
+   * Validates payloads: a function that returns the value or throws, or a schema. Default: no
+   * validation.
+   */
   readonly payload?: Check<Payload> | undefined;
 }
 
 /** How to register. */
 export interface RegisterOptions extends WaitOptions {
   /**
-   * As in `PersistentNodeOptions`: two that live, and both take the same id over, do so in turns for ever. Default: false, an id that another session has is
-   * waited for.
+   * As in `PersistentNodeOptions`: two live instances that both take over the same id do so in
+   * turns forever. Default: false, waits while another session has the id.
    */
   readonly takesOver?: boolean | undefined;
 }
 
 /** Services, and the instances of each. (Curator's ServiceDiscovery.) */
 export class ServiceRegistry<Payload = unknown> {
-  /** The znode below which services are. */
+  /** The znode above those of the services. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
   readonly #payloadCheck: Check<Payload> | undefined;
 
   /**
-   * Nothing is asked of a server yet. `source`: a client, whose end is the end of what is registered with it, or `Sessions`. Throws a TypeError for what is
-   * no client or no path.
+   * Sends no request. `source`: a client, with whose session its registrations end, or `Sessions`.
+   * Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: ServiceRegistryOptions<Payload> = {}) {
     checkPlace(source, path);
@@ -76,11 +83,13 @@ export class ServiceRegistry<Payload = unknown> {
   }
 
   /**
-   * Registers an instance, and resolves when it can be found: until it is unregistered, made again should somebody delete its znode, and with `Sessions` in each
-   * session. While another session has the id, as that of a process that has just died, it waits until that is gone: for as long as a session lasts.
+   * Registers an instance, and resolves when other clients can find it. It stays until it is
+   * unregistered: its znode is created again if another client deletes it, and with `Sessions` in
+   * each session. While another session has the id, such as that of a process that has just died,
+   * it waits until that session ends.
    *
-   * Rejects as `PersistentNode.ready` does, and is not registered then; with a RecipeError, Refused, for a payload that is not right. Throws a TypeError for what
-   * makes no sense.
+   * Rejects as `PersistentNode.ready` does, and is not registered then; with a RecipeError,
+   * Refused, for an invalid payload. Throws a TypeError for invalid fields.
    */
   async register(service: ServiceSettings<Payload>, options: RegisterOptions = {}): Promise<Registration<Payload>> {
     checkCount(arguments.length, 2, 'register(service, options)');
@@ -103,8 +112,9 @@ export class ServiceRegistry<Payload = unknown> {
   }
 
   /**
-   * Names of the services that have, or had just now, instances; in no defined order. Rejects as `Client.getChildren` does, but for NoNode, and with a
-   * RecipeError, TimedOut.
+   * The names of the services that have instances now, or had until a moment ago; in no defined
+   * order. Rejects as `Client.getChildren` does, except with NoNode, and with a RecipeError,
+   * TimedOut.
    */
   async names(options: WaitOptions = {}): Promise<readonly string[]> {
     checkCount(arguments.length, 1, 'names(options)');
@@ -113,8 +123,9 @@ export class ServiceRegistry<Payload = unknown> {
   }
 
   /**
-   * The instances of a service, enabled or not, by id; none when there is no such service. What makes no sense is left out; a `cache` shows it. Rejects as
-   * `Client.getChildren` and `Client.getData` do, but for NoNode, and with a RecipeError, TimedOut.
+   * The instances of a service, enabled or not, sorted by id; none if the service does not exist.
+   * Instances with invalid data are left out; a `cache` shows them. Rejects as `Client.getChildren`
+   * and `Client.getData` do, except with NoNode, and with a RecipeError, TimedOut.
    */
   async instances(name: string, options: WaitOptions = {}): Promise<readonly ServiceInstance<Payload>[]> {
     checkCount(arguments.length, 2, 'instances(name, options)');
@@ -126,26 +137,28 @@ export class ServiceRegistry<Payload = unknown> {
   }
 
   /**
-   * One of them; undefined when it is not there. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError: TimedOut; Mismatch, when its data
-   * make no sense.
+   * One of the instances; undefined if it does not exist. Rejects as `Client.getData` does, except
+   * with NoNode, and with a RecipeError: TimedOut; Mismatch, when its data are invalid.
    */
   async instance(name: string, id: string, options: WaitOptions = {}): Promise<ServiceInstance<Payload> | undefined> {
     checkCount(arguments.length, 3, 'instance(name, id, options)');
-    using limit = this.#limit(options, `the instance ${id} of ${name}`);
+    using limit = this.#limit(options, `instance ${id} of ${name}`);
     const found = await this.#read(this.#pathOf(name, id), limit);
     if (found instanceof RecipeError) throw found;
     return found;
   }
 
   /**
-   * Says something else of an instance that somebody has registered: disables it, say. It lasts for as long as its znode; its owner makes the next one as it was.
-   * Fields that this package does not know stay. Rejects as `Client.update` does, with NoNode when it is not there, and with a RecipeError: TimedOut; Mismatch, when its
-   * data make no sense; Refused, for a payload that is not right.
+   * Changes fields of an instance that any client has registered, for example to disable it. The
+   * change lasts as long as its znode; its owner creates the next one as before. Fields that this
+   * package does not know stay. Rejects as `Client.update` does, with NoNode when it does not
+   * exist, and with a RecipeError: TimedOut; Mismatch, when its data are invalid; Refused, for an
+   * invalid payload.
    */
   async update(name: string, id: string, change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 4, 'update(name, id, change, options)');
     checkValue(change, changeKind, 'update: the change');
-    using limit = this.#limit(options, `the change of the instance ${id} of ${name}`);
+    using limit = this.#limit(options, `a change of instance ${id} of ${name}`);
     const path = this.#pathOf(name, id);
     this.#checkPayload(path, change.payload);
     const changed = (data: Uint8Array | null) => {
@@ -159,7 +172,10 @@ export class ServiceRegistry<Payload = unknown> {
     await inSessions(this.#source, signal, (zk) => zk.update(path, changed, { ...untilTheEnd, idempotent: true, signal }));
   }
 
-  /** A cache of the instances of a service, until it is closed or the session ends; with `Sessions` through all of them. */
+  /**
+   * A cache of the instances of a service, until it is closed or the session ends; with `Sessions`
+   * in each session.
+   */
   cache(name: string, options: ReadingOptions = {}): ServiceCache<Payload> {
     checkCount(arguments.length, 2, 'cache(name, options)');
     const path = this.#pathOf(name);
@@ -167,7 +183,10 @@ export class ServiceRegistry<Payload = unknown> {
     return new ServiceCache(this.#source, path, this.#payloadCheck, options);
   }
 
-  /** Instances of a service to use, until it is closed; with `Sessions` through all of them. Throws a RangeError for numbers that make no sense. */
+  /**
+   * Chooses instances of a service to use, until it is closed; with `Sessions` in each session.
+   * Throws a RangeError for numbers out of range.
+   */
   provider(name: string, options: ServiceProviderOptions<Payload> = {}): ServiceProvider<Payload> {
     checkCount(arguments.length, 2, 'provider(name, options)');
     const path = this.#pathOf(name);
@@ -183,7 +202,7 @@ export class ServiceRegistry<Payload = unknown> {
     return found?.children ?? [];
   }
 
-  /** undefined when it is not there; a Mismatch when its data make no sense. */
+  /** undefined if it does not exist; a Mismatch if its data are invalid. */
   async #read(path: string, { signal }: Limit): Promise<ServiceInstance<Payload> | RecipeError | undefined> {
     const found = await inSessions(this.#source, signal, (zk) => unlessGone(zk.getData(path, { ...untilTheEnd, signal })));
     if (found === undefined) return undefined;
@@ -218,12 +237,12 @@ export class ServiceRegistry<Payload = unknown> {
     return rawWith({}, { name, id, address, port, sslPort, payload, registrationTimeMs, serviceType, uriSpec, enabled });
   }
 
-  /** Throws a RecipeError, Refused. undefined: there is none to be written. */
+  /** Throws a RecipeError, Refused. undefined: there is no payload to write. */
   #checkPayload(path: string, payload: unknown): void {
     try {
       if (this.#payloadCheck !== undefined && payload !== undefined) checked(this.#payloadCheck, payload);
     } catch (cause) {
-      throw new RecipeError('Refused', `the payload of ${path} is not right: ${reasonOf(cause)}`, { cause });
+      throw new RecipeError('Refused', `invalid payload for ${path}: ${reasonOf(cause)}`, { cause });
     }
   }
 }

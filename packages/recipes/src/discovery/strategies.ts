@@ -1,8 +1,11 @@
-/** Which of several instances to use. */
+/** How to choose one of several instances. */
 import { checkCount, checkFunction } from '../given.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
-/** Chooses one of those that can be used, which are in the order of their ids; undefined when there are none. Has a memory of its own, so one for each provider. */
+/**
+ * Chooses one of the usable instances, which are sorted by id; undefined if there are none. It has
+ * state of its own, so use one for each provider.
+ */
 export type ProviderStrategy = <Payload>(instances: readonly ServiceInstance<Payload>[]) => ServiceInstance<Payload> | undefined;
 
 /** One after another. (Curator's RoundRobinStrategy.) */
@@ -17,17 +20,23 @@ export function roundRobin(): ProviderStrategy {
   };
 }
 
-/** Any of them, by a function that gives numbers from 0 to below 1: `randomly(Math.random)`. (Curator's RandomStrategy.) */
+/**
+ * A random one, by a function that returns numbers from 0 to below 1: `randomly(Math.random)`.
+ * (Curator's RandomStrategy.)
+ */
 export function randomly(random: () => number): ProviderStrategy {
   checkCount(arguments.length, 1, 'randomly(random)');
-  checkFunction(random, 'what gives numbers from 0 to below 1');
+  checkFunction(random, 'random');
   return (instances) => instances[Math.floor(random() * instances.length)];
 }
 
-/** The same one for as long as it can be used, and then another, which `by` chooses. Default: one after another. (Curator's StickyStrategy.) */
+/**
+ * The same one as long as it is usable, and then another one, which `by` chooses. Default: one
+ * after another. (Curator's StickyStrategy.)
+ */
 export function sticky(by: ProviderStrategy = roundRobin()): ProviderStrategy {
   checkCount(arguments.length, 1, 'sticky(by)');
-  checkFunction(by, 'what chooses another one');
+  checkFunction(by, 'by');
   let id: string | undefined;
   return (instances) => {
     const chosen = instances.find((each) => each.id === id) ?? by(instances);

@@ -1,4 +1,4 @@
-/** How an address of a service is put together: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
+/** How to build the URI of an instance: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
 import { checkCount, checkValue, type Kind, kinds } from '@tskeeper/client/internal';
 import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
 
@@ -18,13 +18,13 @@ export interface UriPart {
   readonly variable: boolean;
 }
 
-/** Throws a TypeError for braces that do not fit. */
+/** Throws a TypeError for unbalanced braces. */
 export function partsOfUriSpec(spec: string): readonly UriPart[] {
   const parts = spec.split(/(\{[^{}]*\})/).filter((text) => text !== '');
   return parts.map((text) => {
     if (text.startsWith('{') && text.endsWith('}')) return { value: text.slice(1, -1).trim(), variable: true };
     if (/[{}]/.test(text))
-      throw new TypeError(`the braces of the uriSpec "${spec}" do not fit; write {[} and {]} for braces that are to stay`);
+      throw new TypeError(`the braces of the uriSpec "${spec}" are not balanced; write {[} and {]} for literal braces`);
     return { value: text, variable: false };
   });
 }
@@ -36,8 +36,10 @@ export function uriSpecOf(parts: readonly UriPart[]): string {
 }
 
 /**
- * The address of an instance by its `uriSpec`; undefined when it has none. Throws a TypeError. Variables: `scheme` (https with an `sslPort`, else http), `name`, `id`, `address`, `port`,
- * `ssl-port`, `registration-time-utc`, `service-type`, `[` and `]` for braces, and those that are given, which come first. One that nobody knows is left out.
+ * The URI of an instance by its `uriSpec`; undefined if it has none. Throws a TypeError. Variables:
+ * `scheme` (https with an `sslPort`, else http), `name`, `id`, `address`, `port`, `ssl-port`,
+ * `registration-time-utc`, `service-type`, `[` and `]` for braces, and those of `variables`, which
+ * take precedence. An unknown one becomes empty.
  */
 export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
   checkCount(arguments.length, 2, 'uriOf(instance, variables)');

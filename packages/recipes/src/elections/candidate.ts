@@ -1,11 +1,13 @@
 /**
- * Stands in an election for as long as it is open, and again whenever it has lost: Curator's LeaderLatch, and with `run` its LeaderSelector.
+ * Is in an election as long as it is open, and enters it again after each loss: Curator's
+ * LeaderLatch, and with `run` its LeaderSelector.
  *
- *     stands ──its turn──> leads ──close──> over
- *       ^────resigned, znode deleted, session over: stands anew, behind the others────┘
+ *     queues ──its turn──> leads ──close──> over
+ *       ^────resigned, znode deleted, session over: queues again, at the end────┘
  *
- * With Sessions it goes on with the next session; with one client it is over with that. A leadership is always of the session in which it was won: what is left of a
- * session of the past leads nobody (see line/own-watch.ts).
+ * With Sessions it continues in the next session; with one client it ends with that. A leadership
+ * belongs to the session in which it was won: a znode left by an earlier session makes no process
+ * the leader (see line/own-watch.ts).
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
@@ -20,12 +22,12 @@ import { Election, type ElectionOptions } from './election.ts';
 import type { Leadership } from './leadership.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** Stands in an election until it is closed: leads whenever it is its turn. */
+/** Is in an election until it is closed: leads whenever it is its turn. */
 export class Candidate implements AsyncDisposable {
   /** As `Election.path`. */
   readonly path: string;
   readonly #zk: ClientView;
-  /** What is stood for: `the leadership of /a`. */
+  /** What it waits for: `the leadership of /a`. */
   readonly #what: string;
   readonly #options: ElectionOptions;
   readonly #over = new AbortController();
@@ -35,12 +37,12 @@ export class Candidate implements AsyncDisposable {
   #leadership: Leadership | undefined;
   #isClosed = false;
   #isRunning = false;
-  /** What `run` has under way. */
+  /** The current call of `run`'s function. */
   #working: Promise<void> | undefined;
 
   /**
-   * Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. Throws a TypeError for what is no client or no
-   * path.
+   * Enters the election at once. With Sessions it outlives the session of a client; with a client
+   * it ends with that. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
@@ -53,45 +55,55 @@ export class Candidate implements AsyncDisposable {
     this.#standing = this.#stand(source);
   }
 
-  /** While it leads: until it resigns that, loses it, or is closed. */
+  /** Set while it leads: until the leadership is resigned or lost, or the candidate is closed. */
   get leadership(): Leadership | undefined {
     return this.#leadership;
   }
 
   /**
-   * Aborted when it does not stand any more, with what has ended it as its reason: a RecipeError, Closed, when it was closed or there is no other session; or what a
-   * server refused, such as NoAuth.
+   * Aborted when it is no longer in the election. The reason is a RecipeError, Closed, when it was
+   * closed or there is no further session; or an error such as NoAuth with which a server has
+   * rejected it.
    */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Listens to when it leads, with the leadership, and when it does not any more, with undefined; returns a function that ends it. */
+  /**
+   * Calls the listener with the leadership when it leads, and with undefined when it no longer
+   * does; returns a function that removes the listener.
+   */
   onChange(listener: (leadership: Leadership | undefined) => void): () => void {
     checkCount(arguments.length, 1, 'onChange(listener)');
     return this.#listeners.add(listener);
   }
 
   /**
-   * Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason
-   * of the signal given.
+   * Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it has
+   * left the election; with a RecipeError, TimedOut; and with the reason of the given signal.
    */
   async leading(options: WaitOptions = {}): Promise<Leadership> {
     checkCount(arguments.length, 1, 'leading(options)');
     using limit = new Limit(this.#zk, options, this.#what);
     const { signal } = limit;
     this.#over.signal.throwIfAborted();
-    // Behind each turn it may be over again, or another one.
+    // After each turn the leadership may be over again, or a new one.
     while (this.#leadership === undefined) await this.#room.wait({ signal });
     return this.#leadership;
   }
 
   /**
-   * Calls `work` whenever it leads, and resigns after it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
-   * `work` is given says that it is to stop: the leadership is lost, or somebody else has resigned it, the candidate is being closed, or the signal given has come.
-   * Rejects with what `work` throws, having resigned, and as `leading` does. That work has stopped because the leadership is over, and throws the reason of its signal, or that a write
-   * was Lost, is not a failure: it is called again. Nor is a ConnectionLoss, when the connection was lost during this term: the candidate resigns, stands anew, and calls it again, so what
-   * it writes first may be written twice. Rejects with a TypeError when it runs something already.
+   * Calls `work` each time that it leads, and resigns after it, so that the other candidates have
+   * their turn; resolves when it is closed. The signal that `work` receives is aborted when it has
+   * to stop: the leadership is lost, or has been resigned, the candidate is being closed, or the
+   * given signal is aborted. Rejects with what `work` throws, after resigning, and as `leading`
+   * does.
+   *
+   * Two errors of `work` do not end `run`; it calls `work` again in the next term. One is the
+   * reason of its signal, or Lost from a write, because the leadership is over. The other is a
+   * ConnectionLoss after the connection was lost during this term: the candidate resigns and queues
+   * again, so the first write of `work` may be repeated. Rejects with a TypeError while an earlier
+   * `run` is active.
    */
   async run(
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
@@ -102,7 +114,7 @@ export class Candidate implements AsyncDisposable {
     checkCallOptions(options, callOptions.loop, 'run');
     const { signal } = options;
     if (this.#isRunning)
-      throw new TypeError(`the candidate for ${this.path} runs something already, and resigns after it; give what else there is to that`);
+      throw new TypeError(`the candidate for ${this.path} already runs a function, and resigns after it; do all work in that one`);
     this.#isRunning = true;
     try {
       for (;;) await this.#term(work, await this.leading({ signal }), signal);
@@ -124,12 +136,12 @@ export class Candidate implements AsyncDisposable {
     for (const each of signals) if (each.aborted) stop.abort(each.reason);
     let wasCut = leadership.state === 'suspended';
     endings.push(leadership.onStateChange((state) => (wasCut ||= state === 'suspended')));
-    const resigned = new RecipeError('Lost', 'the leadership was resigned while its work was under way');
+    const resigned = new RecipeError('Lost', 'the leadership was resigned while its work was running');
     endings.push(leadership.onStateChange((state) => state === 'released' && stop.abort(resigned)));
     if (leadership.state === 'released') stop.abort(resigned);
     await using mine = leadership;
     try {
-      // It is over in the very turn in which it came.
+      // It ended in the same turn of the event loop in which it began.
       if (stop.signal.aborted) return;
       const working = Promise.resolve(work(mine, stop.signal));
       this.#working = working.catch(() => undefined);
@@ -143,8 +155,10 @@ export class Candidate implements AsyncDisposable {
   }
 
   /**
-   * Resigns, when the work of `run` has stopped, and stands no more. Never rejects. That work itself must not wait for it, as it would wait for its own end: let it call
-   * this without `await`, and return. (Who waits relies on it that nothing is at work any more, and whose call it is cannot be seen.)
+   * Resigns when the work of `run` has stopped, and leaves the election. Never rejects. That work
+   * must not wait for `close`, as it would wait for its own end: it calls this without `await`, and
+   * returns. (A caller that waits relies on the work having stopped, and the origin of a call
+   * cannot be seen.)
    */
   async close(): Promise<void> {
     checkCount(arguments.length, 0, 'close()');
@@ -164,7 +178,7 @@ export class Candidate implements AsyncDisposable {
       this.#end(
         new RecipeError(
           'Closed',
-          `the session of the candidate for ${this.path} is over; give it Sessions instead of a client, and it stands again in the next session`,
+          `the session of the candidate for ${this.path} is over; create it with Sessions instead of a client, and it queues again in the next session`,
         ),
       );
     } catch (error) {
@@ -181,20 +195,20 @@ export class Candidate implements AsyncDisposable {
       } catch (error) {
         if (this.signal.aborted) throw error;
         if (isEndOfSession(error)) return;
-        // Somebody has deleted its znode: it stands anew.
+        // Another client has deleted its znode: it queues again.
         if (!isLoss(error)) throw error;
       }
     }
   }
 
-  /** Until it is lost, or resigned by whoever it was given to, or the candidate is closed. */
+  /** Until the leadership is lost or resigned, or the candidate is closed. */
   async #lead(leadership: Leadership): Promise<void> {
     const hasEnded = () => this.signal.aborted || isOver(leadership);
     const endings: (() => void)[] = [];
     await new Promise<void>((resolve) => {
       const look = () => {
         if (!hasEnded()) return;
-        // At once: whoever asks next must not be given one that is over.
+        // At once: a later caller must not receive a leadership that is over.
         this.#become(undefined);
         resolve();
       };
@@ -203,7 +217,7 @@ export class Candidate implements AsyncDisposable {
       look();
     });
     for (const end of endings) end();
-    // Nobody else is to lead while it is still at work.
+    // No other candidate may lead while the work continues.
     await this.#working;
     await leadership.resign();
   }
@@ -226,7 +240,7 @@ function isOver(leadership: Leadership): boolean {
   return leadership.state === 'lost' || leadership.state === 'released';
 }
 
-/** What a call fails with by which one finds out that the leadership is lost. */
+/** The errors of a call that finds the leadership lost. */
 function isLoss(error: unknown): boolean {
   return isEndOfSession(error) || (error instanceof RecipeError && error.code === 'Lost');
 }

@@ -1,13 +1,15 @@
 /**
- * Who of many leads. The election of ZooKeeper's recipes page: candidates stand in line, the first leads, and each of the others watches the one ahead
- * of it, so that the end of a leader wakes one, and the end of a candidate in the middle makes nobody a leader.
+ * Elects one of many as the leader. The election of ZooKeeper's recipes page: candidates queue, the
+ * first leads, and each of the others watches the one before it. So the end of a leader wakes one
+ * candidate, and the end of a candidate in the middle makes none a leader.
  *
  *     /election
- *       ├─ _c_2b7e...-n_0000000003    leads, and has put `_c_2b7e...-n_0000000003` into
- *       ├─ acknowledged               this, when it had done what a leader does first
+ *       ├─ _c_2b7e...-n_0000000003    leads, and has written `_c_2b7e...-n_0000000003` to
+ *       ├─ acknowledged               this znode, after its first steps as the leader
  *       └─ _c_91aa...-n_0000000007    watches 3
  *
- * That nobody stands ahead of a znode does not mean that its owner knows that it leads. Whoever has to know waits for `acknowledged`.
+ * The owner of the first znode may not know yet that it leads. A client for which that matters
+ * waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
@@ -21,35 +23,38 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** How an election is held. All candidates have the same, but for `data`. */
+/** How an election is held. All candidates use the same options, except `data`. */
 export interface ElectionOptions extends LineOptions {
-  /** Data of the candidates' znodes: who this one is to the others. Default: none. */
+  /** Data of the candidates' znodes, which identify them to observers. Default: none. */
   readonly data?: Data | undefined;
   /**
-   * What stands in the names of candidates between guid and number. Default: `n_`, as in ZooKeeper's recipe; Curator's LeaderLatch has `latch-`, kazoo's Election
-   * `__lock__`.
+   * The part of the candidates' names between guid and number. Default: `n_`, as in ZooKeeper's
+   * recipe; Curator's LeaderLatch has `latch-`, kazoo's Election `__lock__`.
    */
   readonly name?: string | undefined;
 }
 
-/** Who leads, for those who look on. */
+/** The leader, as observers see it. */
 export interface Leader {
   /** The znode of the candidate. */
   readonly path: string;
-  /** Its data, by which the candidate says who it is. */
+  /** Its data, which identify the candidate. */
   readonly data: Uint8Array | null;
-  /** Whether it has said that it knows, by `Leadership.acknowledge`. */
+  /** Whether it has acknowledged its leadership, by `Leadership.acknowledge`. */
   readonly acknowledged: boolean;
 }
 
-/** Who of many leads: the leader election of ZooKeeper's recipes. */
+/** Elects one of many as the leader: the leader election of ZooKeeper's recipes. */
 export class Election {
-  /** The znode below which candidates stand. */
+  /** The znode below which candidates queue. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #claim: Claim;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'Election', arguments.length);
@@ -60,15 +65,18 @@ export class Election {
   }
 
   /**
-   * Stands as a candidate, and resolves when it leads; for as long as that lasts see `Leadership`. Rejects as `Lock.acquire` does, and is no candidate any
-   * more then.
+   * Enters the election, and resolves when it leads; see `Leadership` for how long. Rejects as
+   * `Lock.acquire` does, and is then no longer a candidate.
    */
   async lead(options: AcquireOptions = {}): Promise<Leadership> {
     checkCount(arguments.length, 1, 'lead(options)');
     return new Leadership(await acquire(this.#source, this.#claim, options), this.path);
   }
 
-  /** Stands as a candidate, calls `work` when it leads, and resigns whatever comes of that. Resolves and rejects as `work` does, or as `lead`. */
+  /**
+   * Enters the election, calls `work` when it leads, and resigns afterwards, also when `work`
+   * fails. Resolves and rejects as `work` does, or as `lead`.
+   */
   async run<Result>(work: (leadership: Leadership) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
     checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
@@ -76,16 +84,21 @@ export class Election {
     return await work(leadership);
   }
 
-  /** The leader, and behind it the candidates in their order. Rejects as `Lock.contenders` does. */
+  /**
+   * The leader, and then the other candidates in their order. Rejects as `Lock.contenders` does.
+   */
   async candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'candidates(options)');
     return await this.#claim.line.contenders(this.#source, options);
   }
 
-  /** Who leads now; undefined when nobody stands. Rejects as `candidates` does, and with NoAuth when its znode may not be read. */
+  /**
+   * The current leader; undefined if there are no candidates. Rejects as `candidates` does, and
+   * with NoAuth when its znode may not be read.
+   */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
     checkCount(arguments.length, 1, 'leader(options)');
-    using limit = new Limit(this.#source, options, `an answer about ${this.#claim.what}`);
+    using limit = new Limit(this.#source, options, `a reply about ${this.#claim.what}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#leaderIn(zk, signal));
   }
@@ -94,7 +107,9 @@ export class Election {
     for (;;) {
       const [first] = await this.#claim.line.contenders(zk, { signal });
       if (first === undefined) return undefined;
-      // In this order: a leader that is there still has led when its word was read. Behind the leader the word may be gone with it, and it would seem to have said nothing.
+      // In this order: if the leader's znode still exists, it led when `acknowledged` was read. In
+      // the other order `acknowledged` may be gone together with the leader, which would seem not
+      // to have acknowledged.
       const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);
       const leader = await dataOf(zk, first.path, signal);
       // Otherwise it has gone since, and there is another.
@@ -105,8 +120,9 @@ export class Election {
   }
 
   /**
-   * Tells who leads, now and whenever that changes: undefined when nobody stands. Ends and throws as `Client.watch` does. Each one that looks on asks two or three
-   * questions with each candidate that comes or goes; candidates themselves need not look on.
+   * Yields the leader, now and after each change: undefined if there are no candidates. Ends and
+   * throws as `Client.watch` does. Each observer sends two or three requests for each candidate
+   * that arrives or leaves; candidates themselves need not observe.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
     checkCount(arguments.length, 1, 'observe(options)');
@@ -126,7 +142,7 @@ export class Election {
     }
   }
 
-  /** null when no answer came: the loop will hear of the next connection, or of the end. */
+  /** null if there was no reply: the loop notices the next connection, or the end. */
   async #leaderOrLost(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined | null> {
     try {
       return await this.#leaderIn(zk, signal);
@@ -137,7 +153,7 @@ export class Election {
   }
 }
 
-/** undefined when it is not there. */
+/** undefined if it does not exist. */
 async function dataOf(zk: ClientView, path: string, signal: AbortSignal): Promise<Uint8Array | null | undefined> {
   try {
     return (await zk.getData(path, { ...untilTheEnd, signal })).data;

@@ -1,4 +1,4 @@
-/** To lead: a hold, with a word to those who look on. */
+/** A leadership: a hold, and its acknowledgement for observers. */
 import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
 import { checkCount } from '../given.ts';
@@ -7,14 +7,14 @@ import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered, lossCodes } from '../waiting/unanswered.ts';
 
-/** The znode that says that the leader knows. */
+/** The znode by which the leader acknowledges its leadership. */
 export function acknowledgedPath(election: string): string {
   return childPath(election, 'acknowledged');
 }
 
 const acknowledgeForm = new CallForm('acknowledge(options)', optionKinds(callKinds.call));
 
-/** The lead, from the turn until `resign` or the loss. */
+/** The leadership, from its turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
   readonly #held: Held;
   readonly #acknowledged: string;
@@ -41,7 +41,10 @@ export class Leadership implements AsyncDisposable {
     return this.#held.zk;
   }
 
-  /** As `Held.state`. While it is `suspended` there is no other leader yet, but there may be one at any moment. */
+  /**
+   * As `Held.state`. While it is `suspended` there is no other leader yet, but there may be one at
+   * any moment.
+   */
   get state(): HoldState {
     return this.#held.state;
   }
@@ -57,26 +60,28 @@ export class Leadership implements AsyncDisposable {
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only as long as there is no other leader, and rejects as that does. */
+  /** As `Held.multi`: writes only while there is no other leader, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkCount(arguments.length, 2, 'multi(ops, options)');
     return await this.#held.multi(ops, options);
   }
 
   /**
-   * Says to those who look on that this leader knows that it leads, and has done what a leader does first. Survives lost connections. Rejects with a RecipeError, Lost,
-   * when it does not lead any more, and as `Held.multi` does.
+   * Shows observers that this leader knows that it leads, and has done its first steps. Survives
+   * lost connections. Rejects with a RecipeError, Lost, when it no longer leads, and as
+   * `Held.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
     acknowledgeForm.check(arguments.length, options);
     const own = op.create(this.#acknowledged, nameOf(this.path), { mode: 'ephemeral' });
     while (!(await this.#settles(own, 'NodeExists', options))) {
-      // Of a leader of the past, whose session lives on, or of this one, whose answer was lost.
+      // It belongs to an earlier leader, whose session still lives, or to this one, after a lost
+      // reply.
       await this.#settles(op.delete(this.#acknowledged), 'NoNode', options);
     }
   }
 
-  /** Whether it was carried out; not if it was refused for what is there, or was not answered. */
+  /** Whether it was applied; false if it was rejected for what exists, or the reply was lost. */
   async #settles(write: WriteOp, refusal: 'NodeExists' | 'NoNode', options: CallOptions): Promise<boolean> {
     this.#hasAcknowledged = true;
     try {
@@ -90,14 +95,17 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** Gives the leadership back, as `Held.release`, and rejects as that does. */
+  /** Resigns, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
     checkCount(arguments.length, 0, 'resign()');
     if (this.#hasAcknowledged && this.state === 'held') await this.#retract();
     await this.#held.release();
   }
 
-  /** Fenced, so that it can never be the next leader's. Should it stay, it says nothing, as it names this one. */
+  /**
+   * Fenced, so that it never deletes the next leader's. If the znode stays, it acknowledges
+   * nothing, as it names this leader.
+   */
   async #retract(): Promise<void> {
     for (;;) {
       try {

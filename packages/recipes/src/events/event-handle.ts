@@ -1,22 +1,25 @@
 /**
- * An event that is set or not, and lets through who waits for it: the "event handles" that ZooKeeper's recipes page names and does not give, as they are
- * known from other systems, in their two kinds.
+ * An event that is set or not, for clients that wait for it: the "event handles" that ZooKeeper's
+ * recipes page mentions without giving them, in the two kinds known from other systems.
  *
  *     /events/loaded
- *       ├─ set                                 while it is there, the event is set
- *       ├─ _c_2b7e...-waiting-0000000004       only with autoReset: waits for its turn to take `set` away
- *       └─ _c_91aa...-mark-0000000005          only with autoReset: of one who is about to set it
+ *       ├─ set                                 while it exists, the event is set
+ *       ├─ _c_2b7e...-waiting-0000000004       with autoReset: waits for its turn to delete `set`
+ *       └─ _c_91aa...-mark-0000000005          with autoReset: of a client that is about to set it
  *
- *     set     create set (PERSISTENT); there already: it is set
+ *     set     create set (PERSISTENT); it exists already: it is set
  *     set, autoReset
- *             the same beside a mark (marks/marks.ts): it may have been taken by the time that an answer turns out to be lost, and made once more it would let a second one through
- *     reset   delete set; not there: it is not set
- *     wait    exists of set, with a watch: there, or it comes: through. All who wait go on together, and may
+ *             the same, with a mark (marks/marks.ts): when a reply turns out to be lost, a waiter
+ *             may have taken the event, and a second create would let a second waiter proceed
+ *     reset   delete set; it does not exist: it is not set
+ *     wait    exists of set, with a watch: it exists, or is created: proceed. All waiters proceed
+ *             together, as they may
  *     wait, autoReset
- *             1. a place in the line, until it is the first, as for a Lock
- *             2. exists of set, with a watch, until it is there
- *             3. multi: delete set, write `through` to the own znode: one goes through. Not there any more: 2. again
- *             4. no answer: what the own znode says is the answer
+ *             1. a place in the queue, until it is the first, as for a Lock
+ *             2. exists of set, with a watch, until it exists
+ *             3. multi: delete set, write `through` to the own znode: one waiter proceeds.
+ *                set does not exist any more: 2. again
+ *             4. no reply: the data of the own znode show the outcome
  *             5. delete the own znode: the next one's turn
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
@@ -30,16 +33,19 @@ import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import { isUnsettled, unsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** How an event is kept. All who use one have the same. */
+/** How an event is kept. All clients of an event use the same options. */
 export interface EventHandleOptions extends LineOptions {
-  /** Whether each `set` lets one through, and is over by that. Default: false, it lets everyone through until `reset`. */
+  /**
+   * Whether each `set` lets one waiter proceed, and is then over. Default: false, all waiters
+   * proceed until `reset`.
+   */
   readonly autoReset?: boolean | undefined;
 }
 
 const waitingKind = 'waiting-';
 const through = 'through';
 
-/** An event that is set or not, and lets through who waits for it. */
+/** An event that is set or not, for clients that wait for it. */
 export class EventHandle {
   /** The znode of the event. */
   readonly path: string;
@@ -50,7 +56,10 @@ export class EventHandle {
   readonly #line: Line;
   readonly #acl: readonly Acl[] | undefined;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: EventHandleOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'EventHandle', arguments.length);
@@ -63,12 +72,14 @@ export class EventHandle {
   }
 
   /**
-   * Sets it: whoever waits goes on, or one of them with `autoReset`, whatever answers are lost. Nothing changes when it is set. Rejects with a RecipeError, TimedOut, with the
-   * signal's reason, and as `Client.create` does. With `autoReset` neither `signal` nor `timeoutMs` ends it once it has been asked for.
+   * Sets it: all waiters proceed, or with `autoReset` one of them, whatever replies are lost.
+   * Changes nothing if it is set. Rejects with a RecipeError, TimedOut, with the signal's reason,
+   * and as `Client.create` does. With `autoReset` neither `signal` nor `timeoutMs` ends it after
+   * its request was sent.
    */
   async set(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'set(options)');
-    using limit = this.#limit(options, 'an answer about');
+    using limit = this.#limit(options, 'a reply about');
     const { signal } = limit;
     try {
       await inSessions(this.#source, signal, (zk) => (this.autoReset ? this.#setOnce(zk, signal) : this.#setIn(zk, signal)), isUnsettled);
@@ -89,7 +100,7 @@ export class EventHandle {
         await marks.write([op.create(this.#set, null, { acl })], signal);
         return;
       } catch (error) {
-        // Somebody has deleted the event, and the mark with it.
+        // Another client has deleted the event, and the mark with it.
         if (!KeeperError.is(error, 'NoNode') || error.failedIndex !== 0) throw error;
       } finally {
         await marks.close();
@@ -97,10 +108,10 @@ export class EventHandle {
     }
   }
 
-  /** Makes it one that is not set, and those who come from now on wait. Rejects as `set` does. */
+  /** Resets it: later waiters wait. Rejects as `set` does. */
   async reset(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'reset(options)');
-    using limit = this.#limit(options, 'an answer about');
+    using limit = this.#limit(options, 'a reply about');
     const { signal } = limit;
     try {
       await inSessions(this.#source, signal, (zk) => zk.delete(this.#set, { idempotent: true, ...untilTheEnd, signal }));
@@ -112,16 +123,21 @@ export class EventHandle {
   /** Whether it is set. Rejects as `set` does. */
   async isSet(options: WaitOptions = {}): Promise<boolean> {
     checkCount(arguments.length, 1, 'isSet(options)');
-    using limit = this.#limit(options, 'an answer about');
+    using limit = this.#limit(options, 'a reply about');
     const { signal } = limit;
     return (await inSessions(this.#source, signal, (zk) => this.#exists(zk, signal))) !== null;
   }
 
   /**
-   * Resolves when it is set, at once if it is; with `autoReset` in the order of coming, and it is not set any more then. Without, one that is set and reset again
-   * lets through who waited meanwhile with a connection. Rejects with a RecipeError, TimedOut, and, with `autoReset`, Lost, when somebody deletes the znode that stands
-   * for the wait; with the signal's reason; with SessionExpired and the like. With `autoReset` neither `signal` nor `timeoutMs` ends it while the answer is awaited by which
-   * it goes through, so that an event that was taken has let somebody through; when the session ends, or the znode is deleted, it may have been taken all the same.
+   * Resolves when it is set, at once if it is. With `autoReset` in the order of arrival, and then
+   * it is no longer set. Without `autoReset`, an event that is set and reset again lets all proceed
+   * that waited meanwhile with a connection. Rejects with a RecipeError, TimedOut, and, with
+   * `autoReset`, Lost, when another client deletes the znode of the wait; with the signal's reason;
+   * with SessionExpired and the like.
+   *
+   * With `autoReset` neither `signal` nor `timeoutMs` ends it while it waits for the reply that
+   * lets it proceed, so that an event that was taken has let a waiter proceed. When the session
+   * ends, or the znode is deleted, the event may have been taken all the same.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'wait(options)');
@@ -132,12 +148,12 @@ export class EventHandle {
   }
 
   async #whenSet(zk: ClientView, signal: AbortSignal): Promise<void> {
-    // What happened is that it was set, or the end of the session, which the next request tells.
+    // It was set, or the session has ended, which the next request reports.
     if (await this.#setOrEvent(zk, signal)) await this.#exists(zk, signal);
   }
 
   async #take(zk: ClientView, within: AbortSignal): Promise<void> {
-    using limit = new Limit(zk, { signal: within }, `the setting of the event ${this.path}`);
+    using limit = new Limit(zk, { signal: within }, `the setting of event ${this.path}`);
     const { signal } = limit;
     const place = await this.#line.join(zk, waitingKind, null, signal);
     try {
@@ -148,11 +164,12 @@ export class EventHandle {
       await place.leave();
       throw error;
     }
-    // The event is taken, and lets nobody else through: what goes wrong with the place is not worth that. It goes with the session at the latest.
+    // The event is taken, and lets no other waiter proceed, so an error here must not reject. The
+    // place ends with the session at the latest.
     await place.leave().catch(() => undefined);
   }
 
-  /** False if it is set; true when it has been, since it was not. */
+  /** False if it is set; true if it was set since, or after another event. */
   #setOrEvent(zk: ClientView, signal: AbortSignal): Promise<boolean> {
     return eventUnless(
       zk,
@@ -163,7 +180,10 @@ export class EventHandle {
     );
   }
 
-  /** Whether it was we who took it. Once it is asked nothing but the end of the session ends that: what was taken must not be lost. */
+  /**
+   * Whether this client has taken the event. After the request only the end of the session ends
+   * this: an event that was taken must not be lost.
+   */
   async #goThrough({ zk, path }: Place): Promise<boolean> {
     try {
       await zk.multi([op.delete(this.#set), op.setData(path, through)]);
@@ -190,6 +210,6 @@ export class EventHandle {
   }
 
   #limit(options: WaitOptions, what: string): Limit {
-    return new Limit(this.#source, options, `${what} the event ${this.path}`);
+    return new Limit(this.#source, options, `${what} event ${this.path}`);
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Group membership, by ZooKeeper's recipes page: the group is a znode, its members are ephemeral children, and whoever ends abnormally is a member no more as
- * soon as the ensemble ends the session.
+ * Group membership, by ZooKeeper's recipes page: the group is a znode, its members are ephemeral
+ * children, and a member that crashes leaves the group as soon as the ensemble expires its session.
  *
  *     /workers
- *       ├─ alice              ephemeral; its data are what alice says of herself
+ *       ├─ alice              ephemeral; its data are those of the member alice
  *       └─ bob
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
@@ -19,61 +19,69 @@ import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type GroupNaming, namings } from './naming.ts';
 
-/** How a group is kept. All of its members have the same. */
+/** How a group is kept. All of its members use the same options. */
 export interface GroupOptions {
-  /** Of the members' znodes; of the group as well, if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of the members' znodes, and of the group if it has to be created. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
   /**
    * How members' znodes are named.
-   * - `plain`, the default: by the name of the member, as in ZooKeeper's recipe and in Curator's GroupMember.
+   * - `plain`, the default: by the name of the member, as in ZooKeeper's recipe and in Curator's
+   *   GroupMember.
    * - `party`: by a guid and `__party__`, with the name as data, as in kazoo's Party.
-   * - `shallowParty`: by a guid and the name, which are the data as well, as in kazoo's ShallowParty. Nothing need be read.
+   * - `shallowParty`: by a guid and the name, with the name as data as well, as in kazoo's
+   *   ShallowParty. Observers need not read the data.
    */
   readonly naming?: GroupNaming | undefined;
 }
 
 /** How to join. */
 export interface JoinOptions extends WaitOptions {
-  /** What the member says of itself. Only with the naming `plain`; the others have the name there. Default: none. */
+  /**
+   * Data of the member. Only with the naming `plain`; the others use the data for the name.
+   * Default: none.
+   */
   readonly data?: Data | undefined;
-  /** As in `PersistentNodeOptions`. Default: false, a name that another session has is waited for. */
+  /** As in `PersistentNodeOptions`. Default: false, waits while another session has the name. */
   readonly takesOver?: boolean | undefined;
 }
 
-/** One member, as it is shown. */
+/** One member, as observers see it. */
 export interface Member {
-  /** As it has joined. */
+  /** The name with which it has joined. */
   readonly name: string;
   /** Of its znode. */
   readonly path: string;
-  /** What it says of itself. */
+  /** Its data. */
   readonly data: Uint8Array | null;
 }
 
-/** Who is in a group at one moment. */
+/** The members of a group at one moment. */
 export interface Membership {
-  /** By name. */
+  /** Sorted by name. */
   readonly members: readonly Member[];
-  /** False while there is no connection: then it is as of the past. */
+  /** False while there is no connection: then it may be out of date. */
   readonly inStep: boolean;
 }
 
-/** What is shown, and by what it is told from what was shown before. */
+/** A membership, and a mark that differs when it does. */
 interface ShownMembership extends Membership {
   readonly mark: string;
 }
 
-/** A group, and who is in it: the group membership of ZooKeeper's recipes. */
+/** A group and its members: the group membership of ZooKeeper's recipes. */
 export class Group {
-  /** The znode below which members are. */
+  /** The znode above those of the members. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #naming: GroupNaming;
   readonly #acl: readonly Acl[] | undefined;
 
   /**
-   * Nothing is asked of a server yet. The znode need not exist. `source`: a client, whose end is the end of its membership, or `Sessions`. Throws a TypeError
-   * for what is no client or no path.
+   * Sends no request. The znode need not exist. `source`: a client, with whose session a membership
+   * ends, or `Sessions`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: GroupOptions = {}) {
     checkPlace(source, path);
@@ -87,13 +95,14 @@ export class Group {
   }
 
   /**
-   * Becomes a member, and resolves when it is one: until the result is closed, made again should somebody delete its znode, and with `Sessions` in each
-   * session. Rejects as `PersistentNode.ready` does; then it is no member.
+   * Joins the group, and resolves when it is a member. It stays one until the result is closed: its
+   * znode is created again if another client deletes it, and with `Sessions` in each session.
+   * Rejects as `PersistentNode.ready` does, and is then not a member.
    */
   async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
     checkCount(arguments.length, 2, 'join(name, options)');
     checkName(name, 'the name of a member');
-    checkCallOptions(options, callOptions.join, `a member of ${this.path}`);
+    checkCallOptions(options, callOptions.join, `group ${this.path}`);
     options.signal?.throwIfAborted();
     const { data, takesOver, ...waitOptions } = options;
     const naming = namings[this.#naming];
@@ -114,7 +123,10 @@ export class Group {
     return node;
   }
 
-  /** Who is a member now, by name; nobody when there is no such group. Rejects as `Client.getChildren` and `Client.getData` do, but for NoNode. */
+  /**
+   * The current members, sorted by name; none if the group does not exist. Rejects as
+   * `Client.getChildren` and `Client.getData` do, except with NoNode.
+   */
   async members(options: WaitOptions = {}): Promise<readonly Member[]> {
     checkCount(arguments.length, 1, 'members(options)');
     using limit = new Limit(this.#source, options, `the members of ${this.path}`);
@@ -135,9 +147,10 @@ export class Group {
   }
 
   /**
-   * Tells who is a member, now and whenever that changes, or what they say of themselves does, or the connection comes and goes. Who joins costs each of those
-   * who look on one event and one read. Ends when the client is closed, and throws the signal's reason, or SessionExpired and the like; with `Sessions` it goes on
-   * with the next client, and throws what has ended those.
+   * Yields the members, now and whenever they or their data change, or the connection is lost or
+   * restored. A member that joins costs each observer one event and one read. Ends when the client
+   * is closed, and throws the signal's reason, or SessionExpired and the like; with `Sessions` it
+   * continues with the next client, and throws what has ended the Sessions.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
     checkCount(arguments.length, 1, 'observe(options)');

@@ -1,17 +1,17 @@
-/** How members of a group are told from their znodes, in the way of several clients. */
+/** How members of a group relate to their znodes, in the formats of several clients. */
 import type { ClientView } from '@tskeeper/client';
 
 /** See `GroupOptions.naming`. */
 export type GroupNaming = 'plain' | 'party' | 'shallowParty';
 
 interface Naming {
-  /** Name of the znode to be made. */
+  /** The name of the znode to create. */
   readonly childOf: (name: string, zk: ClientView) => string;
-  /** Whether the client is to put a guid in front of it. */
+  /** Whether the client prepends a guid. */
   readonly isProtected: boolean;
-  /** Whether the name of the member is what its znode has as data. */
+  /** Whether the data of the znode are the name of the member. */
   readonly isNameData: boolean;
-  /** Whether the name of the znode says it all. */
+  /** Whether the name of the znode contains everything. */
   readonly isShallow: boolean;
   readonly includes: (child: string) => boolean;
   readonly nameOf: (child: string, data: Uint8Array | null) => string;
@@ -37,7 +37,8 @@ export const namings: Readonly<Record<GroupNaming, Naming>> = {
     includes: (child) => child.includes(party),
     nameOf: (_child, data) => new TextDecoder().decode(data ?? undefined),
   },
-  // To kazoo the name of the member begins behind the first dash, so a guid with dashes will not do. No other session has this id.
+  // For kazoo the name of the member begins after the first dash, so a guid with dashes is not
+  // possible. The session id is unique.
   shallowParty: {
     childOf: (name, zk) => `${BigInt.asUintN(64, zk.sessionId).toString(16).padStart(32, '0')}-${name}`,
     isProtected: false,

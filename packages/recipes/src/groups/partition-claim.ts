@@ -1,31 +1,39 @@
-/** One item of a set, from when it is claimed until it is given back: its lock, and the work that is done under it. */
+/** One item of a set, from its claim until its release: its lock, and the work under that lock. */
 import { onAbort } from '@tskeeper/client/internal';
 import type { Held } from '../line/held.ts';
 import type { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 
-/** An item that is owned: nobody else works on it, as far as is known, and what is written through `held` nobody else can write. */
+/**
+ * An item that this member owns: no other member works on it, as far as this one knows, and no
+ * other can write what is written through `held`.
+ */
 export interface OwnPartition {
   /** Its name. */
   readonly item: string;
-  /** The lock, which tells suspended from lost, and fences writes. */
+  /** The lock, which distinguishes suspended from lost, and fences writes. */
   readonly held: Held;
-  /** Aborted when the item is to be given back, or its lock is lost: then end the work. The reason is a RecipeError, Revoked, Closed or Lost. */
+  /**
+   * Aborted when the item has to be released, or its lock is lost: then end the work. The reason is
+   * a RecipeError, Revoked, Closed or Lost.
+   */
   readonly signal: AbortSignal;
 }
 
-/** What is done with an item. It is given back when the result is settled, and not before its signal is aborted. */
+/**
+ * The work on an item. The item is released when the result is settled and its signal is aborted.
+ */
 export type PartitionWork = (partition: OwnPartition) => Promise<void> | void;
 
 export interface ClaimListener {
-  /** It is owned now, or not any more. */
+  /** The item is now owned, or no longer. */
   changed(): void;
   failed(error: unknown): void;
 }
 
 export class PartitionClaim {
   readonly item: string;
-  /** Resolves when it is given back. */
+  /** Resolves when it is released. */
   readonly over: Promise<void>;
   readonly #lock: Lock;
   readonly #work: PartitionWork;
@@ -41,7 +49,7 @@ export class PartitionClaim {
     this.over = this.#run();
   }
 
-  /** While it is owned. */
+  /** Set while it is owned. */
   get partition(): OwnPartition | undefined {
     return this.#partition;
   }
@@ -60,9 +68,11 @@ export class PartitionClaim {
         await this.#own(await this.#lock.acquire({ signal: this.#back.signal }));
       } catch (error) {
         const isEnded = this.isGivenBack && error === this.#back.signal.reason;
-        // Lost: somebody has deleted the znode of the wait, or of the lock. Then again, from the end of the line.
+        // Lost: another client has deleted the znode of the wait, or of the lock. Queue again, at
+        // the end.
         if (isEnded || (error instanceof RecipeError && error.code === 'Lost')) continue;
-        // Also when it is given back: whose share it is by now would wait for a znode that may not be deleted.
+        // Also when it is being released: the next owner would wait for a znode that may not be
+        // deleted.
         this.#listener.failed(error);
         return;
       }
@@ -91,7 +101,10 @@ export class PartitionClaim {
     this.#listener.changed();
   }
 
-  /** What the work throws is the program's own error, and becomes an unhandled rejection; the item is owned all the same, until it is asked back. */
+  /**
+   * What the work throws is the program's own error, and becomes an unhandled rejection; the item
+   * stays owned until it is revoked.
+   */
   async #workOn(partition: OwnPartition): Promise<void> {
     try {
       await this.#work(partition);

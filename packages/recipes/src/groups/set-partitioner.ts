@@ -1,21 +1,22 @@
 /**
- * A set of things to be done, each by one member of a group (kazoo's SetPartitioner, and beside it):
+ * A set of work items, each done by one member of a group (kazoo's SetPartitioner, with locks):
  *
  *     /queues
- *       ├─ party                          who shares, as in kazoo's ShallowParty
+ *       ├─ party                          the members, as in kazoo's ShallowParty
  *       │    ├─ 0f3a...-alice
  *       │    └─ 77c1...-bob
- *       └─ locks                          a lock for each item: whoever works on it holds it
+ *       └─ locks                          a lock for each item, held by the member that works on it
  *            ├─ q1
  *            └─ q2
  *
  *     1. join the party
- *     2. the members are the same for `timeBoundaryMs`: each finds its share from their names, as all others do
- *     3. give back what is another's now: its signal is aborted, and when its work is done, its lock goes
- *     4. acquire the lock of each item of the share, and begin its work; behind whoever still has it
+ *     2. the members are the same for `timeBoundaryMs`: each finds its share from their names
+ *     3. release what belongs to another now: abort its signal; after its work, release the lock
+ *     4. acquire the lock of each item of the share, after its former owner, and begin the work
  *     5. the members change: 2.
  *
- * Shares are a plan, which two may see differently for a while. The locks are what keeps two from working on one item.
+ * Shares are a plan, which two members may see differently for a while. The locks keep two members
+ * from working on one item.
  */
 import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
@@ -30,16 +31,25 @@ import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Group, type Membership } from './group.ts';
 import { type OwnPartition, PartitionClaim, type PartitionWork } from './partition-claim.ts';
 
-/** Which items a member has, of all. All members have to come to the same plan, from the same names. */
+/**
+ * The items of one member, of all items. All members must compute the same plan from the same
+ * names.
+ */
 export type PartitionPlan = (name: string, members: readonly string[], items: readonly string[]) => readonly string[];
 
-/** How a set is shared. All members have the same items and the same plan. */
+/** How a set is shared. All members use the same items and the same plan. */
 export interface SetPartitionerOptions {
-  /** How long the members have to be the same before anything is given out anew, in milliseconds. Default: 30 000, as in kazoo. */
+  /**
+   * How long the members have to be the same before items are distributed again, in milliseconds.
+   * Default: 30 000, as in kazoo.
+   */
   readonly timeBoundaryMs?: Millis | undefined;
-  /** The plan. Default: the items in their order are dealt out to the members in theirs, one by one, as in kazoo. */
+  /**
+   * The plan. Default: the items in their order are dealt out to the members in theirs, one by one,
+   * as in kazoo.
+   */
   readonly plan?: PartitionPlan | undefined;
-  /** Of whatever has to be made. Default: everyone may do everything. */
+  /** The ACL of each znode that has to be created. Default: all permissions for everyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
@@ -48,11 +58,13 @@ export type SetPartitionerState = 'allocating' | 'acquired' | 'releasing' | 'clo
 
 const timeBoundaryMsDefault = 30_000;
 
-/** A member that works on its share of a set, for as long as its client lives (kazoo's SetPartitioner). */
+/**
+ * A member that works on its share of a set, as long as its client lives (kazoo's SetPartitioner).
+ */
 export class SetPartitioner implements AsyncDisposable {
-  /** The znode below which members and locks are. */
+  /** The znode above those of members and locks. */
   readonly path: string;
-  /** This member's. */
+  /** The name of this member. */
   readonly name: string;
   readonly #source: SessionSource;
   readonly #items: readonly string[];
@@ -64,7 +76,7 @@ export class SetPartitioner implements AsyncDisposable {
   readonly #listeners = new Listeners<SetPartitionerState>();
   readonly #waiting: WaitingRoom;
   readonly #over: Promise<void>;
-  /** The members that the share was found for. */
+  /** The members for which the share was computed. */
   #planned: string | undefined;
   #share: ReadonlySet<string> = new Set();
   #timer: TimerHandle | undefined;
@@ -72,9 +84,11 @@ export class SetPartitioner implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /**
-   * Begins at once. `work` is called with each item that this member comes to own, several at a time, and is to end when the signal of that is aborted: the item is
-   * given back when what it returns is settled. `name` is that of no other member. Throws a TypeError for what is no client or no path, and for what cannot
-   * be the name of a member or of an item; a RangeError for a boundary that is no time.
+   * Begins at once. Calls `work` with each item that this member comes to own, several at a time;
+   * `work` has to end when the signal of its item is aborted. The item is released when the result
+   * of `work` is settled. No other member may have the same `name`. Throws a TypeError if `source`
+   * is not a client or `path` is not a path, and for an invalid name of a member or of an item; a
+   * RangeError for a negative boundary.
    */
   constructor(
     source: SessionSource,
@@ -87,7 +101,7 @@ export class SetPartitioner implements AsyncDisposable {
     checkPlace(source, path);
     checkSettings(options, 'SetPartitioner', arguments.length);
     checkName(name, 'the name of a member');
-    // A text is a set of letters, which nobody means.
+    // A string is iterable by letters, which is never meant.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
       throw new TypeError(`items are an array or a Set of names, not ${named(items)}`);
     checkFunction(work, 'work');
@@ -100,48 +114,56 @@ export class SetPartitioner implements AsyncDisposable {
     for (const item of this.#items) checkName(item, 'an item');
     this.#work = work;
     this.#options = options;
-    this.#waiting = new WaitingRoom(source, `the share that ${name} has of ${path}`);
+    this.#waiting = new WaitingRoom(source, `the share of ${name} in ${path}`);
     this.#over = this.#run();
   }
 
   /**
-   * - `allocating`: the members are not yet the same for long enough, or some of the share is another's still.
-   * - `acquired`: the share is had, all of it, and no more.
-   * - `releasing`: something is to be given back, and its work is not done.
+   * - `allocating`: the members have not been the same for long enough, or some items of the share
+   *   still have other owners.
+   * - `acquired`: this member owns its whole share, and nothing else.
+   * - `releasing`: an item has to be released, and its work is not done.
    * - `closed`: over.
    */
   get state(): SetPartitionerState {
     return this.#state;
   }
 
-  /** What this member owns now. What it has been asked back for is among them, as long as its work goes on. */
+  /** The items that this member owns now. A revoked item is among them until its work is done. */
   get owned(): readonly OwnPartition[] {
     return [...this.#claims.values()].flatMap(({ partition }) => partition ?? []);
   }
 
-  /** Aborted when it is no member any more, with the reason: a RecipeError, Closed or Lost, or what a server refuses; not by `close`. */
+  /**
+   * Aborted when it is no longer a member, with the reason: a RecipeError, Closed or Lost, or the
+   * error with which a server has rejected it; not by `close`.
+   */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Listens to changes of `state` from now on; returns a function that ends it. */
+  /** Listens to changes of `state` from now on; returns a function that removes the listener. */
   onStateChange(listener: (state: SetPartitionerState) => void): () => void {
     checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
-  /** Resolves when the share is acquired, at once if it is. Rejects with a RecipeError, TimedOut; with the signal's reason; and with the reason of the end. */
+  /**
+   * Resolves when the share is acquired, at once if it is. Rejects with a RecipeError, TimedOut;
+   * with the signal's reason; and with the reason of the end.
+   */
   async ready(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'ready(options)');
-    checkWaitOptions(options, `the share of ${this.path}`);
+    checkWaitOptions(options, `the share of ${this.name} in ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
     if (this.#state !== 'acquired') await this.#waiting.wait(options);
   }
 
   /**
-   * Is no member any more, asks all work to end, and resolves when it has and all is given back. Never rejects. The work itself calls it without `await`, if at all, as
-   * it would wait for its own end.
+   * Leaves the group, aborts all work, and resolves when all work has ended and all items are
+   * released. Never rejects. The work itself must call it without `await`, as it would wait for its
+   * own end.
    */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
@@ -156,7 +178,7 @@ export class SetPartitioner implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#finish(new RecipeError('Closed', `the partitioner of ${this.path} was closed`));
+    this.#finish(new RecipeError('Closed', `the SetPartitioner of ${this.path} was closed`));
     await Promise.all([this.#over, ...[...this.#claims.values()].map(({ over }) => over)]);
   }
 
@@ -176,9 +198,9 @@ export class SetPartitioner implements AsyncDisposable {
 
   #onMembership({ members, inStep }: Membership): void {
     this.#stopTimer();
-    // What is owned is kept meanwhile: its lock says that it is, and not the plan.
+    // Owned items are kept meanwhile: their locks decide, not the plan.
     if (!inStep) return;
-    // By session and name: whoever has come back is another.
+    // By session and name: a member that comes back counts as a different one.
     const now = members.map(({ path }) => path).join();
     if (now !== this.#planned) {
       const { timeBoundaryMs = timeBoundaryMsDefault } = this.#options;
@@ -199,13 +221,13 @@ export class SetPartitioner implements AsyncDisposable {
       return;
     }
     for (const claim of this.#claims.values()) {
-      if (!this.#share.has(claim.item)) claim.giveBack(new RecipeError('Revoked', `${claim.item} is in the share of another now`));
+      if (!this.#share.has(claim.item)) claim.giveBack(new RecipeError('Revoked', `${claim.item} now belongs to another member`));
     }
     for (const item of this.#share) this.#claim(item);
     this.#look();
   }
 
-  /** Unless there is one. One that is being given back is followed by another. */
+  /** Unless there is one. One that is being released is followed by another. */
   #claim(item: string): void {
     if (this.#isOver || this.#claims.has(item)) return;
     const { acl } = this.#options;
@@ -245,7 +267,7 @@ export class SetPartitioner implements AsyncDisposable {
   #finish(reason: unknown): void {
     if (this.#isOver) return;
     this.#stopTimer();
-    // Ahead of all who hear of it, since they may close it.
+    // Before the listeners, which may call `close`.
     this.#closing.abort(reason);
     this.#become('closed');
     this.#waiting.dismiss(reason);
@@ -268,7 +290,7 @@ export class SetPartitioner implements AsyncDisposable {
   }
 }
 
-/** As kazoo deals them out. */
+/** As in kazoo. */
 const dealt: PartitionPlan = (name, members, items) => {
   const own = members.indexOf(name);
   return own === -1 ? [] : items.filter((_item, index) => index % members.length === own);

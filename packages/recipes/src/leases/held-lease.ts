@@ -1,8 +1,9 @@
 /**
- * A lease, from when it was had until its end, `release`, or the loss.
+ * A lease, from its acquisition until its end, `release`, or the loss.
  *
- *     held ──its time is over──> lost                     without a word from any server
- *     held ──renew, or a write, finds it taken──> lost    by one with the same name, by kazoo whose clock is ahead, or by hand
+ *     held ──its time is over──> lost                     without a message from any server
+ *     held ──renew or a write finds it taken──> lost      by a holder of the same name, by kazoo
+ *                                                         with a clock ahead of ours, or by hand
  *     held ──release──> released
  */
 import {
@@ -32,24 +33,27 @@ export interface HeldLeaseSettings {
   readonly holder: string;
   readonly durationMs: number;
   readonly token: bigint;
-  /** Of `lease_holder`, as it was written. */
+  /** Of `lease_holder`, as written. */
   readonly record: Pick<Stat, 'czxid' | 'version'>;
-  /** Before the request went out by which the leader told the time. */
+  /** The time before the request whose reply had the leader's time was sent. */
   readonly askedAtMs: number;
 }
 
 const renewForm = new CallForm('renew(options)', optionKinds(callKinds.call));
 
-/** A lease that is held. It does not belong to a session: it goes on, and ends, whether there is a connection or not; with `Sessions` it is renewed in the next session as well. */
+/**
+ * A lease that is held. It does not belong to a session: it continues, and ends, whether or not
+ * there is a connection; with `Sessions` it can be renewed in the next session.
+ */
 export class HeldLease implements AsyncDisposable {
-  /** The znode that stands for the hold: it is gone before anybody else holds the lease. */
+  /** The znode of the hold: it is deleted before another process holds the lease. */
   readonly path: string;
   /** As `Held.fencingToken`: grows from holder to holder. */
   readonly fencingToken: bigint;
   readonly #settings: HeldLeaseSettings;
   readonly #end = new AbortController();
   #endsAtMs = 0;
-  /** Of `lease_holder`, as far as is known. */
+  /** Of `lease_holder`, as far as this client knows. */
   #version: number;
   #timer: TimerHandle | undefined;
   #state: 'held' | 'lost' | 'released' = 'held';
@@ -64,7 +68,10 @@ export class HeldLease implements AsyncDisposable {
     this.#runFrom(settings.askedAtMs);
   }
 
-  /** `held` until its time is over, or `renew` or `multi` finds that somebody else has it, which makes it `lost`; or until `release`. */
+  /**
+   * `held` until its time is over, or until `renew` or `multi` finds that another process has it,
+   * which makes it `lost`; or until `release`.
+   */
   get state(): 'held' | 'lost' | 'released' {
     return this.#state;
   }
@@ -74,19 +81,25 @@ export class HeldLease implements AsyncDisposable {
     return this.#state === 'held' ? Math.max(0, this.#endsAtMs - this.#settings.source.clock.now().elapsedMs) : 0;
   }
 
-  /** Aborted when its time is over, or it is lost, with a RecipeError, Lost, as its reason; not by `release`. */
+  /**
+   * Aborted when its time is over or it is lost, with a RecipeError, Lost, as its reason; not by
+   * `release`.
+   */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
+  /**
+   * Writes only while no other process has acquired the lease: as `Held.multi`, and rejects as that
+   * does; if another one has, the lease is lost.
+   */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
     const { source, holderPath } = this.#settings;
     const results = await callIn(
       source,
-      `an answer about the lease ${this.path}`,
+      `a reply about lease ${this.path}`,
       options,
       (zk, within) => this.#write(zk, (version) => [...ops, op.check(holderPath, { version })], ops.length, within),
       mayBeDone,
@@ -95,8 +108,8 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Holds it for its duration from now on. Rejects with a RecipeError, Lost, when it is over, or somebody else has it; and as `Client.multi` does, in which case it
-   * lasts as long as it would have.
+   * Holds it for its duration from now on. Rejects with a RecipeError, Lost, when it is over or
+   * another process has it; and as `Client.multi` does, and then its end stays as it was.
    */
   async renew(options: CallOptions = {}): Promise<void> {
     renewForm.check(arguments.length, options);
@@ -104,7 +117,7 @@ export class HeldLease implements AsyncDisposable {
     const { source, holder, holderPath, durationMs } = this.#settings;
     const askedAtMs = source.clock.now().elapsedMs;
     try {
-      const [written] = await callIn(source, `an answer about the lease ${this.path}`, options, async (zk, within) => {
+      const [written] = await callIn(source, `a reply about lease ${this.path}`, options, async (zk, within) => {
         const { mtime } = await zk.setData(this.path, holder, { ...within, idempotent: true });
         const data = textOf({ holder, endMs: mtime + durationMs });
         return await this.#write(zk, (version) => [op.setData(holderPath, data, { version })] as const, 0, within);
@@ -118,8 +131,8 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Gives it back, so that others need not wait for its end. Where no server can be reached it is left to its end. A second call waits for the first. Rejects with
-   * NoAuth only.
+   * Releases it, so that others need not wait for its end. If no server can be reached, it lasts
+   * until its end. A second call waits for the first. Rejects only with NoAuth.
    */
   release(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'release()');
@@ -152,10 +165,10 @@ export class HeldLease implements AsyncDisposable {
         return;
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
-        // No answer: carried out once more it does no harm, as the name of our znode is never used twice.
+        // No reply: a second attempt does no harm, as the name of our znode is never used twice.
         if (isUnanswered(error)) continue;
         if (error.code === 'BadVersion' && (await this.#readsRecord(zk).catch(() => false))) continue;
-        // Others have taken it, or it will end.
+        // Another process has taken it, or it will end.
         if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
         throw error;
       }
@@ -163,8 +176,10 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Others of this package delete the znode of the hold before they write the record. kazoo does not know that znode: it deletes the record and makes another. So
-   * both are checked: what `make` gives for a version, whose operation at `at` is carried out with a record of that version only.
+   * Other holders with this package delete the znode of the hold before they write the record.
+   * kazoo does not know that znode: it deletes the record and creates another. So this checks both:
+   * it writes what `make` returns for a version of the record; the operation at `at` requires that
+   * version.
    */
   async #write<const Ops extends readonly WriteOp[]>(
     zk: ClientView,
@@ -184,8 +199,9 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Whether the record is the one that was written, in a version that is known from here on: of a renewal whose answer was lost; or by another of this package,
-   * and then the znode of the hold is gone.
+   * Whether the record is still the one that was written; if so, stores its version. The version
+   * differs after a renewal whose reply was lost; or after a write by another holder with this
+   * package, and then the znode of the hold is gone.
    */
   async #readsRecord(zk: ClientView, { signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
     const { holderPath, record } = this.#settings;
@@ -196,7 +212,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   #taken(): unknown {
-    this.#lose(`somebody else has taken ${this.#settings.holderPath}`);
+    this.#lose(`another process has taken ${this.#settings.holderPath}`);
     return this.#over();
   }
 
@@ -212,11 +228,11 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
     this.#stopTimer();
-    this.#end.abort(new RecipeError('Lost', `the lease ${this.path} is over: ${reason}`));
+    this.#end.abort(new RecipeError('Lost', `lease ${this.path} is over: ${reason}`));
   }
 
   #over(): unknown {
-    return this.#end.signal.reason ?? new RecipeError('Lost', `the lease ${this.path} is ${this.#state}`);
+    return this.#end.signal.reason ?? new RecipeError('Lost', `lease ${this.path} is ${this.#state}`);
   }
 
   #stopTimer(): void {

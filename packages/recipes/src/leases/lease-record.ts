@@ -1,4 +1,4 @@
-/** What stands in `lease_holder`, as kazoo writes it: JSON, with an end in whole seconds of UTC. */
+/** The data of `lease_holder`, as kazoo writes them: JSON, with an end in whole seconds of UTC. */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
@@ -13,13 +13,16 @@ export interface LeaseRecord {
 
 const endForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
 
-/** The end is rounded up to whole seconds, so that nobody comes too early. */
+/** Rounds the end up to a whole second, so that no other process takes the lease too early. */
 export function textOf({ holder, endMs }: Pick<LeaseRecord, 'holder' | 'endMs'>): string {
   const end = new Date(Math.ceil(endMs / 1000) * 1000).toISOString().slice(0, 19);
   return JSON.stringify({ version: 1, holder, end });
 }
 
-/** undefined when there is none. Rejects with a RecipeError, Mismatch, when it is none that can be read. */
+/**
+ * undefined if the znode does not exist. Rejects with a RecipeError, Mismatch, when its data are
+ * not a record.
+ */
 export async function readRecord(zk: ClientView, path: string, signal: AbortSignal): Promise<LeaseRecord | undefined> {
   try {
     const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });

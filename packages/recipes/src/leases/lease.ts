@@ -1,20 +1,22 @@
 /**
- * Something held for a stated time, whatever becomes of the session: kazoo's NonBlockingLease, with a fence.
+ * Held for a stated time, independent of the session: kazoo's NonBlockingLease, with a fence.
  *
  *     /leases/cleanup
- *       ├─ lease_holder                      {"version": 1, "holder": "host7", "end": "2026-11-22T21:15:00"}
- *       ├─ _c_2b7e...-lease-0000000004       of the holder: it is gone before anybody else holds
- *       └─ _c_91aa...-waiting-0000000007     waits for the end, or for lease_holder to change
+ *       ├─ lease_holder             {"version": 1, "holder": "host7", "end": "2026-11-22T21:15:00"}
+ *       ├─ _c_2b7e...-lease-0000000004    of the holder: deleted before another holds the lease
+ *       └─ _c_91aa...-waiting-0000000007  waits for the end, or for a change of lease_holder
  *
- *     1. the lock of the znode, in kazoo's line (`__lock__`): one at a time looks and writes
- *     2. create guid-lease- (PERSISTENT, SEQUENTIAL): its ctime says how late it is, its czxid is the token
- *     3. getData lease_holder: of another, and its end has not come: delete the own one again
- *     4. multi: delete the lease- of others, write lease_holder, if the lock and the own one are still there
+ *     1. the lock of the znode, in kazoo's queue (`__lock__`): one at a time reads and writes
+ *     2. create guid-lease- (PERSISTENT, SEQUENTIAL): its ctime is the time, its czxid the token
+ *     3. getData lease_holder: of another, and not over: delete our own znode again
+ *     4. multi: delete the lease- of others, write lease_holder, if the lock and our own exist
  *     5. release the lock
  *
- * kazoo goes by the clocks of the clients, which have to agree. Here the time is that of the leader of the ensemble, which it writes into each Stat; the holder
- * itself counts from before it asked, so its own end is never the later one. What is left to believe: that clocks run at the same pace; and that
- * the leader's clock does not jump forward, nor that of the next leader stand ahead of it, by more than the time that is left.
+ * kazoo uses the clocks of its clients, which have to agree. Here the time is that of the
+ * ensemble's leader, which writes it into each Stat. A holder counts from before it sent its
+ * request, so its lease never ends later for itself than for the others. Remaining assumptions:
+ * clocks run at the same rate; and the leader's clock does not jump forward, and the clock of the
+ * next leader is not ahead of it, by more than the remaining time.
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -35,25 +37,26 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { HeldLease } from './held-lease.ts';
 import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
 
-/** How a lease is kept. All who want it have the same, but for `holder` and `durationMs`. */
+/** How a lease is kept. All contenders use the same options, except `holder` and `durationMs`. */
 export interface LeaseOptions extends LineOptions {
-  /** For how long, in milliseconds, from when it was asked for. */
+  /** The duration in milliseconds, counted from the request. */
   readonly durationMs: number;
   /**
-   * Who this is to the others. Whoever comes with the same name takes the lease over at once: a process that was started again, say. One
-   * that has it still under that name believes so until it renews or writes, or its time is over; also when its successor has given it back by then, or had it for a
-   * shorter time, and somebody else has it.
+   * The name of the holder. A process with the same name takes the lease over at once, such as
+   * after a restart. The previous process believes in its lease until it renews, writes, or its
+   * time is over; even if its successor has already released the lease, or held it for a shorter
+   * time, and a third process has it now.
    */
   readonly holder: string;
 }
 
-/** What is far beyond that has no date. */
+/** Later ends are not valid dates. */
 const durationMsMax = 100 * 365 * 86_400_000;
 
 const leaseKind = 'lease-';
 const waitingKind = 'waiting-';
 
-/** Something held for a stated time: kazoo's NonBlockingLease. */
+/** Held for a stated time: kazoo's NonBlockingLease. */
 export class Lease {
   /** The znode of the lease. */
   readonly path: string;
@@ -63,8 +66,9 @@ export class Lease {
   readonly #waiting: Line;
 
   /**
-   * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client, no path or no holder, and a RangeError for a duration
-   * that is not positive, or longer than a hundred years.
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client,
+   * `path` is not a path or `holder` is missing, and a RangeError for a duration that is not
+   * positive, or longer than a hundred years.
    */
   constructor(source: SessionSource, path: string, options: LeaseOptions) {
     checkPlace(source, path);
@@ -72,7 +76,7 @@ export class Lease {
     checkSettings(options, 'Lease', arguments.length);
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
-      throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);
+      throw new RangeError(`durationMs is a positive number of milliseconds, up to a hundred years, not ${named(durationMs)}`);
     if (typeof holder !== 'string' || holder === '')
       throw new TypeError(`the holder of a lease is a string that no other holder has, not ${named(holder)}`);
     this.path = path;
@@ -83,22 +87,27 @@ export class Lease {
   }
 
   /**
-   * The lease, if nobody has it; undefined otherwise. Rejects with a RecipeError: Mismatch, when its znode is no lease; TimedOut; Lost, when somebody deletes the znode
-   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth. If that is about the deletion of its place in line, the lease
-   * may have been taken, and lasts to its end.
+   * The lease, if it is free; undefined otherwise. Rejects with a RecipeError: Mismatch, when its
+   * znode is not a lease; TimedOut; Lost, when another client deletes the znode of the lock
+   * meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth. If
+   * NoAuth concerns the deletion of its place in the queue, the lease may have been taken, and then
+   * lasts until its end.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
     checkCount(arguments.length, 1, 'tryAcquire(options)');
-    using limit = new Limit(this.#source, options, `an answer about the lease ${this.path}`);
+    using limit = new Limit(this.#source, options, `a reply about lease ${this.path}`);
     const { signal } = limit;
     const answer = await inSessions(this.#source, signal, (zk) => this.#try(zk, signal));
     return answer instanceof HeldLease ? answer : undefined;
   }
 
-  /** Waits until it is free or over, in the order of coming, and resolves with it. Rejects as `tryAcquire` does. */
+  /**
+   * Waits until it is free or over, in the order of arrival, and resolves with it. Rejects as
+   * `tryAcquire` does.
+   */
   async acquire(options: WaitOptions = {}): Promise<HeldLease> {
     checkCount(arguments.length, 1, 'acquire(options)');
-    const what = `the lease ${this.path}`;
+    const what = `lease ${this.path}`;
     using limit = new Limit(this.#source, options, what);
     const { signal } = limit;
     return await inSessions(this.#source, signal, async (zk) => {
@@ -134,13 +143,13 @@ export class Lease {
       kind: '__lock__',
       data: this.#options.holder,
       ahead: nextAhead,
-      what: `the lock of the lease ${this.path}`,
+      what: `the lock of lease ${this.path}`,
     };
     await using lock = await acquire(zk, claim, { signal });
     try {
       return await this.#tryWith(lock, signal);
     } catch (error) {
-      // What they stand below is gone, and so is the lock.
+      // Their parent is gone, and so is the lock.
       throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lock.path) : error;
     }
   }
@@ -151,7 +160,7 @@ export class Lease {
     const askedAtMs = zk.clock.now().elapsedMs;
     const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
     let has = false;
-    /** Of the record, if a take was carried out of which nobody knows here. */
+    /** Of the record, if a write may have been applied whose outcome is unknown here. */
     let version: number | undefined;
     try {
       const nowMs = own.stat.ctime;
@@ -180,7 +189,7 @@ export class Lease {
     }
   }
 
-  /** Where no server can be reached, a take that was carried out is left to its end. */
+  /** If no server can be reached, a lease that was taken lasts until its end. */
   async #giveUp(zk: ClientView, own: string, version: number | undefined): Promise<void> {
     if (version !== undefined) {
       const both = [op.delete(own), op.delete(this.#holderPath, { version })];
@@ -193,7 +202,10 @@ export class Lease {
     await zk.delete(own, { guaranteed: true }).catch(() => undefined);
   }
 
-  /** The record as it was written; otherwise it is to be tried again, as something has changed, or no answer came. */
+  /**
+   * The Stat of the record as written; otherwise to be tried again, as something has changed or
+   * there was no reply.
+   */
   async #take(
     zk: ClientView,
     now: LeaseRecord | undefined,
@@ -204,7 +216,8 @@ export class Lease {
     const { children } = await zk.getChildren(this.path, { ...untilTheEnd, signal });
     const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
-    // Made and written: kazoo makes its own with version 0, and so they are told apart.
+    // Created, and then written: kazoo creates its record with version 0, which distinguishes the
+    // two.
     const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
     const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
     try {

@@ -1,5 +1,5 @@
 /**
- * One of several leases, whichever is free: kazoo's MultiNonBlockingLease, for work that a few hosts shall do.
+ * Any one of several leases: kazoo's MultiNonBlockingLease, for work that a few hosts shall do.
  *
  *     /leases/crawl
  *       ├─ 0         a lease
@@ -15,33 +15,39 @@ import { Lease, type LeaseOptions } from './lease.ts';
 
 /** How several leases are kept. */
 export interface MultiLeaseOptions extends LeaseOptions {
-  /** How many there are. */
+  /** How many leases there are. */
   readonly count: number;
 }
 
-/** One of several leases, whichever is free: kazoo's MultiNonBlockingLease. */
+/** Any one of several leases: kazoo's MultiNonBlockingLease. */
 export class MultiLease {
-  /** The znode below which the leases are. */
+  /** The znode above the leases. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #leases: readonly Lease[];
 
-  /** Nothing is asked of a server yet. Throws as `Lease` does, and a RangeError for a count that is not a positive integer. */
+  /**
+   * Sends no request. Throws as `Lease` does, and a RangeError for a count that is not a positive
+   * integer.
+   */
   constructor(source: SessionSource, path: string, options: MultiLeaseOptions) {
     checkPlace(source, path);
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
     checkSettings(options, 'MultiLease', arguments.length);
     const { count, ...ofEach } = options;
-    if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
+    if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`count is a whole number from 1, not ${count}`);
     this.path = path;
     this.#source = source;
     this.#leases = Array.from({ length: count }, (_, at) => new Lease(source, childPath(path, String(at)), ofEach));
   }
 
-  /** The first of them that is free; undefined when others have them all. Rejects as `Lease.tryAcquire` does. */
+  /**
+   * The first lease that is free; undefined if all have other holders. Rejects as
+   * `Lease.tryAcquire` does.
+   */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
     checkCount(arguments.length, 1, 'tryAcquire(options)');
-    using limit = new Limit(this.#source, options, `an answer about the leases ${this.path}`);
+    using limit = new Limit(this.#source, options, `a reply about the leases of ${this.path}`);
     for (const lease of this.#leases) {
       const held = await lease.tryAcquire({ signal: limit.signal });
       if (held !== undefined) return held;

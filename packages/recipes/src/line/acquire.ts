@@ -1,4 +1,4 @@
-/** From the end of a line to its head: what an acquire is, whatever is had there. */
+/** Acquiring: from the end of a queue to its head. Locks, elections and leases use it. */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { callOptions, checkCallOptions, checkFunction, checkOptions, checkPath, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -10,45 +10,47 @@ import { Limit } from '../waiting/limit.ts';
 import type { Ahead, Line } from './line.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 
-/** How to wait for one's turn. */
+/** How to wait in the queue. */
 export interface AcquireOptions extends WaitOptions {
   /**
-   * Makes the hold one that others may ask back, by `revoke`: is called when somebody does, once, with the hold, which is given back as soon as it returns or its
-   * promise is settled. So it may finish its work first. A wait that is revoked rejects with a RecipeError, Revoked. Default: nobody listens,
-   * and `revoke` is of no effect until its `deleteAfterMs`. (ZooKeeper's recipes, "Revocable Shared Locks".)
+   * Makes the hold revocable. It is called once, with the hold, when another client calls `revoke`;
+   * the hold is released when the returned promise settles, so the holder may finish its work
+   * first. A wait that is revoked rejects with a RecipeError, Revoked. Default: `revoke` has no
+   * effect before its `deleteAfterMs`. (ZooKeeper's recipes, "Revocable Shared Locks".)
    */
   readonly onRevocation?: ((held: Held) => void | Promise<void>) | undefined;
 }
 
-/** How to ask for a hold back. */
+/** How to revoke a hold. */
 export interface RevokeOptions extends WaitOptions {
   /**
-   * After so many milliseconds the znode of the hold is deleted, whether its holder consents or not: the holder hears of it, and may be writing still,
-   * so what it writes has to be fenced. Default: never.
+   * Deletes the znode of the hold after this many milliseconds, whether or not its holder has
+   * released it. The holder learns of the loss, but may still be writing, so fence what it writes.
+   * Default: never.
    */
   readonly deleteAfterMs?: number | undefined;
 }
 
-/** Who contends, and for what. */
+/** What to acquire, and how to queue for it. */
 export interface Claim {
   readonly line: Line;
   readonly kind: string;
   readonly data: Data;
   readonly ahead: Ahead;
-  /** `the lock /a`, for people. */
+  /** For messages: `lock /a`. */
   readonly what: string;
 }
 
-/** What is written to a znode to ask for it back. */
+/** The data that revoke a znode. */
 const revocation = 'unlock';
 
-/** With `Sessions` a wait goes on when its session ends: in the next one, from the end of the line. */
+/** With `Sessions` a wait survives its session: it queues again at the end in the next one. */
 export async function acquire(source: SessionSource, claim: Claim, options: AcquireOptions): Promise<Held> {
   using limit = new Limit(source, options, claim.what, callOptions.acquire);
   const { onRevocation } = options;
   if (onRevocation !== undefined) checkFunction(onRevocation, 'onRevocation');
   if (onRevocation !== undefined && isRevocation(claim.data))
-    throw new TypeError(`the data of a hold that can be revoked are not "${revocation}", which asks for it back`);
+    throw new TypeError(`the data of a revocable hold cannot be "${revocation}", which revokes it; choose other data`);
   return await inSessions(source, limit.signal, (zk) => acquireIn(zk, claim, { signal: limit.signal, onRevocation }));
 }
 
@@ -68,9 +70,9 @@ async function acquireIn(zk: ClientView, { line, kind, data, ahead, what }: Clai
   return held;
 }
 
-/** undefined when somebody is ahead. */
+/** undefined if another contender has to go first. */
 export async function tryAcquire(source: SessionSource, claim: Claim, options: WaitOptions): Promise<Held | undefined> {
-  using limit = new Limit(source, options, `an answer about ${claim.what}`);
+  using limit = new Limit(source, options, `a reply about ${claim.what}`);
   return await inSessions(source, limit.signal, (zk) => tryAcquireIn(zk, claim, limit.signal));
 }
 
@@ -85,7 +87,7 @@ async function tryAcquireIn(zk: ClientView, { line, kind, data, ahead }: Claim, 
   return isFree ? new Held(place) : undefined;
 }
 
-/** What the one who holds, or waits, does about being asked for it back. */
+/** How a holder or waiter reacts to a revocation. */
 class Revocation {
   readonly #consent: (held: Held) => void | Promise<void>;
   readonly #limit: Limit;
@@ -100,7 +102,7 @@ class Revocation {
   asked(): void {
     if (this.#isAsked) return;
     this.#isAsked = true;
-    if (this.#held === undefined) this.#limit.end(new RecipeError('Revoked', 'somebody has asked for the place in line back'));
+    if (this.#held === undefined) this.#limit.end(new RecipeError('Revoked', 'another client has revoked this place in the queue'));
     else void this.#yield(this.#held);
   }
 
@@ -109,7 +111,10 @@ class Revocation {
     if (this.#isAsked) void this.#yield(held);
   }
 
-  /** What the program throws in it is its own error, and becomes an unhandled rejection; the hold is given back all the same. */
+  /**
+   * What the program throws here is its own error, and becomes an unhandled rejection; the hold is
+   * released all the same.
+   */
   async #yield(held: Held): Promise<void> {
     try {
       await this.#consent(held);
@@ -120,8 +125,9 @@ class Revocation {
 }
 
 /**
- * Asks a contender for its place back, and resolves when it is gone: at once if it is. Rejects with a RecipeError, TimedOut, and with the signal's
- * reason; the request stands all the same.
+ * Revokes the place of a contender, and resolves when it is gone: at once if it is already. Rejects
+ * with a RecipeError, TimedOut, and with the signal's reason; the revocation remains in effect
+ * then.
  */
 export async function revoke(source: SessionSource, contender: Contender, options: RevokeOptions): Promise<void> {
   checkOptions(contender, 'contenders() lists them', 'a contender is');
@@ -132,8 +138,10 @@ export async function revoke(source: SessionSource, contender: Contender, option
   if (deleteAfterMs !== undefined && !(typeof deleteAfterMs === 'number' && deleteAfterMs >= 0))
     throw new RangeError(`deleteAfterMs is a number of milliseconds from 0, not ${named(deleteAfterMs)}; leave it out to wait for consent`);
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
-    throw new RangeError(`nothing is deleted after ${deleteAfterMs} ms by a call that ends after ${timeoutMs} ms; let timeoutMs be longer`);
-  using limit = new Limit(source, options, `the end of ${path}`, callOptions.revoke);
+    throw new RangeError(
+      `a call that ends after ${timeoutMs} ms deletes nothing after ${deleteAfterMs} ms; make timeoutMs longer than deleteAfterMs`,
+    );
+  using limit = new Limit(source, options, `the release of ${path}`, callOptions.revoke);
   const { signal } = limit;
   const { clock } = source;
   const timer = deleteAfterMs === undefined ? undefined : clock.after(deleteAfterMs, () => void remove(source, path, limit));
@@ -149,7 +157,7 @@ export async function revoke(source: SessionSource, contender: Contender, option
   }
 }
 
-/** What speaks against it is told to whoever waits. */
+/** The caller of `revoke` receives the error. */
 async function remove(source: SessionSource, path: string, limit: Limit): Promise<void> {
   const { signal } = limit;
   try {

@@ -1,30 +1,41 @@
 /**
- * Who stands in a line, and in what order: by the number that the server has put behind each name, whoever came and whatever stands ahead of it.
+ * The members of a queue, and their order: by the number that the server has appended to each name,
+ * whatever client created the znode and whatever the name begins with.
  *
  *     _c_2b7e1516-28ae-d2a6-abf7-158809cf4f3c-lock-0000000007
  *        the guid of protection               kind   number
  *
- * The number has 32 bits and runs over, so it is compared neither as a text nor as it stands (`compareSequences` of the client).
+ * The number has 32 bits and overflows, so it is compared neither as text nor as a plain number,
+ * but with `compareSequences` of the client.
  */
 import { compareSequences, sequenceOf } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 
-/** One znode in a line. */
+/** One znode in a queue: a holder or a waiter. */
 export interface Contender {
   /** Of the znode. */
   readonly path: string;
-  /** Name of the znode. */
+  /** The name of the znode. */
   readonly name: string;
-  /** What stands between guid and number, and says what it contends for: `lock-`, `read-`. */
+  /**
+   * The part of the name between guid and number, which says what it contends for: `lock-`,
+   * `read-`.
+   */
   readonly kind: string;
   /** The number at the end, -2147483648 .. 2147483647. */
   readonly sequence: number;
 }
 
-/** What may stand between guid and number: one of these, or what a name is found to have. */
+/**
+ * The parts that may be between guid and number: one of these, or what the function finds in a
+ * name.
+ */
 export type Kinds = readonly string[] | ((name: string) => string | undefined);
 
-/** The znodes below `parent` that stand in line with one of these kinds, the first ahead. Others have nothing to do with it. */
+/**
+ * The znodes below `parent` that queue with one of these kinds, in order. Other znodes do not
+ * belong to the queue.
+ */
 export function lineUp(parent: string, names: readonly string[], kinds: Kinds): readonly Contender[] {
   const line: Contender[] = [];
   const kindsOf = typeof kinds === 'function' ? (name: string) => [kinds(name)] : () => kinds;

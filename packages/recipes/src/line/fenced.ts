@@ -1,9 +1,12 @@
-/** Writes that count only while certain znodes are there. */
+/** Writes that are applied only while certain znodes exist. */
 import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { checkMulti } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 
-/** `ops`, if each of `paths` is there: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when one of `paths` is gone. */
+/**
+ * Writes `ops` if each of `paths` exists: all of them or none. Rejects as `Client.multi` does, and
+ * with a RecipeError, Lost, when one of `paths` is gone.
+ */
 export async function fenced<const Ops extends readonly WriteOp[]>(
   zk: ClientView,
   ops: Ops,
@@ -11,7 +14,7 @@ export async function fenced<const Ops extends readonly WriteOp[]>(
   options: CallOptions,
 ): Promise<WriteResults<Ops>> {
   try {
-    // Behind the others, so that `failedIndex` and `results` are as for the operations alone.
+    // The checks come last, so that `failedIndex` and `results` are those of `ops`.
     const results = await zk.multi([...ops, ...paths.map((path) => op.check(path))], options);
     return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
   } catch (error) {
@@ -21,7 +24,10 @@ export async function fenced<const Ops extends readonly WriteOp[]>(
   }
 }
 
-/** The same of holds, and only if none of them is over: the znode of one that is may be there still, until a server is reached that deletes it. */
+/**
+ * The same for holds, if none of them is over: the znode of a lost or released hold may still
+ * exist, until a server is reached that deletes it.
+ */
 export async function fencedBy<const Ops extends readonly WriteOp[]>(
   zk: ClientView,
   ops: Ops,

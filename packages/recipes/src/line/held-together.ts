@@ -7,9 +7,11 @@ import { Listeners } from '../listeners.ts';
 import { fencedBy } from './fenced.ts';
 import type { Held, HoldState } from './held.ts';
 
-/** Several holds, from when all were had until `release`, or until the first of them is lost. */
+/**
+ * Several holds, from when all are acquired until `release`, or until the first of them is lost.
+ */
 export class HeldTogether implements AsyncDisposable {
-  /** Each of them, with its own path and fencing token. */
+  /** Each hold, with its own path and fencing token. */
   readonly holds: readonly Held[];
   readonly #end = new AbortController();
   readonly #listeners = new Listeners<HoldState>();
@@ -17,7 +19,7 @@ export class HeldTogether implements AsyncDisposable {
   #state: HoldState = 'held';
   #released: Promise<void> | undefined;
 
-  /** Made by the recipe, when all of them are had. */
+  /** Made by the recipe, when it has acquired all of them. */
   constructor(holds: readonly Held[]) {
     this.holds = holds;
     for (const held of holds) {
@@ -27,7 +29,10 @@ export class HeldTogether implements AsyncDisposable {
     this.#look();
   }
 
-  /** As `Held.state`: `lost` with the first that is lost, `suspended` while one is. The others are kept until `release`, which is still due. */
+  /**
+   * As `Held.state`: `lost` when the first is lost, `suspended` while one is. The other holds are
+   * kept until `release`, which must still be called.
+   */
   get state(): HoldState {
     return this.#state;
   }
@@ -54,7 +59,10 @@ export class HeldTogether implements AsyncDisposable {
     return await fencedBy(this.zk, ops, this.holds, options);
   }
 
-  /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */
+  /**
+   * Releases all of them, the last acquired first. As `Held.release`; rejects as that does, after
+   * all have been tried.
+   */
   release(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'release()');
     if (surplus !== undefined) return Promise.reject(surplus);
@@ -94,13 +102,13 @@ export class HeldTogether implements AsyncDisposable {
     if (this.#state === state || this.#state === 'lost' || this.#state === 'released') return;
     this.#state = state;
     if (state === 'lost' || state === 'released') for (const forget of this.#forget) forget();
-    // Ahead of the listeners, who may ask why.
+    // Before the listeners, which may read the reason.
     if (state === 'lost') this.#end.abort(reason);
     this.#listeners.tell(state);
   }
 }
 
-/** The last that was had first. What stands against it is thrown when all have been tried. */
+/** Releases the last acquired first. Throws the first error after all have been tried. */
 export async function releaseAll(holds: readonly Held[]): Promise<void> {
   const results = await Promise.allSettled(holds.toReversed().map((held) => held.release()));
   for (const result of results) if (result.status === 'rejected') throw result.reason;

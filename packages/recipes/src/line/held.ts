@@ -1,14 +1,16 @@
 /**
- * What a place in a line gives whoever is at its head: something that is held until it is given back or lost.
+ * The hold of a contender at the head of a queue, until it is released or lost.
  *
  *     held ──connection lost──> suspended ──the session's time has run out──> lost
  *       ^────reconnected in time────┘
- *     held, suspended ──the session has ended, or somebody has deleted the znode──> lost
+ *     held, suspended ──the session has ended, or another client has deleted the znode──> lost
  *     held, suspended ──release──> released
  *
- * A hold by a session is not mutual exclusion by itself. The ensemble may end the session, and let the next one in, before this process hears of it: it
- * may stand still, or its clock may be slow. What is written by the time a hold is lost has to be refused where it is written: by `multi`, whose
- * check on the znode fails as soon as it is gone, or elsewhere by `fencingToken`, which grows from holder to holder.
+ * A hold that is based on a session is not mutual exclusion by itself. The ensemble may expire the
+ * session and admit the next holder before this process notices, because it was paused or its clock
+ * is slow. So a write after the loss has to be rejected where it is applied: by `multi`, whose
+ * check on the znode fails as soon as it is gone, or in another system by `fencingToken`, which
+ * grows from holder to holder.
  */
 import {
   type CallOptions,
@@ -29,11 +31,14 @@ import type { Place } from './line.ts';
 /** See `Held.state`. */
 export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
 
-/** What is held, from the turn until `release` or the loss; see the states. */
+/** A hold, from its turn until `release` or the loss; see the states. */
 export class Held implements AsyncDisposable {
-  /** The znode that stands for the hold. Whoever deletes it breaks the hold. */
+  /** The znode of the hold. Deleting it breaks the hold. */
   readonly path: string;
-  /** Grows from holder to holder. What takes it along with each write, and refuses a lower one than it has seen, is safe from holders of the past. */
+  /**
+   * Grows from holder to holder. A system that stores the greatest token it has seen with each
+   * write, and rejects lower ones, is safe from former holders.
+   */
   readonly fencingToken: bigint;
   readonly #place: Place;
   readonly #end = new AbortController();
@@ -44,7 +49,7 @@ export class Held implements AsyncDisposable {
   #timer: TimerHandle | undefined;
   #released: Promise<void> | undefined;
 
-  /** Made by the recipe, when its turn has come. */
+  /** Made by the recipe, at its turn. */
   constructor(place: Place) {
     this.#place = place;
     this.path = place.path;
@@ -52,15 +57,16 @@ export class Held implements AsyncDisposable {
     place.share();
     this.#unobserve = place.zk.on('state', (event) => this.#onState(event));
     this.#unlisten = place.whenGone((reason) => this.#lose(asLoss(reason, place.path)));
-    // Since the answer by which our turn came the connection may have been lost.
+    // The connection may have been lost since the reply that gave the turn.
     if (place.zk.closedBecause !== undefined) this.#lose(new RecipeError('Lost', 'the session is over'));
     else if (place.zk.state !== 'connected') this.#suspend();
   }
 
   /**
-   * - `held`: as far as is known. There is a connection.
-   * - `suspended`: there is no connection. Nobody else has it as long as the session lives, and for how long it certainly does not end is a guess:
-   *   begin nothing new that is not fenced. It becomes `held` or `lost`.
+   * - `held`: as far as this client knows. There is a connection.
+   * - `suspended`: there is no connection. There is no other holder as long as the session lives,
+   *   but how long that is, only the ensemble knows: begin nothing new that is not fenced. It
+   *   becomes `held` or `lost`.
    * - `lost`, `released`: over.
    */
   get state(): HoldState {
@@ -72,20 +78,21 @@ export class Held implements AsyncDisposable {
     return this.#end.signal;
   }
 
-  /** The client whose session the hold belongs to: of `Sessions` the one that had it. */
+  /** The client whose session owns the hold; of `Sessions`, the one that acquired it. */
   get zk(): ClientView {
     return this.#place.zk;
   }
 
-  /** Listens to changes of `state` from now on; returns a function that ends it. */
+  /** Listens to changes of `state` from now on; returns a function that removes the listener. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
   /**
-   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the hold is over, or its znode is gone,
-   * which is the case before anybody else can hold it.
+   * Writes only while the hold lasts: all operations or none. Rejects as `Client.multi` does, and
+   * with a RecipeError, Lost, when the hold is over or its znode is gone, which happens before
+   * another client can hold it.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkCount(arguments.length, 2, 'multi(ops, options)');
@@ -93,20 +100,23 @@ export class Held implements AsyncDisposable {
   }
 
   /**
-   * The same hold once more, for a part of the program that is to give it back on its own: the znode goes when each of them has been released. No request is
-   * made. Throws a RecipeError, Lost, when this one is over. It makes locks re-entrant: who may already have one is handed the hold (Curator's
-   * InterProcessMutex knows it by its thread, which a JavaScript program has only one of).
+   * A second handle of the same hold, for a part of the program that releases it on its own: the
+   * znode is deleted when all handles have been released. Sends no request. Throws a RecipeError,
+   * Lost, when this one is over. It makes locks re-entrant: code that may already hold the lock
+   * receives the hold. (Curator's InterProcessMutex recognises the holder by its thread; a
+   * JavaScript program has one thread.)
    */
   again(): Held {
     checkCount(arguments.length, 0, 'again()');
-    if (this.#isOver) throw new RecipeError('Lost', `${this.path} is ${this.#state}, so it cannot be had once more`);
+    if (this.#isOver) throw new RecipeError('Lost', `${this.path} is ${this.#state}, so it cannot be held again`);
     return new Held(this.#place);
   }
 
   /**
-   * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
-   * now; at once while it is held `again` elsewhere. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted: it stays as long as the
-   * session, unless a later call is allowed to delete it.
+   * Releases the hold. Resolves when the next contender may have it, or, if no server can be
+   * reached, when the deletion continues in the background; at once while another handle from
+   * `again` is held. A second call waits for the first. Rejects only with NoAuth, when the client
+   * may not delete the znode: it stays until the session ends or a later call may delete it.
    */
   release(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'release()');
@@ -146,7 +156,7 @@ export class Held implements AsyncDisposable {
         this.#become('held');
         break;
       case 'ConnectedReadOnly':
-        // That server knows nothing of what the ensemble does.
+        // A read-only server does not know what the ensemble decides.
         break;
       case 'Expired':
       case 'AuthFailed':
@@ -164,10 +174,13 @@ export class Held implements AsyncDisposable {
     this.#become('suspended');
   }
 
-  /** The session may have ended. Should it live after all, the place is given up, as nobody here counts on it any more. */
+  /**
+   * The session may have ended. If it lives after all, the place is given up, since this program no
+   * longer counts on it.
+   */
   #onSilence(): void {
     this.#timer = undefined;
-    this.#lose(new RecipeError('Lost', 'there was no connection for as long as the session lasts'));
+    this.#lose(new RecipeError('Lost', 'there was no connection for the length of the session timeout'));
     void this.#place.leave().catch(() => undefined);
   }
 
@@ -191,7 +204,7 @@ export class Held implements AsyncDisposable {
   #become(state: HoldState, reason?: RecipeError): void {
     if (this.#state === state) return;
     this.#state = state;
-    // Ahead of the listeners, who may ask why.
+    // Before the listeners, which may read the reason.
     if (reason !== undefined) this.#end.abort(reason);
     this.#listeners.tell(state);
   }
@@ -203,5 +216,5 @@ export class Held implements AsyncDisposable {
 }
 
 function asLoss(reason: unknown, path: string): RecipeError {
-  return reason instanceof RecipeError ? reason : new RecipeError('Lost', `${path} cannot be watched any more`, { cause: reason });
+  return reason instanceof RecipeError ? reason : new RecipeError('Lost', `this client can no longer watch ${path}`, { cause: reason });
 }

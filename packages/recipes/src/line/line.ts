@@ -1,14 +1,17 @@
 /**
- * A line of contenders below one znode: the part that locks, elections and semaphores have in common, by ZooKeeper's recipes page.
+ * A queue of contenders below one znode: what locks, elections and semaphores have in common, by
+ * ZooKeeper's recipes page.
  *
- *     join   create parent/guid-kind- (EPHEMERAL, SEQUENTIAL)         with a guid, so that a lost answer leaves one znode, or none
- *     turn   getChildren, no watch                                    1. who is there?
- *            nobody ahead who matters: it is our turn                 2.
- *            exists on the one who matters next, with a watch         3. gone already: 1. again
- *            wait for the event                                       4. and 1. again
+ *     join   create parent/guid-kind- (EPHEMERAL, SEQUENTIAL)   with a guid, so that a lost reply
+ *                                                               leaves one znode or none
+ *     turn   getChildren, no watch                              1. who is there?
+ *            no contender has to go first: our turn             2.
+ *            exists on the nearest that has to, with a watch    3. gone already: 1. again
+ *            wait for the event                                 4. and 1. again
  *     leave  delete
  *
- * Each waits for one other, so whoever leaves wakes one (or those who all may go ahead now), and nobody asks again and again.
+ * Each contender watches one other, so a release wakes one of them (or all that may proceed), and
+ * no contender polls.
  */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -22,38 +25,40 @@ import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { OwnWatch } from './own-watch.ts';
 
-/** Of a line of contenders, whatever it is for. */
+/** How a queue of contenders is kept, whatever it is for. */
 export interface LineOptions {
   /**
-   * Of the contenders' znodes; of the line itself as well, if it has to be made. It has to let all of them READ: servers tell nobody else what becomes of a znode, so whoever contends without
-   * that is refused, with NoAuth. Default: everyone may do everything.
+   * The ACL of the contenders' znodes, and of the queue's own znode if it has to be created. It
+   * must allow all contenders to READ: servers send no events about a znode to other clients, so a
+   * contender without READ is rejected, with NoAuth. Default: all permissions for everyone.
    */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** Who has to go before a contender may: the nearest of them, or nobody. */
+/** Which contender has to go before this one: the nearest such, or none. */
 export type Ahead = (line: readonly Contender[], own: number) => Contender | undefined;
 
-/** The one right ahead. */
+/** The one directly before. */
 export const nextAhead: Ahead = (line, own) => line[own - 1];
 
-/** Where contenders stand, and how. It belongs to no session: a place in it does. */
+/** A queue. It does not belong to a session; a place in it does. */
 export class Line {
-  /** The znode below which contenders stand. */
+  /** The znode below which contenders queue. */
   readonly path: string;
   readonly #kinds: Kinds;
   readonly #acl: readonly Acl[] | undefined;
 
   constructor(path: string, kinds: Kinds, { acl }: LineOptions) {
-    if (typeof kinds !== 'function') for (const kind of kinds) checkName(kind, 'what stands in a name ahead of the number');
+    if (typeof kinds !== 'function') for (const kind of kinds) checkName(kind, 'the part of a name before the number');
     this.path = path;
     this.#kinds = kinds;
     this.#acl = acl;
   }
 
   /**
-   * Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
-   * hears what is written to our znode. Rejects as `makeOwn` does.
+   * Takes the last place. Creates the queue if it does not exist, as a container, which servers
+   * delete after it has been empty for a while. `onData` receives what is written to our znode.
+   * Rejects as `makeOwn` does.
    */
   async join(zk: ClientView, kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
     const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
@@ -61,9 +66,9 @@ export class Line {
     return new Place(zk, this, path, stat.czxid, onData);
   }
 
-  /** Who is there now, the first ahead; nobody when there is no line. */
+  /** The contenders now, in order; none if the queue does not exist. */
   async contenders(source: SessionSource, options: WaitOptions): Promise<readonly Contender[]> {
-    using limit = new Limit(source, options, `the list of ${this.path}`);
+    using limit = new Limit(source, options, `the contenders of ${this.path}`);
     return await inSessions(source, limit.signal, (zk) => this.#list(zk, limit.signal));
   }
 
@@ -78,11 +83,11 @@ export class Line {
   }
 }
 
-/** A place in a line, for as long as the znode is there. */
+/** A place in a queue, as long as its znode exists. */
 export class Place {
   readonly zk: ClientView;
   readonly path: string;
-  /** The txn that made the znode: whoever comes later has a greater one. */
+  /** The zxid of the txn that created the znode: later contenders have greater ones. */
   readonly czxid: bigint;
   readonly #line: Line;
   readonly #watch: OwnWatch;
@@ -102,7 +107,10 @@ export class Place {
     });
   }
 
-  /** Calls back when somebody has deleted the znode, or it cannot be watched, and says why; at once if that is so. Returns a function that ends it. */
+  /**
+   * Calls back, with the reason, when another client has deleted the znode or the znode cannot be
+   * watched; at once if that is so already. Returns a function that removes the callback.
+   */
   whenGone(callback: (reason: unknown) => void): () => void {
     const own = (reason: unknown) => callback(reason);
     this.#onGone.add(own);
@@ -115,17 +123,20 @@ export class Place {
     for (const callback of this.#onGone) callback(reason);
   }
 
-  /** One more holds by this place, until it is given back. */
+  /** Adds one to the holds of this place. */
   share(): void {
     this.#holds++;
   }
 
-  /** As `leave`, when all who hold by this place have given it back. */
+  /** Leaves when all holds of this place have been released. */
   async giveBack(): Promise<void> {
     if (--this.#holds === 0) await this.leave();
   }
 
-  /** Resolves when it is our turn. Rejects with a RecipeError, Lost, when somebody has deleted our znode; with NoAuth when it may not be read; and with the signal's reason. */
+  /**
+   * Resolves when it is our turn. Rejects with a RecipeError, Lost, when another client has deleted
+   * our znode; with NoAuth when it may not be read; and with the signal's reason.
+   */
   async turn(ahead: Ahead, limit: Limit): Promise<void> {
     const { signal } = limit;
     this.whenGone((reason) => limit.end(reason));
@@ -136,7 +147,7 @@ export class Place {
     }
   }
 
-  /** Who has to go first; undefined when it is our turn. */
+  /** The contender that has to go first; undefined when it is our turn. */
   async blocker(ahead: Ahead, signal: AbortSignal): Promise<Contender | undefined> {
     const line = await this.#line.contenders(this.zk, { signal });
     const own = line.findIndex(({ path }) => path === this.path);
@@ -146,8 +157,9 @@ export class Place {
   }
 
   /**
-   * Leaves the line with what `have` gives, or without it. Whoever may not leave stays in the way of all others, itself among them: so it is told that, with NoAuth, and
-   * what it had is given back.
+   * Leaves the queue, with or without the result of `have`. A contender that may not delete its
+   * znode would block all others, including itself: so this rejects with NoAuth, after giving the
+   * result back.
    */
   async leaveWith<Had>(have: () => Promise<Had>, giveBack: (had: Had) => Promise<unknown> | undefined): Promise<Had> {
     let had: Had;
@@ -166,13 +178,16 @@ export class Place {
     return had;
   }
 
-  /** Gives the place up. Never leaves the znode behind: where no server can be reached it is deleted in the background. Rejects with NoAuth, and then it stays. */
+  /**
+   * Gives the place up. The znode never stays: if no server can be reached, it is deleted in the
+   * background. Rejects with NoAuth, and only then it stays.
+   */
   async leave(): Promise<void> {
     this.#watch.end();
     try {
       await this.zk.delete(this.path, { guaranteed: true });
     } catch (error) {
-      // Gone, or about to go: with the session, or as soon as a server is reached.
+      // It is gone, or will be: with the session, or as soon as a server is reached.
       if (KeeperError.is(error, 'NoNode', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
       if (KeeperError.is(error) && error.retryable) return;
       throw error;
@@ -181,5 +196,5 @@ export class Place {
 }
 
 export function deletedByOthers(path: string): RecipeError {
-  return new RecipeError('Lost', `${path} is gone: somebody has deleted it, or the session was closed`);
+  return new RecipeError('Lost', `${path} is gone: another client has deleted it, or the session was closed`);
 }

@@ -1,19 +1,24 @@
 /**
- * Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it.
+ * Watches a znode of this client: whether another client deletes it, and, where that matters, what
+ * another client writes to it.
  *
- * The first look is answered before any later one, so that whoever finds its znode first in line has learnt by then that it belongs to this very session
- * (`ephemeralOwner`). A znode of a session of the past, which will go at any moment, is nobody's hold: Curator had two leaders by that (CURATOR-498, 620,
- * 644, 696).
+ * The reply to the first read arrives before that of any later one. So a contender that finds its
+ * znode first in the queue already knows that it belongs to this very session (`ephemeralOwner`). A
+ * znode of an earlier session, which may be deleted at any moment, is not a hold: by such znodes
+ * Curator had two leaders (CURATOR-498, 620, 644, 696).
  */
 import { type ClientView, KeeperError, type Stat, type WatchedEvent, type WatchListener } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
 export interface OwnWatchListener {
-  /** Somebody has deleted it, or it is of another session. */
+  /** Another client has deleted it, or it belongs to another session. */
   deleted(): void;
-  /** It cannot be watched: its own ACL does not let this client READ it, and servers tell such a one of nothing. */
+  /**
+   * It cannot be watched: its own ACL does not allow this client to READ it, and servers send no
+   * events to such a client.
+   */
   unreadable(error: KeeperError): void;
-  /** Its data as they are, and after each change; where this is not defined they are not read. */
+  /** Receives its data now, and after each change. If it is not defined, data are not read. */
   readonly data: ((data: Uint8Array | null) => void) | undefined;
 }
 
@@ -29,7 +34,7 @@ export class OwnWatch {
     void this.#look();
   }
 
-  /** Nothing is told any more. The watch goes with the znode, whose time is over. */
+  /** No more callbacks. The watch goes with the znode, which is about to be deleted. */
   end(): void {
     this.#listener = undefined;
   }
@@ -45,7 +50,7 @@ export class OwnWatch {
       this.#judge(stat);
       this.#listener?.data?.(data);
     } catch (error) {
-      // The end of the session is heard elsewhere.
+      // The end of the session is reported elsewhere.
       if (KeeperError.is(error, 'NoNode')) this.#gone();
       else if (KeeperError.is(error, 'NoAuth')) this.#unreadable(error);
     }
@@ -59,7 +64,7 @@ export class OwnWatch {
 
   #judge(stat: Stat | null): void {
     if (stat !== null && stat.ephemeralOwner === this.#zk.sessionId) return;
-    // Nobody makes it again, so the watch would stay.
+    // The same name is not created again, so the watch would stay.
     void this.#zk.removeWatches(this.#path, { watch: this.#onEvent, local: true }).catch(() => undefined);
     this.#gone();
   }

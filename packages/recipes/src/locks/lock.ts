@@ -1,5 +1,6 @@
 /**
- * One at a time. The lock of ZooKeeper's recipes page: a line, whose first has the lock, and each of the others waits for the one ahead of it.
+ * One holder at a time. The lock of ZooKeeper's recipes page: a queue, whose first has the lock,
+ * and each of the others watches the one before it.
  *
  *     /locks/report
  *       ├─ _c_2b7e...-lock-0000000007    has the lock
@@ -15,53 +16,64 @@ import { Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** How a lock is kept. All who contend for one have the same. */
+/** How a lock is kept. All contenders of a lock use the same options. */
 export interface LockOptions extends LineOptions {
   /**
-   * What stands in the names of contenders between guid and number. Those with another are not in this line. Default: `lock-`, as in ZooKeeper's recipe and in
-   * Curator's InterProcessMutex; kazoo's Lock has `__lock__`.
+   * The part of the contenders' names between guid and number. Contenders with another name are not
+   * in this queue. Default: `lock-`, as in ZooKeeper's recipe and in Curator's InterProcessMutex;
+   * kazoo's Lock has `__lock__`.
    */
   readonly name?: string | undefined;
-  /** Data of the contenders' znodes, by which people tell who they are. Default: none. */
+  /** Data of the contenders' znodes, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
 
-/** One at a time: the lock of ZooKeeper's recipes. */
+/** One holder at a time: the lock of ZooKeeper's recipes. */
 export class Lock {
-  /** The znode below which contenders stand. */
+  /** The znode below which contenders queue. */
   readonly path: string;
-  /** The client, or the Sessions, that it was made with. */
+  /** As given. */
   readonly source: SessionSource;
   readonly #claim: Claim;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: LockOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'Lock', arguments.length);
     const { name = 'lock-', data = null } = options;
     this.path = path;
     this.source = source;
-    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `the lock ${path}` };
+    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `lock ${path}` };
   }
 
   /**
-   * Waits for its turn, in the order of coming, and resolves with the lock. The wait survives lost connections. Rejects with a RecipeError: TimedOut;
-   * Revoked; Lost, when somebody deletes the znode that stands for the wait; with the signal's reason; with SessionExpired and the like; and with
-   * NoAuth, InvalidACL, QuotaExceeded when the znode cannot be made. In each case the place is given up; it stays as long as the session if it may not be deleted, and then
-   * this rejects with NoAuth.
+   * Waits for its turn, in the order of arrival, and resolves with the lock. The wait survives lost
+   * connections. Rejects with a RecipeError: TimedOut; Revoked; Lost, when another client deletes
+   * the znode of the wait; with the signal's reason; with SessionExpired and the like; and with
+   * NoAuth, InvalidACL or QuotaExceeded when the znode cannot be created. In each case the place is
+   * given up; if the client may not delete its znode, it stays until the session ends, and this
+   * rejects with NoAuth.
    */
   async acquire(options: AcquireOptions = {}): Promise<Held> {
     checkCount(arguments.length, 1, 'acquire(options)');
     return await acquire(this.source, this.#claim, options);
   }
 
-  /** The lock, if nobody has it or waits for it; undefined otherwise. Rejects as `acquire` does. */
+  /**
+   * The lock, if it has no holder and no waiter; undefined otherwise. Rejects as `acquire` does.
+   */
   async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
     checkCount(arguments.length, 1, 'tryAcquire(options)');
     return await tryAcquire(this.source, this.#claim, options);
   }
 
-  /** Calls `work` with the lock, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
+  /**
+   * Calls `work` with the lock, and releases it afterwards, also when `work` fails. Resolves and
+   * rejects as `work` does, or as `acquire`.
+   */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
     checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
@@ -70,8 +82,9 @@ export class Lock {
   }
 
   /**
-   * Who has the lock, and behind that who waits for it, in their order; nobody when there is no such znode. Whose znode is deleted has lost the lock, or their
-   * place. Rejects as `Client.getChildren` does, but for NoNode.
+   * The holder of the lock, and then the waiters in their order; none if the znode does not exist.
+   * Deleting the znode of a contender takes the lock, or the place, away from it. Rejects as
+   * `Client.getChildren` does, except with NoNode.
    */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'contenders(options)');
@@ -79,8 +92,8 @@ export class Lock {
   }
 
   /**
-   * Asks one of them, with `unlock` as the data of its znode, to give its place back, and resolves when it has. Rejects with a RecipeError, TimedOut; the
-   * request stands all the same.
+   * Revokes one of them by writing `unlock` to its znode, and resolves when it is gone. Rejects
+   * with a RecipeError, TimedOut; the revocation remains in effect then.
    */
   async revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'revoke(contender, options)');

@@ -1,6 +1,7 @@
 /**
- * Many readers, or one writer, the more urgent first: the "revocable read-write priority lock" that ZooKeeper's recipes page names and does not give. It is
- * a gate in the order of priorities before a shared lock.
+ * Many readers or one writer, by priority: the "revocable read-write priority lock" that
+ * ZooKeeper's recipes page mentions without giving it. A gate in the order of priorities precedes a
+ * shared lock.
  *
  *     /locks/table
  *       ├─ waiting                               the gate
@@ -11,17 +12,22 @@
  *           └─ _c_2b7e...-read-20-0000000017     reads
  *
  *     1. create waiting/guid-read-20- (EPHEMERAL, SEQUENTIAL)
- *     2. getChildren of waiting: a writer waits for the one ahead of it by priority and number, a reader for the nearest writer ahead: exists with a
- *        watch, and 2. again when it has gone
- *     3. getChildren of holding: a writer waits for the last there, a reader for the last writer: exists with a watch, and 2. again, as there may be
- *        somebody ahead by now. Whoever preempts asks those of lower priority for it back, once each
- *     4. nobody in the way: the lock of holding, as of a SharedLock, and out of the gate
+ *     2. getChildren of waiting: a writer waits for the one before it by priority and number, a
+ *        reader for the nearest writer before it: exists with a watch, and 2. again when it is gone
+ *     3. getChildren of holding: a writer waits for the last there, a reader for the last writer:
+ *        exists with a watch, and 2. again, as another may be before it by now. A contender that
+ *        preempts revokes those of lower priority, once each
+ *     4. none in the way: acquire the lock of holding, as of a SharedLock, and leave the gate
  *
- * Invariants. Who holds is decided by `holding` alone, so it is as safe as a SharedLock, whatever is wrong with the gate. Whoever came to the gate before another one
- * looked at it last (2.) and is ahead of it, goes first. Whoever has passed 3. is not overtaken any more; two that pass it at once are in the order of `holding`.
+ * Invariants. `holding` alone decides who holds, so the lock is as safe as a SharedLock, whatever
+ * is wrong with the gate. A contender that arrived at the gate before another one last looked at it
+ * (2.), and precedes that one, goes first. A contender that has passed 3. is not overtaken any
+ * more; two that pass it at once are in the order of `holding`.
  *
- * No herd: each waits for one other. Who comes in ahead of others pushes the next behind it back, which notices when it wakes: one wake-up more for each arrival, at
- * most. Starvation: as long as ever more come that are more urgent, the others wait; among equals the order is that of coming.
+ * No herd: each contender watches one other. An arrival that overtakes others moves the next one
+ * back, which notices when it wakes: at most one extra wake-up for each arrival. Starvation: as
+ * long as more urgent contenders keep arriving, the others wait; among equals the order is that of
+ * arrival.
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -37,17 +43,19 @@ import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { LockSide } from './shared-lock.ts';
 
-/** How a priority lock is kept. All who contend for one have the same, but for `data`. */
+/** How a priority lock is kept. All contenders of a lock use the same options, except `data`. */
 export interface PriorityLockOptions extends LineOptions {
-  /** Data of the contenders' znodes, by which people tell who they are. Default: none. */
+  /** Data of the contenders' znodes, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
 
-/** Whether one takes the lock from those who are less urgent. */
+/** Whether a contender takes the lock away from less urgent holders. */
 export interface PreemptOptions {
   /**
-   * Asks holders of lower priority, who are in the way, for the lock back, when it is one's turn but for them; see `AcquireOptions.onRevocation`. With `deleteAfterMs`
-   * the znodes of those who have not given it back after so many milliseconds are deleted, as by `Lock.revoke`. Default: waits for them.
+   * When only holders of lower priority are in the way, revokes them; see
+   * `AcquireOptions.onRevocation`. With `deleteAfterMs` it deletes the znodes of those that have
+   * not released the lock after this many milliseconds, as `Lock.revoke` does. Default: it waits
+   * for them.
    */
   readonly preempt?: boolean | Pick<RevokeOptions, 'deleteAfterMs'> | undefined;
 }
@@ -61,7 +69,7 @@ function byPriority(one: Contender, other: Contender): number {
   return priorityOf(one) - priorityOf(other) || compareSequences(one.sequence, other.sequence);
 }
 
-/** Those who go before a contender, the nearest last. */
+/** The contenders that go before this one, the nearest last. */
 function before(line: readonly Contender[], own: number): readonly Contender[] {
   return line.filter((each) => byPriority(each, line[own]!) < 0).sort(byPriority);
 }
@@ -71,33 +79,38 @@ const aheadAtGate = {
   read: ((line, own) => before(line, own).findLast(isWriter)) satisfies Ahead,
   write: ((line, own) => before(line, own).at(-1)) satisfies Ahead,
 };
-/** Among those who hold, in the order of their numbers. */
+/** Among the holders, in the order of their numbers. */
 const aheadAmongHolders = {
   read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies Ahead,
   write: nextAhead,
 };
 
-/** Who contends, in what way. */
+/** What to acquire, and how. */
 interface Contention {
-  /** For a place among those who hold. */
+  /** For a place among the holders. */
   readonly claim: Claim;
   readonly how: 'read' | 'write';
   readonly priority: number;
-  /** How to ask those who are in the way; undefined for waiting instead. */
+  /** How to revoke holders that are in the way; undefined to wait for them. */
   readonly asks: RevokeOptions | undefined;
 }
 
-/** Many readers, or one writer, the more urgent first, and able to take it from the less urgent. */
+/**
+ * Many readers or one writer, by priority; urgent contenders may take it from less urgent holders.
+ */
 export class PriorityLock {
   /** The znode of the lock. */
   readonly path: string;
-  /** The client, or the Sessions, that it was made with. */
+  /** As given. */
   readonly source: SessionSource;
   readonly #waiting: Line;
   readonly #holding: Line;
   readonly #data: Data;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: PriorityLockOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'PriorityLock', arguments.length);
@@ -108,31 +121,37 @@ export class PriorityLock {
     this.#data = options.data ?? null;
   }
 
-  /** How it is had with others that read. `priority` is from 0, the most urgent, to 99. Throws a RangeError for another. */
+  /**
+   * The side for reading, shared with other readers. `priority` is from 0, the most urgent, to 99.
+   * Throws a RangeError for another value.
+   */
   reading(priority: number, options: PreemptOptions = {}): LockSide {
     checkCount(arguments.length, 2, 'reading(priority, options)');
     return this.#side('read', priority, options);
   }
 
-  /** How it is had alone; `priority` as for `reading`, and throws as that does. */
+  /** The side for writing, exclusive; `priority` as for `reading`, and throws as that does. */
   writing(priority: number, options: PreemptOptions = {}): LockSide {
     checkCount(arguments.length, 2, 'writing(priority, options)');
     return this.#side('write', priority, options);
   }
 
-  /** Who holds it, in the order in which they got it; who has the next place there is about to. Rejects as `Lock.contenders` does. */
+  /**
+   * The holders, in the order in which they acquired it; a contender that is about to acquire it is
+   * listed too. Rejects as `Lock.contenders` does.
+   */
   async holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'holders(options)');
     return await this.#holding.contenders(this.source, options);
   }
 
-  /** Who waits, the first ahead. Rejects as `Lock.contenders` does. */
+  /** The waiters, in their order. Rejects as `Lock.contenders` does. */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'contenders(options)');
     return (await this.#waiting.contenders(this.source, options)).toSorted(byPriority);
   }
 
-  /** Asks one of the `holders` for the lock back, as `Lock.revoke`, and rejects as that does. */
+  /** Revokes one of the `holders`, as `Lock.revoke`, and rejects as that does. */
   async revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'revoke(holder, options)');
     return await revoke(this.source, holder, options);
@@ -149,7 +168,7 @@ export class PriorityLock {
       kind: `${how}-${String(priority).padStart(2, '0')}-`,
       data: this.#data,
       ahead: aheadAmongHolders[how],
-      what: `the priority lock ${this.path}`,
+      what: `priority lock ${this.path}`,
     };
     const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
     const mine = (acquiring: AcquireOptions) => this.#acquire(contention, acquiring);
@@ -198,7 +217,7 @@ export class PriorityLock {
           if (held !== undefined) return held;
         }
       } catch (error) {
-        // Ahead of leaving: nobody is asked for it any more.
+        // Before leaving the gate: it revokes no more holders.
         limit.end(error);
         throw error;
       }
@@ -206,7 +225,10 @@ export class PriorityLock {
     return await gate.leaveWith(mine, (held) => held.release());
   }
 
-  /** undefined when somebody more urgent had passed as well: the place at the gate is kept. */
+  /**
+   * undefined if a more urgent contender has passed the gate as well: the place at the gate is
+   * kept.
+   */
   async #hold(zk: ClientView, claim: Claim, options: AcquireOptions): Promise<Held | undefined> {
     try {
       return await acquire(zk, claim, options);
@@ -217,7 +239,7 @@ export class PriorityLock {
   }
 
   async #tryAcquire(contention: Contention, options: WaitOptions): Promise<Held | undefined> {
-    using limit = new Limit(this.source, options, `an answer about ${contention.claim.what}`);
+    using limit = new Limit(this.source, options, `a reply about ${contention.claim.what}`);
     const { signal } = limit;
     return await inSessions(this.source, signal, (zk) => this.#tryAcquireIn(zk, contention, signal));
   }
@@ -232,7 +254,7 @@ export class PriorityLock {
     return await gate.leaveWith(mine, (held) => held?.release());
   }
 
-  /** Resolves when nobody is ahead at the gate, and nobody who holds is in the way. */
+  /** Resolves when no contender goes first at the gate, and no holder is in the way. */
   async #pass(gate: Place, { how, priority, asks }: Contention, limit: Limit): Promise<void> {
     const { zk } = gate;
     const { signal } = limit;
@@ -252,7 +274,7 @@ export class PriorityLock {
   }
 }
 
-/** Those who hold it, and keep another one from holding it. */
+/** The holders that exclude a new one. */
 function inTheWay(how: 'read' | 'write', holders: readonly Contender[]): readonly Contender[] {
   return how === 'write' ? holders : holders.filter(isWriter);
 }

@@ -1,4 +1,4 @@
-/** How many leases a semaphore has: by its program, or by what its znode says. */
+/** How many leases a semaphore has: by the option of its program, or by the data of its znode. */
 import { type Acl, type ClientView, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -7,7 +7,7 @@ import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 const utf8 = new TextDecoder();
-/** What is no number was put there for something else, as Curator puts an address there. */
+/** Data that are not a number have another purpose, such as the address that Curator writes. */
 const numberForm = /^[1-9]\d{0,8}$/;
 
 export function checkSize(size: number, what: string): void {
@@ -15,7 +15,7 @@ export function checkSize(size: number, what: string): void {
 }
 
 export class SemaphoreSize {
-  /** By the program; undefined where the znode decides. */
+  /** By the option; undefined if the znode decides. */
   readonly fixed: number | undefined;
   readonly #path: string;
   readonly #acl: readonly Acl[] | undefined;
@@ -27,7 +27,10 @@ export class SemaphoreSize {
     this.#acl = acl;
   }
 
-  /** Writes the size of the program down, if nobody has; otherwise rejects with a RecipeError, Mismatch, unless it is the same. */
+  /**
+   * Writes the size of this program to the znode if it has none; otherwise rejects with a
+   * RecipeError, Mismatch, unless the sizes are the same.
+   */
   async agree(zk: ClientView, signal: AbortSignal): Promise<number> {
     const { fixed } = this;
     for (;;) {
@@ -40,13 +43,16 @@ export class SemaphoreSize {
       } else {
         const size = parsed(written.data);
         if (size !== undefined && size !== fixed)
-          throw new RecipeError('Mismatch', `the semaphore ${this.#path} is used with a size of ${size} by others, and of ${fixed} here`);
+          throw new RecipeError(
+            'Mismatch',
+            `semaphore ${this.#path} has size ${size} in the ensemble, and ${fixed} in this program; use the same size everywhere`,
+          );
         return fixed;
       }
     }
   }
 
-  /** Resolves when the znode says another size. */
+  /** Resolves when the znode has another size. */
   async change(zk: ClientView, known: number, signal: AbortSignal): Promise<void> {
     const isOther = (data: Uint8Array | null) => parsed(utf8.decode(data ?? undefined)) !== known;
     const ask = (options: ReadOptions) => zk.getData(this.#path, options);
@@ -56,8 +62,10 @@ export class SemaphoreSize {
   async set(source: SessionSource, size: number, options: WaitOptions): Promise<void> {
     checkSize(size, 'the size of a semaphore');
     if (this.fixed !== undefined)
-      throw new TypeError(`the size of the semaphore ${this.#path} is ${this.fixed} by its options; leave that out to resize it`);
-    using limit = new Limit(source, options, `an answer about the semaphore ${this.#path}`);
+      throw new TypeError(
+        `the size of semaphore ${this.#path} is fixed to ${this.fixed} by its options; leave the option size out to resize it`,
+      );
+    using limit = new Limit(source, options, `a reply about semaphore ${this.#path}`);
     const { signal } = limit;
     await inSessions(source, signal, async (zk) => {
       while (!(await this.#setData(zk, String(size), undefined, signal)) && !(await this.#create(zk, String(size), 'persistent', signal)));
@@ -67,7 +75,7 @@ export class SemaphoreSize {
   #known(written: string | undefined): number {
     const size = written === undefined ? undefined : parsed(written);
     if (size !== undefined) return size;
-    throw new RecipeError('Mismatch', `the semaphore ${this.#path} has no size yet; say it by resize, or by the option size`);
+    throw new RecipeError('Mismatch', `semaphore ${this.#path} has no size yet; set it with resize(), or with the option size`);
   }
 
   async #read(zk: ClientView, signal: AbortSignal): Promise<{ readonly data: string; readonly version: number } | undefined> {
@@ -80,7 +88,7 @@ export class SemaphoreSize {
     }
   }
 
-  /** Whether nobody was faster. */
+  /** Whether this client created it; false if it existed. */
   async #create(zk: ClientView, data: string, mode: 'container' | 'persistent', signal: AbortSignal): Promise<boolean> {
     try {
       await zk.create(this.#path, data, { mode, parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
@@ -91,7 +99,7 @@ export class SemaphoreSize {
     }
   }
 
-  /** Whether it was there, and of that version. */
+  /** Whether it existed, with this version. */
   async #setData(zk: ClientView, data: string, version: number | undefined, signal: AbortSignal): Promise<boolean> {
     try {
       await zk.setData(this.#path, data, { version, idempotent: true, ...untilTheEnd, signal });

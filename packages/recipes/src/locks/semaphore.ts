@@ -1,6 +1,7 @@
 /**
- * So many at a time. A semaphore as Curator's InterProcessSemaphoreV2 keeps it: who wants a lease waits in a line, and only the first in it looks at the
- * leases, so that a lease that is given back wakes one.
+ * A bounded number of holders. A semaphore as Curator's InterProcessSemaphoreV2 keeps it:
+ * contenders queue, and only the first in the queue reads the leases, so that a returned lease
+ * wakes one contender.
  *
  *     /semaphores/mail                        "2", the size
  *       ├─ leases
@@ -8,17 +9,18 @@
  *       │   ├─ _c_77f1...-lease-0000000006    has a lease
  *       │   └─ _c_91aa...-lease-0000000007    the next to have one
  *       └─ locks
- *           ├─ _c_03bd...-lock-0000000011     has made lease 7, and watches `leases`
+ *           ├─ _c_03bd...-lock-0000000011     has created lease 7, and watches `leases`
  *           └─ _c_4d0c...-lock-0000000012     watches 11
  *
- *     1. a place in the line of `locks`, as for a Lock, until it is the first
+ *     1. a place in the queue of `locks`, as for a Lock, until it is the first
  *     2. create leases/guid-lease- (EPHEMERAL, SEQUENTIAL), as many as are wanted
- *     3. getChildren of leases, no watch: those among the first `size` are had, whatever came later
+ *     3. getChildren of leases, no watch: the first `size` are held, whatever came later
  *     4. otherwise getChildren with a watch, wait for the event, and 3. again
- *     5. delete the place in the line: the next one's turn
+ *     5. delete the place in the queue: the next one's turn
  *
- * Curator counts all leases; here it is the order that decides, so the line only keeps the others from looking: where somebody breaks into it by hand there are
- * never more holders than leases, nor two that wait for each other.
+ * Curator counts all leases; here their order decides, so the queue only keeps the others from
+ * reading. If an operator breaks into it by hand, there are never more holders than leases, nor two
+ * that wait for each other.
  */
 import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -34,25 +36,29 @@ import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize, SemaphoreSize } from './semaphore-size.ts';
 
-/** How a semaphore is kept. All who contend for one have the same, but for `data`. */
+/** How a semaphore is kept. All contenders of a semaphore use the same options, except `data`. */
 export interface SemaphoreOptions extends LineOptions {
   /**
-   * How many leases there are. It is written to the znode at `path`, and whoever comes with another is told so. Default: what is written there, by `resize`, which
-   * may change at any time.
+   * How many leases there are. It is written to the znode at `path`; a contender with another size
+   * is rejected. Default: the number in the znode, which `resize` writes and may change at any
+   * time.
    */
   readonly size?: number | undefined;
-  /** Data of the znodes of leases, and of those who wait, by which people tell who they are. Default: none. */
+  /** Data of the znodes of leases and waiters, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
 
 const lockKind = 'lock-';
 const leaseKind = 'lease-';
 
-/** So many at a time, in the order of coming: leases, as Curator's InterProcessSemaphoreV2 has them. */
+/**
+ * A bounded number of holders, in the order of arrival: leases, as in Curator's
+ * InterProcessSemaphoreV2.
+ */
 export class Semaphore {
   /** The znode of the semaphore. */
   readonly path: string;
-  /** The client, or the Sessions, that it was made with. */
+  /** As given. */
   readonly source: SessionSource;
   readonly #waiting: Line;
   readonly #leases: Line;
@@ -60,8 +66,8 @@ export class Semaphore {
   readonly #size: SemaphoreSize;
 
   /**
-   * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path, and a RangeError for a size that is not
-   * a positive integer.
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path, and a RangeError for a size that is not a positive integer.
    */
   constructor(source: SessionSource, path: string, options: SemaphoreOptions = {}) {
     checkPlace(source, path);
@@ -76,8 +82,9 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a lease, in the order of coming, and resolves with it. Rejects as `Lock.acquire` does, but for Revoked; and with a RecipeError, Mismatch, when others
-   * use the semaphore with another size, or nobody has said what size it has.
+   * Waits for a lease, in the order of arrival, and resolves with it. Rejects as `Lock.acquire`
+   * does, except with Revoked; and with a RecipeError, Mismatch, when the semaphore has another
+   * size, or no size yet.
    */
   async acquire(options: WaitOptions = {}): Promise<Held> {
     checkCount(arguments.length, 1, 'acquire(options)');
@@ -86,19 +93,24 @@ export class Semaphore {
   }
 
   /**
-   * Waits for several leases at once, and resolves when it has all of them. Meanwhile nobody else gets one, so that two who want many never wait for each other.
-   * Rejects as `acquire` does, and with a RangeError for more leases than the option `size` says; where the znode says it, there may be as many later.
+   * Waits for several leases at once, and resolves when it has all of them. Meanwhile no other
+   * contender gets one, so two that want many never wait for each other. Rejects as `acquire` does,
+   * and with a RangeError for more leases than the option `size`; if the znode has the size, there
+   * may be as many later.
    */
   async acquireMany(count: number, options: WaitOptions = {}): Promise<HeldTogether> {
     checkCount(arguments.length, 2, 'acquireMany(count, options)');
     checkSize(count, 'the number of leases');
     const { fixed } = this.#size;
     if (fixed !== undefined && count > fixed)
-      throw new RangeError(`the semaphore ${this.path} has ${fixed} leases, so ${count} cannot be had at once`);
+      throw new RangeError(`semaphore ${this.path} has ${fixed} leases, so ${count} cannot be held at once`);
     return new HeldTogether(await this.#collect(count, options));
   }
 
-  /** A lease, if one is free and nobody waits for it; undefined otherwise. Rejects as `acquire` does. */
+  /**
+   * A lease, if one is free and no contender waits for it; undefined otherwise. Rejects as
+   * `acquire` does.
+   */
   async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
     checkCount(arguments.length, 1, 'tryAcquire(options)');
     const taken = await this.#within(options, async (zk, limit) => {
@@ -115,7 +127,10 @@ export class Semaphore {
     return taken[0];
   }
 
-  /** Calls `work` with a lease, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
+  /**
+   * Calls `work` with a lease, and releases it afterwards, also when `work` fails. Resolves and
+   * rejects as `work` does, or as `acquire`.
+   */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
     checkCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
@@ -124,31 +139,41 @@ export class Semaphore {
   }
 
   /**
-   * Who has a lease, and behind them who is about to have one, in the order of coming. Whose znode is deleted has lost it. Rejects as `Lock.contenders` does.
+   * The holders of leases, and then the contender that is about to have one, in the order of
+   * arrival. Deleting the znode of a lease takes it away from its holder. Rejects as
+   * `Lock.contenders` does.
    */
   async leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'leases(options)');
     return await this.#leases.contenders(this.source, options);
   }
 
-  /** Who waits, in the order of coming. Whose znode is deleted has lost their place. Rejects as `Lock.contenders` does. */
+  /**
+   * The waiters, in the order of arrival. Deleting the znode of a waiter takes its place away.
+   * Rejects as `Lock.contenders` does.
+   */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'contenders(options)');
     return await this.#waiting.contenders(this.source, options);
   }
 
   /**
-   * Says how many leases there are from now on, to all who use the semaphore without a size of their own. With fewer than before nobody loses a lease: nobody gets
-   * one until enough have been given back. Rejects as `Client.setData` does; throws a RangeError, and a TypeError where the size is given by the constructor.
+   * Sets the number of leases from now on, for all that use the semaphore without the option
+   * `size`. If there are fewer than before, no holder loses its lease: no contender gets one until
+   * enough have been released. Rejects as `Client.setData` does; throws a RangeError, and a
+   * TypeError if the constructor received a size.
    */
   async resize(size: number, options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'resize(size, options)');
     await this.#size.set(this.source, size, options);
   }
 
-  /** `work` in the session of now, and again in the next one should that end. Its limit is that of one session. */
+  /**
+   * `work` in the current session, and again in the next one if that ends. Its limit is that of one
+   * session.
+   */
   async #within<Result>(options: WaitOptions, work: (zk: ClientView, limit: Limit) => Promise<Result>): Promise<Result> {
-    const what = `a lease of the semaphore ${this.path}`;
+    const what = `a lease of semaphore ${this.path}`;
     using limit = new Limit(this.source, options, what);
     const { signal } = limit;
     return await inSessions(this.source, signal, async (zk) => {
@@ -174,7 +199,10 @@ export class Semaphore {
     });
   }
 
-  /** Leases, if those who come later have them as well when `isHad` says so of the last; otherwise none is left. */
+  /**
+   * Creates leases, and returns their holds if `isHad` says that the last one is held, and so the
+   * earlier ones too; otherwise it leaves none.
+   */
   async #take(zk: ClientView, count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
     const places: Place[] = [];
     let has = false;
@@ -213,7 +241,7 @@ export class Semaphore {
     try {
       await eventUnless(zk, path, ask, isHad, signal);
     } catch (error) {
-      // What is gone with its parent is gone.
+      // Deleted together with its parent.
       throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lease.path) : error;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Many readers, or one writer. The shared lock of ZooKeeper's recipes page: both stand in one line, a reader waits for the writers ahead of it, a writer for
- * everybody.
+ * Many readers or one writer. The shared lock of ZooKeeper's recipes page: both are in one queue; a
+ * reader waits for the writers before it, a writer for all before it.
  *
  *     /locks/catalogue
  *       ├─ _c_2b7e...-read-0000000003     reads
@@ -8,8 +8,8 @@
  *       ├─ _c_4d0c...-write-0000000005    watches 4, then 3
  *       └─ _c_77f1...-read-0000000006     watches 5
  *
- * The page has `guid-/read-` for the name, which cannot be one znode, as it has a slash. When a writer goes, all readers that waited for it wake up
- * together: they may all go ahead.
+ * The page has `guid-/read-` for the name, which cannot be one znode, as it has a slash. When a
+ * writer leaves, all readers that waited for it wake together: all of them may proceed.
  */
 import type { Data } from '@tskeeper/client';
 import { checkCount, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
@@ -20,18 +20,19 @@ import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** How a shared lock is kept. All who contend for one have the same. */
+/** How a shared lock is kept. All contenders of a lock use the same options. */
 export interface SharedLockOptions extends LineOptions {
   /**
-   * What stands in the names of contenders between guid and number. Default: `read-` and `write-`, as in ZooKeeper's recipe; Curator's InterProcessReadWriteLock
-   * has `__READ__` and `__WRIT__`, kazoo's locks `__rlock__` and `__lock__`.
+   * The part of the contenders' names between guid and number. Default: `read-` and `write-`, as in
+   * ZooKeeper's recipe; Curator's InterProcessReadWriteLock has `__READ__` and `__WRIT__`, kazoo's
+   * locks `__rlock__` and `__lock__`.
    */
   readonly names?: { readonly read: string; readonly write: string } | undefined;
-  /** Data of the contenders' znodes, by which people tell who they are. Default: none. */
+  /** Data of the contenders' znodes, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
 
-/** One side of a shared lock: how it is had for reading, or for writing. */
+/** One side of a shared lock, for reading or for writing. */
 export interface LockSide {
   /** As `SharedLock.path`. */
   readonly path: string;
@@ -39,25 +40,28 @@ export interface LockSide {
   readonly source: SessionSource;
   /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: AcquireOptions): Promise<Held>;
-  /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
+  /** As `Lock.tryAcquire`, and rejects as that does: undefined if a contender has to go first. */
   tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
   /** As `Lock.run`, and rejects as that does. */
   run<Result>(work: (held: Held) => Promise<Result> | Result, options?: AcquireOptions): Promise<Result>;
 }
 
-/** Many readers, or one writer: the shared lock of ZooKeeper's recipes. */
+/** Many readers or one writer: the shared lock of ZooKeeper's recipes. */
 export class SharedLock {
-  /** The znode below which contenders stand. */
+  /** The znode below which contenders queue. */
   readonly path: string;
-  /** The client, or the Sessions, that it was made with. */
+  /** As given. */
   readonly source: SessionSource;
-  /** With others that read. */
+  /** For reading, shared with other readers. */
   readonly reading: LockSide;
-  /** Alone. */
+  /** For writing, exclusive. */
   readonly writing: LockSide;
   readonly #line: Line;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: SharedLockOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'SharedLock', arguments.length);
@@ -65,16 +69,21 @@ export class SharedLock {
     checkOptions(names, "{ read: 'read-', write: 'write-' }", 'names are');
     const line = new Line(path, [names.read, names.write], options);
     if (names.read.endsWith(names.write) || names.write.endsWith(names.read))
-      throw new TypeError(`readers (${names.read}) and writers (${names.write}) could not be told apart by these names`);
+      throw new TypeError(
+        `these names do not distinguish readers (${names.read}) from writers (${names.write}); neither may be the end of the other`,
+      );
     const writerAhead: Ahead = (all, own) => all.slice(0, own).findLast(({ kind }) => kind === names.write);
     this.path = path;
     this.source = source;
     this.#line = line;
-    this.reading = side(source, { line, kind: names.read, data, ahead: writerAhead, what: `the shared lock ${path}, for reading,` });
-    this.writing = side(source, { line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
+    this.reading = side(source, { line, kind: names.read, data, ahead: writerAhead, what: `shared lock ${path} for reading` });
+    this.writing = side(source, { line, kind: names.write, data, ahead: nextAhead, what: `shared lock ${path} for writing` });
   }
 
-  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
+  /**
+   * The holders and the waiters, in the order of arrival; `kind` says for what. Rejects as
+   * `Lock.contenders` does.
+   */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     checkCount(arguments.length, 1, 'contenders(options)');
     return await this.#line.contenders(this.source, options);

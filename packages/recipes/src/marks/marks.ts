@@ -1,16 +1,19 @@
 /**
- * Writes that are carried out once, though their answers may be lost.
+ * Writes that are applied once, though their replies may be lost.
  *
- * What is there afterwards does not tell. A guid in the name of an item, or a look at a queue, says nothing of a put or a take without an answer, since others may have taken
- * the item meanwhile; and a number that was 5 and is 6 says nothing of one's own 6, as all who count write that. So each write takes a mark along, an ephemeral of one's own
- * that nobody else writes to:
+ * The state after a lost reply does not show the outcome. Neither a guid in the name of an item nor
+ * a read of the queue shows whether a put or a take was applied, since other clients may have taken
+ * the item meanwhile; and a number that was 5 and is 6 may be the work of any client that counts.
+ * So each write includes a mark, an ephemeral of this client that no other one writes to:
  *
- *     multi   what is to be done, setData mark (version n)
- *     no answer: the same again. Refused, and the mark is at n + 1: it was carried out the first time.
+ *     multi   the write itself, setData mark (version n)
+ *     no reply: the same again
+ *     rejected, and the mark has version n + 1: the first attempt was applied
  *
- * The mark is made once and serves for one write at a time, so a write costs no more requests than it would without it.
+ * A mark is created once and serves one write at a time, so a write costs no more requests than
+ * without it.
  *
- * What the ensemble says of a mark tells the time as well: that of the leader, which all have in common.
+ * The Stat of a mark also shows the time: that of the leader, which all clients share.
  */
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -20,12 +23,15 @@ import { makeOwn } from '../waiting/make-own.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { unsettled } from '../waiting/unanswered.ts';
 
-/** What a write has done. `results` has an entry for each operation; it is undefined when the answer was lost. */
+/**
+ * The result of a write. `results` has an entry for each operation; it is undefined if the reply
+ * was lost.
+ */
 export interface Written {
   readonly results: readonly unknown[] | undefined;
 }
 
-/** How long what was heard of the leader's clock is believed. */
+/** How long the leader's time, once received, is trusted. */
 const trustedMs = 60_000;
 
 interface Mark {
@@ -39,7 +45,7 @@ export class Marks {
   readonly #acl: readonly Acl[] | undefined;
   readonly #free: Mark[] = [];
   #isClosed = false;
-  /** The leader's time, less the time of the client's clock. */
+  /** The leader's time, minus the time of the client's clock. */
   #offsetMs: number | undefined;
   /** By the client's clock. */
   #heardAtMs: number | undefined;
@@ -51,8 +57,10 @@ export class Marks {
   }
 
   /**
-   * Carries out all of it, once. Rejects with what a server refuses it for, `failedIndex` counting as `ops` do, and with the end of the session, the outcome
-   * being `unknown` when nobody can say. The signal ends it before it is asked, and nothing else does, so that whoever asks knows what has become of it.
+   * Applies all operations, once. Rejects with a server's rejection, with `failedIndex` counted in
+   * `ops`, and with the end of the session, with the outcome `unknown` if it cannot be determined.
+   * The signal ends it only before the request is sent, so that the caller always learns the
+   * outcome.
    */
   async write(ops: readonly WriteOp[], signal?: AbortSignal): Promise<Written> {
     for (;;) {
@@ -63,7 +71,7 @@ export class Marks {
     }
   }
 
-  /** undefined when somebody has laid hands on the mark, so that nothing was written. */
+  /** undefined if another client has touched the mark, so that nothing was written. */
   async #writeWith(mark: Mark, ops: readonly WriteOp[]): Promise<Written | undefined> {
     let unanswered: unknown;
     for (;;) {
@@ -77,7 +85,7 @@ export class Marks {
         return { results: results.slice(0, ops.length) };
       } catch (error) {
         if (!KeeperError.is(error)) {
-          // What is no request at all is found out ahead of the first attempt.
+          // An invalid request is detected before the first attempt.
           this.#keep(mark);
           throw error;
         }
@@ -94,10 +102,11 @@ export class Marks {
     }
   }
 
-  /** What a refusal means behind an attempt that was not answered. */
+  /** What a rejection means after an attempt without a reply. */
   async #settle(mark: Mark, refusal: KeeperError, unanswered: unknown): Promise<Written> {
     const stat = await this.#zk.exists(mark.path, untilTheEnd).catch(() => null);
-    // Taken away by somebody, or the session is over: nobody can say any more.
+    // The mark was deleted by another client, or the session is over: the outcome cannot be
+    // determined.
     if (stat === null) throw unsettled(unanswered);
     if (stat.version === mark.version) {
       this.#keep(mark);
@@ -107,7 +116,10 @@ export class Marks {
     return { results: undefined };
   }
 
-  /** What time it is for the leader, in ms since 1970; not later than that. Its clock may have been set since it was heard of, so it is asked after a minute. */
+  /**
+   * The leader's time, in ms since 1970, or earlier. Its clock may have been set since it was last
+   * read, so it is read again after a minute.
+   */
   async nowMs(signal: AbortSignal): Promise<number> {
     const { elapsedMs } = this.#zk.clock.now();
     if (this.#heardAtMs === undefined) this.#keep(await this.#make(signal));
@@ -115,7 +127,7 @@ export class Marks {
     return this.guessedMs!;
   }
 
-  /** The same by what was heard of it last, however long ago; undefined ahead of the first time. */
+  /** The same as last received, however long ago; undefined before the first time. */
   get guessedMs(): number | undefined {
     return this.#offsetMs === undefined ? undefined : this.#zk.clock.now().elapsedMs + this.#offsetMs;
   }
@@ -148,14 +160,14 @@ export class Marks {
     else this.#free.push(mark);
   }
 
-  /** Takes the marks away; those that are in use when they are not any more. */
+  /** Deletes the marks; those in use, when their writes are done. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#free.splice(0).map((mark) => this.#remove(mark)));
   }
 
   async #remove({ path }: Mark): Promise<void> {
-    // It goes with the session in any case.
+    // It ends with the session in any case.
     await this.#zk.delete(path, { guaranteed: true }).catch(() => undefined);
   }
 }

@@ -1,20 +1,24 @@
 /**
- * Changes of what stands in the tree, each made once and in one txn, whoever comes first with it and however often programs begin.
+ * Changes of the tree, each applied once and in one txn, whichever process comes first and however
+ * often programs start.
  *
  *     /app/migrations
- *       ├─ lock                  1. held by the one who migrates
+ *       ├─ lock                  1. held by the process that migrates
  *       └─ applied
  *            ├─ 0000000001       {"name":"users","checksum":"9f86..."}
  *            └─ 0000000002       {"name":"orders","checksum":"60303..."}
  *
- *     migrate   read the records, and compare them with the list; nothing is missing: done
+ *     migrate   read the records, and compare them with the list; none missing: done
  *               1. lock
  *               2. read the records, and compare them, again
- *               3. for each that is missing: multi of its operations, the creation of its record, and a check on the lock
+ *               3. for each that is missing: multi of its operations, the creation of its record,
+ *                  and a check on the lock
  *               4. release
  *
- * The record is made in the same txn as the changes, under a name that only this migration has. So it is there if and only if they were made, a second time is
- * refused as a whole, and a lost answer is found out by a look at the record and the lock, both of which are there only if it was carried out.
+ * The same txn applies the changes and creates the record, under a name that only this migration
+ * has. So the record exists if and only if the changes were applied, a second attempt is rejected
+ * as a whole, and after a lost reply a check on the record and the lock shows the outcome: both
+ * exist only if it was applied.
  */
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
@@ -30,25 +34,31 @@ import { isUnanswered } from '../waiting/unanswered.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** One change. Once it has been applied anywhere, neither it nor what stands ahead of it in the list may change. */
+/**
+ * One change. After it has been applied anywhere, neither it nor the migrations before it in the
+ * list may change.
+ */
 export interface Migration {
   /** For people. */
   readonly name: string;
-  /** Carried out in one txn, all or none. */
+  /** Applied in one txn, all or none. */
   readonly ops: readonly WriteOp[];
 }
 
 /** How migrations are recorded. */
 export interface MigrationsOptions {
-  /** Of the records, and of what stands above them, if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of the records, and of their parents if they have to be created. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
 /** A migration that was applied. */
 export interface AppliedMigration {
-  /** Of the list, from 1. */
+  /** Its position in the list, from 1. */
   readonly number: number;
-  /** As it was called then. */
+  /** Its name at the time. */
   readonly name: string;
   /** SHA-256 of its operations, in hex. */
   readonly checksum: string;
@@ -58,15 +68,18 @@ export interface AppliedMigration {
 
 const migrationKinds = optionKinds({ name: kinds.string, ops: checkedElsewhere('an array of operations') });
 
-/** Changes of what stands in the tree, in their order, each made once. (Curator's MigrationManager; the records of the two are of different form.) */
+/**
+ * Changes of the tree, in their order, each applied once. (Curator's MigrationManager; the records
+ * have another format.)
+ */
 export class Migrations {
-  /** Of the znode that the lock and the records are below. */
+  /** The znode above the lock and the records. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
   readonly #list: readonly (Migration & { readonly checksum: string })[];
 
-  /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
+  /** Sends no request. Throws a TypeError for an invalid list, and as a `Lock` does. */
   constructor(source: SessionSource, path: string, list: readonly Migration[], options: MigrationsOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'Migrations', arguments.length);
@@ -80,18 +93,23 @@ export class Migrations {
       checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path} is`);
       checkNamedOptions(migration, migrationKinds, `migrations[${at}]`);
       const { name, ops } = migration;
-      if (seen.has(name)) throw new TypeError(`two migrations of ${path} are called "${name}"; give each a name of its own`);
+      if (seen.has(name)) throw new TypeError(`two migrations of ${path} have the name "${name}"; give each another name`);
       seen.add(name);
       checkArray(ops, `the operations of "${name}" are`);
       checkOps(ops, 'multi', `migrations[${at}]`);
       if (ops.length === 0) throw new TypeError(`migration ${at + 1} of ${path}, "${name}", has no operations`);
       if (ops.some((each) => each.op === 'create' && each.mode?.startsWith('ephemeral') === true))
-        throw new TypeError(`migration ${at + 1} of ${path}, "${name}", makes an ephemeral, which goes with the session of who migrates`);
+        throw new TypeError(
+          `migration ${at + 1} of ${path}, "${name}", creates an ephemeral, which would end with the session of the migrating process; use another mode`,
+        );
       return { name, ops, checksum: checksumOf(ops) };
     });
   }
 
-  /** What was applied, in order. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError, Mismatch, for a record that is none. */
+  /**
+   * The applied migrations, in order. Rejects as `Client.getData` does, except with NoNode, and
+   * with a RecipeError, Mismatch, for data that are not a record.
+   */
   async applied(options: WaitOptions = {}): Promise<readonly AppliedMigration[]> {
     checkCount(arguments.length, 1, 'applied(options)');
     using limit = new Limit(this.#source, options, `the migrations of ${this.path}`);
@@ -100,11 +118,13 @@ export class Migrations {
   }
 
   /**
-   * Applies what has not been applied yet, and resolves with the names of that. Waits for others who migrate, and survives lost connections.
+   * Applies the missing migrations, and resolves with their names. Waits for other processes that
+   * migrate, and survives lost connections.
    *
-   * Rejects with a RecipeError. Mismatch: what was applied is not what the list begins with; nothing is done then. Refused: a server has refused a
-   * migration, with the KeeperError as the `cause`; those ahead of it stay applied. Lost: the session has ended, or the lock was broken; and TimedOut. Rejects with the
-   * signal's reason, and as `Lock.acquire` does.
+   * Rejects with a RecipeError. Mismatch: the applied migrations are not the beginning of the list;
+   * nothing is done then. Refused: a server has rejected a migration, with the KeeperError as the
+   * `cause`; those before it stay applied. Lost: the session has ended, or the lock was broken; and
+   * TimedOut. Rejects with the signal's reason, and as `Lock.acquire` does.
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
     checkCount(arguments.length, 1, 'migrate(options)');
@@ -116,11 +136,11 @@ export class Migrations {
       return applied;
     } catch (error) {
       if (!isEndOfSession(error)) throw error;
-      throw new RecipeError('Lost', `the session has ended ahead of the end of the migrations of ${this.path}`, { cause: error });
+      throw new RecipeError('Lost', `the session ended before the migrations of ${this.path} did`, { cause: error });
     }
   }
 
-  /** Notes down in `applied` what it has applied, also when it fails then. */
+  /** Adds to `applied` what it has applied, also if it fails later. */
   async #migrate(zk: ClientView, applied: string[], signal: AbortSignal): Promise<void> {
     if (this.#missing(await this.#read(zk, signal)).length === 0) return;
     await zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
@@ -136,19 +156,22 @@ export class Migrations {
     return childPath(this.path, 'applied');
   }
 
-  /** Numbers of those that have no record. Throws when the records are not the beginning of the list. */
+  /**
+   * The numbers of the migrations without a record. Throws when the records are not the beginning
+   * of the list.
+   */
   #missing(applied: readonly AppliedMigration[]): readonly number[] {
     applied.forEach(({ number, name, checksum }, at) => {
-      if (number !== at + 1) throw mismatch(`record ${at + 1} of ${this.#records} is missing, and ${number} is there`);
+      if (number !== at + 1) throw mismatch(`record ${at + 1} of ${this.#records} is missing, but record ${number} exists`);
       const own = this.#list[at];
       if (own === undefined)
         throw mismatch(
-          `${this.path} has had ${applied.length} migrations, and this program knows ${this.#list.length}: it is older than what it finds, or has lost "${name}"`,
+          `${this.path} has ${applied.length} applied migrations, and this program knows ${this.#list.length}: it is too old, or lacks "${name}"`,
         );
       if (own.checksum !== checksum)
         throw mismatch(
           `migration ${number} of ${this.path} was applied as "${name}" with the checksum ${checksum}, and is "${own.name}" with ${own.checksum} in this program: ` +
-            'what was applied must not change; put the change into a new migration',
+            'an applied migration must not change; put the change into a new migration',
         );
     });
     return this.#list.slice(applied.length).map((_, at) => applied.length + at + 1);
@@ -182,7 +205,7 @@ export class Migrations {
       } catch (error) {
         signal.throwIfAborted();
         if (!KeeperError.is(error)) throw error;
-        // Also behind a refusal, since that may be the doing of an attempt whose answer was lost.
+        // Also after a rejection, since an earlier attempt whose reply was lost may have caused it.
         if (await isOurs(held, record, signal)) return;
         if (error.outcome !== 'unknown') throw refused(this.path, number, name, error);
       }
@@ -190,7 +213,10 @@ export class Migrations {
   }
 }
 
-/** Whether the record is there: nobody else makes one as long as the lock is held, so both are asked for. Rejects when it is lost, as it may be another's then. */
+/**
+ * Whether the record exists. No other process creates one while the lock is held, so this checks
+ * both. Rejects when the lock is lost, as the record may then be another process's.
+ */
 async function isOurs(held: Held, record: string, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     try {
@@ -218,10 +244,13 @@ function recordOf(path: string, data: Uint8Array | null): { readonly name: strin
   } catch {
     // As below.
   }
-  throw mismatch(`${path} is not a record of a migration; only its writer can say what was applied`);
+  throw mismatch(`${path} is not a record of a migration; find out which client has written it, and what was applied`);
 }
 
-/** The same for the same operations, however they are written down: defaults left out or not, data as text or as bytes. */
+/**
+ * The same for the same operations, however they are written: with or without defaults, with data
+ * as text or as bytes.
+ */
 function checksumOf(ops: readonly WriteOp[]): string {
   return createHash('sha256')
     .update(JSON.stringify(ops.map(partsOf)))

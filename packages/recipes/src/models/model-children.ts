@@ -1,4 +1,4 @@
-/** All znodes of a model that stand below one parent. */
+/** All znodes of a model below one parent. */
 import type { ClientView, PlainReadOptions } from '@tskeeper/client';
 import { CallForm, callKinds, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
@@ -10,11 +10,11 @@ import type { PathParams, PathTemplate } from './path-template.ts';
 
 /** A value, with the parameters of its path. */
 export interface ListedValue<Template extends string, Read> extends ModelValue<Read> {
-  /** What stands in the path for the parameters of the template. */
+  /** The parameters of the template, as found in the path. */
   readonly params: PathParams<Template>;
 }
 
-/** Requests under way at most. */
+/** The maximum number of requests in flight. */
 const concurrency = 16;
 
 const forms = {
@@ -39,9 +39,10 @@ export class ModelChildren<Template extends string, Read> {
   }
 
   /**
-   * The values, in no defined order; none when the parent is not there. A request for the names and one for each value, 16 at a time; what goes meanwhile is left
-   * out. Rejects as `Client.getChildren` does, but for NoNode; as `Client.getData` does; and with a RecipeError, Mismatch, for the first whose data are
-   * not of the model.
+   * The values, in no defined order; none if the parent does not exist. One request for the names
+   * and one for each value, 16 at a time; znodes that are deleted meanwhile are left out. Rejects
+   * as `Client.getChildren` does, except with NoNode; as `Client.getData` does; and with a
+   * RecipeError, Mismatch, for the first whose data the codec cannot decode.
    */
   async list(options: PlainReadOptions = {}): Promise<readonly ListedValue<Template, Read>[]> {
     forms.list.check(arguments.length, options);
@@ -61,7 +62,7 @@ export class ModelChildren<Template extends string, Read> {
     try {
       await Promise.all(Array.from({ length: concurrency }, readSome));
     } finally {
-      // The first failure is the end for all.
+      // The first failure ends all readers.
       paths.length = 0;
     }
     return found;
@@ -77,7 +78,10 @@ export class ModelChildren<Template extends string, Read> {
     return found && { ...decoded(this.#codec, path, found.data, found.stat), params: this.#template.match(path)! };
   }
 
-  /** A cache of all of them, by name: at hand without asking a server, until it is closed. Data that the codec cannot read are a `decodeError`. */
+  /**
+   * A cache of all of them, by name, until it is closed; lookups send no request. Data that the
+   * codec cannot decode are shown as a `decodeError`.
+   */
   cache(options: Pick<ChildrenCacheOptions, 'concurrency'> = {}): ChildrenCache<Read> {
     forms.cache.check(arguments.length, options);
     return new ChildrenCache(this.#source, this.path, {

@@ -1,4 +1,4 @@
-/** One znode of a model, on a client: ZooKeeper's operations with values in the place of data. */
+/** One znode of a model, on a client: ZooKeeper's operations with values instead of data. */
 import {
   type CallOptions,
   type CheckOp,
@@ -27,27 +27,30 @@ import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** What `ModelZnode.create` can be asked for. */
+/** The options of `ModelZnode.create`. */
 export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}
 
-/** What `ModelZnode.update` can be asked for. */
+/** The options of `ModelZnode.update`. */
 export interface ModelUpdateOptions extends Omit<UpdateOptions, 'create'> {
-  /** Makes the znode if it is absent, as the model says. Default: false; absence is NoNode. */
+  /**
+   * Creates the znode if it does not exist, as the model says. Default: false, which rejects with
+   * NoNode.
+   */
   readonly create?: boolean | undefined;
 }
 
 /**
- * Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take, and a TypeError or a RangeError for
- * options that are not those of the operation.
+ * Operations of a `multi`, for example one that a hold fences. Each throws a RecipeError, Refused,
+ * for a value that the codec rejects, and a TypeError or a RangeError for invalid options.
  */
 export interface ModelOps<Written> {
-  /** Makes the znode. Its parent has to be there. */
+  /** Creates the znode. Its parent has to exist. */
   create(value: Written): CreateOp;
   /** Writes the value. */
   set(value: Written, options?: VersionOption): SetDataOp;
   /** Deletes the znode. */
   delete(options?: VersionOption): DeleteOp;
-  /** Lets all of it fail unless the znode is there, with the version if one is given. */
+  /** Makes the whole multi fail unless the znode exists, with this version if one is given. */
   check(options?: VersionOption): CheckOp;
 }
 
@@ -74,9 +77,10 @@ const opForms = {
 } as const;
 
 /**
- * One znode of a model. What a server or the client refuses is theirs, as in the calls of `Client` of the same name; data that the codec cannot read
- * are a RecipeError, Mismatch, and values that it does not take a RecipeError, Refused. (Curator's ModeledFramework; conditional writes by `version` are its
- * VersionedModeledFramework.)
+ * One znode of a model. Errors of a server or the client are those of the calls of `Client` of the
+ * same name; data that the codec cannot decode give a RecipeError, Mismatch, and values that it
+ * rejects a RecipeError, Refused. (Curator's ModeledFramework; conditional writes by `version` are
+ * its VersionedModeledFramework.)
  */
 export class ModelZnode<Read, Written = Read> {
   /** Of the znode. */
@@ -99,19 +103,22 @@ export class ModelZnode<Read, Written = Read> {
     return decoded(this.#options.codec, this.path, data, stat);
   }
 
-  /** The same, or undefined when there is no such znode. Rejects as `get` does otherwise. */
+  /** The same, or undefined if the znode does not exist. Rejects as `get` does otherwise. */
   async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
     forms.find.check(arguments.length, options);
     return await unlessGone(this.get(options));
   }
 
-  /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */
+  /** The Stat, or null if the znode does not exist. Rejects as `Client.exists` does. */
   async exists(options: PlainReadOptions = {}): Promise<Stat | null> {
     forms.exists.check(arguments.length, options);
     return await this.#call(options, (zk, within) => zk.exists(this.path, within));
   }
 
-  /** Makes the znode, and its parents as the model says. Rejects as `Client.create` does, and with a RecipeError, Refused. */
+  /**
+   * Creates the znode, and its parents as the model says. Rejects as `Client.create` does, and with
+   * a RecipeError, Refused.
+   */
   async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
     forms.create.check(arguments.length, options);
     const { parents = 'container' } = this.#options;
@@ -120,7 +127,10 @@ export class ModelZnode<Read, Written = Read> {
     return await this.#call(options, make);
   }
 
-  /** Writes the value of a znode that is there. Rejects as `Client.setData` does, and with a RecipeError, Refused. */
+  /**
+   * Writes the value of an existing znode. Rejects as `Client.setData` does, and with a
+   * RecipeError, Refused.
+   */
   async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
     forms.set.check(arguments.length, options);
     const data = this.#encoded(value);
@@ -128,8 +138,9 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /**
-   * Writes the value, whether the znode is there or has to be made; whoever writes last is right. Resolves with its Stat. Rejects as `create` and `set` do, but for
-   * NodeExists and NoNode. Throws a TypeError for a model of sequential znodes. (What Curator's `set` does.)
+   * Writes the value, and creates the znode if it does not exist; the last writer wins. Resolves
+   * with its Stat. Rejects as `create` and `set` do, except with NodeExists and NoNode. Throws a
+   * TypeError for a model of sequential znodes. (What Curator's `set` does.)
    */
   async put(value: Written, options: CallOptions = {}): Promise<Stat> {
     forms.put.check(arguments.length, options);
@@ -149,8 +160,10 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /**
-   * Reads the value, calls `updater`, and writes its result if nobody has written in between; otherwise again. `undefined`, for a znode that is absent, and as the
-   * result: leave it. Resolves with the znode as it was left. Rejects as `Client.update` does, and with RecipeErrors, Mismatch and Refused.
+   * Reads the value, calls `updater`, and writes its result if no other client has written
+   * meanwhile; otherwise again. The argument is `undefined` if the znode does not exist; the result
+   * `undefined` leaves it unchanged. Resolves with the resulting znode. Rejects as `Client.update`
+   * does, and with RecipeErrors, Mismatch and Refused.
    */
   async update(
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
@@ -183,7 +196,7 @@ export class ModelZnode<Read, Written = Read> {
         );
         return left && decoded(codec, this.path, left.data, left.stat);
       } catch (error) {
-        // With `create` that can only be the parent's.
+        // With `create` only the parent can be missing.
         if (!create || parents === false || !KeeperError.is(error, 'NoNode') || error.outcome !== 'refused') throw error;
         await zk.ensurePath(parentOf(this.path), { mode: parents, acl, signal: options.signal, retry: options.retry });
       }
@@ -196,17 +209,18 @@ export class ModelZnode<Read, Written = Read> {
     await this.#call(options, (zk, within) => zk.delete(this.path, within));
   }
 
-  /** With `Sessions` it goes on in the next one, unless it may have been carried out. */
+  /** With `Sessions` it continues in the next session, unless it may have been applied. */
   #call<Options extends CallOptions, Result>(
     options: Options,
     work: (zk: ClientView, options: Options) => Promise<Result>,
   ): Promise<Result> {
-    return callIn(this.#source, `an answer about ${this.path}`, options, work, mayBeDone);
+    return callIn(this.#source, `a reply about ${this.path}`, options, work, mayBeDone);
   }
 
   /**
-   * The value as it is now, and whenever it has changed: undefined while there is no such znode. What follows faster than it can be read is told as one.
-   * Ends and throws as `Client.watch` does, and throws as `get` does.
+   * Yields the value, now and after each change: undefined while the znode does not exist. Changes
+   * faster than it can read are yielded as one. Ends and throws as `Client.watch` does, and throws
+   * as `get` does.
    */
   watch(options: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
     checkCount(arguments.length, 1, 'watch(options)');
@@ -225,7 +239,7 @@ export class ModelZnode<Read, Written = Read> {
     }
   }
 
-  /** null when no answer came: the loop hears of the next connection, or of the end. */
+  /** null if there was no reply: the loop notices the next connection, or the end. */
   async #findUnlessLost(zk: ClientView, signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
     try {
       const found = await unlessGone(zk.getData(this.path, { signal }));
@@ -236,7 +250,10 @@ export class ModelZnode<Read, Written = Read> {
     }
   }
 
-  /** A cache of the value: at hand without asking a server, until it is closed. Data that the codec cannot read are its `decodeError`. */
+  /**
+   * A cache of the value, until it is closed; lookups send no request. Data that the codec cannot
+   * decode are shown as its `decodeError`.
+   */
   cache(): NodeCache<Read> {
     checkCount(arguments.length, 0, 'cache()');
     return new NodeCache(this.#source, this.path, { decode: (data) => this.#options.codec.decode(data) });
@@ -247,7 +264,8 @@ export class ModelZnode<Read, Written = Read> {
     const { path } = this;
     const dataOf = (value: Written) => this.#encoded(value);
     const howToMake = this.#howToMake;
-    // Not arrow functions, which have no `arguments` of their own: a version that is lost on the way would make a condition of none.
+    // Not arrow functions, which have no `arguments` of their own: a misplaced version would make a
+    // conditional operation unconditional.
     return {
       create(value) {
         opForms.create.check(arguments.length, {});
@@ -280,6 +298,6 @@ export class ModelZnode<Read, Written = Read> {
   #refuseSequential(method: string): void {
     const { mode } = this.#options;
     if (mode?.includes('Sequential') === true)
-      throw new TypeError(`a znode of mode ${mode} has another path each time, so there is no ${method} for ${this.path}; use create`);
+      throw new TypeError(`a znode of mode ${mode} has a new path each time, so ${method} does not work for ${this.path}; use create`);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * What stands where in the tree, and how it is kept: a template of paths, a codec for the data, and how the znodes are made. A model is a description, and
- * asks nothing of a server; `at` and `below` take it to a client.
+ * A part of the tree: a template of paths, a codec for the data, and how the znodes are created. A
+ * model is a description, and sends no request; `at` and `below` combine it with a client.
  *
  *     /users/{user}/orders/{order}      the template
  *     /users/7/orders/33                its path for { user: 7, order: 33 }
- *     {"sum":12}                        data by the codec, of the value { sum: 12 }
+ *     {"sum":12}                        the data, by the codec, of the value { sum: 12 }
  */
 import { checkCodec, checkCount, checkOptions, checkSettings, checkSource } from '../given.ts';
 import { ModelChildren } from './model-children.ts';
@@ -14,13 +14,15 @@ import { type ParentTemplate, type PathArguments, PathTemplate } from './path-te
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { PathSchema } from './schema-rules.ts';
 
-/** What stands where in the tree, and how it is kept. (Curator's ModelSpec.) */
+/**
+ * Describes a part of the tree: paths, values, and how znodes are created. (Curator's ModelSpec.)
+ */
 export class Model<const Template extends string, Read, Written = Read> {
   /** Of the paths. */
   readonly template: PathTemplate<Template>;
   readonly #options: ModelOptions<Read, Written>;
 
-  /** Throws a TypeError for what is no template. */
+  /** Throws a TypeError for an invalid template. */
   constructor(template: Template, options: ModelOptions<Read, Written>) {
     this.template = new PathTemplate(template);
     checkOptions(options, '{ codec: jsonCodec() }');
@@ -29,7 +31,10 @@ export class Model<const Template extends string, Read, Written = Read> {
     this.#options = options;
   }
 
-  /** One znode. Of sequential ones the last parameter is what stands in front of the number. Throws a TypeError for what is no name of a znode. */
+  /**
+   * One znode. For sequential ones the last parameter is the part before the number. Throws a
+   * TypeError for a value that cannot be the name of a znode.
+   */
   at(source: SessionSource, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
     checkCount(arguments.length, 2, 'at(source, params)');
     return new ModelZnode(source, this.template.path(...params), this.#options);
@@ -43,7 +48,8 @@ export class Model<const Template extends string, Read, Written = Read> {
   }
 
   /**
-   * What the model asks of its znodes, for a `SchemaSet`: that they are made by its mode, with data that its codec can read. (Curator's `ModelSpec.schema`.)
+   * The rules of the model for its znodes, for a `SchemaSet`: its mode, and data that its codec can
+   * decode. (Curator's `ModelSpec.schema`.)
    */
   get schema(): PathSchema {
     const { mode = 'persistent', codec } = this.#options;

@@ -1,8 +1,8 @@
 /**
- * Paths with names for what varies in them: `/users/{user}/orders/{order}`. The compiler reads them as well, so that a parameter that is missing, or
- * one too many, does not compile.
+ * Paths with named parameters: `/users/{user}/orders/{order}`. The compiler parses them as well, so
+ * that a missing or a surplus parameter does not compile.
  *
- * A parameter stands for one whole name, so a path fits a template in one way or not at all.
+ * A parameter is one whole name, so a path matches a template in one way or not at all.
  */
 import { checkCount, checkText } from '../given.ts';
 
@@ -11,12 +11,15 @@ export type ParamNames<Template extends string> = Template extends `${string}{${
   ? Name | ParamNames<Rest>
   : never;
 
-/** What stands in a path for the parameters of its template. A template that the compiler does not know takes any. */
+/**
+ * The values of the parameters of a template. A template that the compiler does not know accepts
+ * any.
+ */
 export type PathParams<Template extends string, Value = string> = string extends Template
   ? Readonly<Record<string, Value>>
   : { readonly [Name in ParamNames<Template>]: Value };
 
-/** Arguments that give a template its parameters: none, when it has none. */
+/** The arguments with the parameters of a template: none, if it has none. */
 export type PathArguments<Template extends string> = string extends Template
   ? [params?: PathParams<Template, ParamValue>]
   : [ParamNames<Template>] extends [never]
@@ -32,18 +35,18 @@ export type ParentTemplate<Template extends string> = string extends Template
       : Head
     : '';
 
-/** What can be a name, or a part of one. */
+/** A name, or a part of one. */
 export type ParamValue = string | number;
 
 type Segment = { readonly kind: 'name'; readonly name: string } | { readonly kind: 'param'; readonly param: string };
 
-/** A path with names for what varies in it. (Curator's ZPath.) */
+/** A path with named parameters. (Curator's ZPath.) */
 export class PathTemplate<const Template extends string = string> {
   /** As given. */
   readonly template: Template;
   readonly #segments: readonly Segment[];
 
-  /** Throws a TypeError for what is no template. */
+  /** Throws a TypeError for an invalid template. */
   constructor(template: Template) {
     checkCount(arguments.length, 1, 'new PathTemplate(template)');
     this.template = template;
@@ -55,19 +58,22 @@ export class PathTemplate<const Template extends string = string> {
     return this.#segments.flatMap((segment) => (segment.kind === 'param' ? [segment.param] : []));
   }
 
-  /** The path with these in the place of the parameters. Throws a TypeError for what is no name of a znode. */
+  /**
+   * The path with these values for the parameters. Throws a TypeError for a value that cannot be
+   * the name of a znode.
+   */
   path(...[params]: PathArguments<Template>): string {
     checkCount(arguments.length, 1, 'path(params)');
     return `/${this.#resolved(params, this.#segments).join('/')}`;
   }
 
-  /** The path of the znode above. Throws as `path` does. */
+  /** The path of the parent znode. Throws as `path` does. */
   parentPath(...[params]: PathArguments<ParentTemplate<Template>>): string {
     checkCount(arguments.length, 1, 'parentPath(params)');
     return `/${this.#resolved(params, this.#segments.slice(0, -1)).join('/')}`;
   }
 
-  /** What stands in a path for the parameters; undefined when the path does not fit. */
+  /** The values of the parameters in a path; undefined if the path does not match. */
   match(path: string): PathParams<Template> | undefined {
     checkCount(arguments.length, 1, 'match(path)');
     checkText(path, 'a path');
@@ -80,7 +86,7 @@ export class PathTemplate<const Template extends string = string> {
     return params as PathParams<Template>;
   }
 
-  /** Whether paths that fit can stand below this one. */
+  /** Whether matching paths can be below this one. */
   canBeBelow(path: string): boolean {
     checkCount(arguments.length, 1, 'canBeBelow(path)');
     checkText(path, 'a path');
@@ -88,7 +94,7 @@ export class PathTemplate<const Template extends string = string> {
     return names.length < this.#segments.length && this.#fits(names);
   }
 
-  /** Whether each name fits the segment at its place. */
+  /** Whether each name matches the segment at its place. */
   #fits(names: readonly string[]): boolean {
     return names.every((name, at) => {
       const segment = this.#segments[at];
@@ -116,7 +122,7 @@ function namesOf(path: string): string[] {
 function segmentsOf(template: string): Segment[] {
   const wrong = (what: string) => new TypeError(`"${template}" is not a template of a path: ${what}; write it as /users/{user}`);
   if (typeof template !== 'string' || !template.startsWith('/') || template.length === 1)
-    throw wrong('it begins with a slash, and goes on');
+    throw wrong('it must begin with a slash and a name');
   const seen = new Set<string>();
   return template
     .slice(1)
@@ -125,10 +131,10 @@ function segmentsOf(template: string): Segment[] {
       if (text === '') throw wrong('a name is empty');
       const param = /^\{([^{}]+)\}$/.exec(text)?.[1];
       if (param === undefined) {
-        if (/[{}]/.test(text)) throw wrong(`in "${text}" the braces are not around the whole name`);
+        if (/[{}]/.test(text)) throw wrong(`in "${text}" the braces do not enclose the whole name`);
         return { kind: 'name', name: text };
       }
-      if (seen.has(param)) throw wrong(`${param} is there twice`);
+      if (seen.has(param)) throw wrong(`the parameter ${param} occurs twice`);
       seen.add(param);
       return { kind: 'param', param };
     });

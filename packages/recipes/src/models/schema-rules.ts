@@ -1,4 +1,4 @@
-/** Which paths may have what, by templates, and what is against it. */
+/** Rules for paths, by templates, and their violations. */
 import type { CreateMode, Data } from '@tskeeper/client';
 import { checkOptions as checkNamedOptions, kinds, oneOf, optionKinds } from '@tskeeper/client/internal';
 import { checkArray, checkOptions } from '../given.ts';
@@ -13,19 +13,25 @@ export type Allowance = 'can' | 'must' | 'cannot';
 export interface PathSchema {
   /** A template: `/users/{user}`; without parameters it is the path of one znode. */
   readonly path: string;
-  /** Whether znodes are made as ephemerals. Default: `can`. */
+  /** Whether znodes are created as ephemerals. Default: `can`. */
   readonly ephemeral?: Allowance | undefined;
-  /** Whether they are made with a number behind the name. Such a name fits a parameter only. Default: `can`. */
+  /**
+   * Whether they are created with a number after the name. Such a name matches a parameter only.
+   * Default: `can`.
+   */
   readonly sequential?: Allowance | undefined;
-  /** Whether they may be deleted, alone or with what is above them. Default: true. */
+  /** Whether they may be deleted, alone or with their parents. Default: true. */
   readonly canBeDeleted?: boolean | undefined;
-  /** Throws what is wrong with data that are to be written. Default: any are right. */
+  /** Throws for invalid data, before they are written. Default: all data are valid. */
   readonly check?: ((data: Uint8Array | null, path: string) => void) | undefined;
 }
 
-/** What holds where no template fits. */
+/** What applies if no template matches. */
 export interface SchemaSetOptions {
-  /** Whether paths that fit no template may be written. What is needed as the parent of others always may. Default: `allowed`. */
+  /**
+   * Whether paths that match no template may be written. Parents of matching paths always may.
+   * Default: `allowed`.
+   */
   readonly others?: 'allowed' | 'refused' | undefined;
 }
 
@@ -46,7 +52,10 @@ const encoder = new TextEncoder();
 
 /** Each check throws a RecipeError, Refused. */
 export class SchemaRules {
-  /** Those for one path ahead of those for many; otherwise as given. The first that fits counts. */
+  /**
+   * Rules for one path come before those for many; otherwise in the given order. The first match
+   * counts.
+   */
   readonly #rules: readonly Rule[];
   readonly #others: 'allowed' | 'refused';
 
@@ -82,14 +91,17 @@ export class SchemaRules {
     if (rule?.canBeDeleted === false) throw refused(path, rule, 'must not be deleted');
   }
 
-  /** What is below is not looked at: it is enough that something could stand there that must not be deleted. */
+  /**
+   * Does not read the children: it is enough that a znode could exist there that must not be
+   * deleted.
+   */
   checkDeleteRecursive(path: string): void {
     this.checkDelete(path);
     const below = this.#rules.find(({ template, canBeDeleted }) => canBeDeleted === false && template.canBeBelow(path));
-    if (below !== undefined) throw refused(path, below, 'must not be deleted with all that is below it');
+    if (below !== undefined) throw refused(path, below, 'must not be deleted with everything below it');
   }
 
-  /** For what is made as a parent of others, without data. */
+  /** For znodes that are created as parents of others, without data. */
   checkParent(path: string): void {
     const rule = this.#ruleOf(path);
     if (rule !== undefined) checkAllowance(path, rule, 'ephemeral', rule.ephemeral ?? 'can', false);
@@ -98,7 +110,7 @@ export class SchemaRules {
   #ruleOf(path: string): Rule | undefined {
     const rule = this.#rules.find(({ template }) => template.match(path) !== undefined);
     if (rule === undefined && this.#others === 'refused' && !this.#rules.some(({ template }) => template.canBeBelow(path)))
-      throw new RecipeError('Refused', `nothing may be written to ${path}, as no schema is for it; add one, or allow others`);
+      throw new RecipeError('Refused', `no schema matches ${path}, so nothing may be written to it; add a schema, or allow others`);
     return rule;
   }
 }

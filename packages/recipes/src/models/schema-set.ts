@@ -1,25 +1,33 @@
 /**
- * Which paths may have what, held by a view of the client. A program that goes through the view is told at once when it is about to write what others could
- * not make sense of. Servers know nothing of it; what must not be possible at all is for ACLs.
+ * Rules for paths, enforced by a view of the client. A program that uses the view gets an error at
+ * once when it is about to write what others cannot read. Servers do not know the rules; what must
+ * be impossible needs ACLs.
  */
 import type { ClientView } from '@tskeeper/client';
 import { checkClient, checkCount, checkSettings } from '../given.ts';
 import { type PathSchema, SchemaRules, type SchemaSetOptions } from './schema-rules.ts';
 import { schemaView } from './schema-view.ts';
 
-/** Which paths may have what. (Curator's SchemaSet, with templates in the place of regular expressions, and without a rule for watches.) */
+/**
+ * Rules for paths. (Curator's SchemaSet, with templates instead of regular expressions, and without
+ * a rule for watches.)
+ */
 export class SchemaSet {
   readonly #rules: SchemaRules;
 
-  /** `schemas` that have parameters are tried in this order, behind those that have none. Throws a TypeError for what is no template. */
+  /**
+   * `schemas` with parameters are tried in this order, after those without. Throws a TypeError for
+   * an invalid template.
+   */
   constructor(schemas: readonly PathSchema[], options: SchemaSetOptions = {}) {
     checkSettings(options, 'SchemaSet', arguments.length);
     this.#rules = new SchemaRules(schemas, options);
   }
 
   /**
-   * The client, with these rules for all that is written through it: what is against them rejects with a RecipeError, Refused, and nothing is asked of a
-   * server. Of a `multi`, one operation against them refuses all. Recipes work on it as well. Reads and watches go through as they are.
+   * The client, with these rules for all its writes: a write against them rejects with a
+   * RecipeError, Refused, and sends no request. One operation against them rejects the whole
+   * `multi`. Recipes work with it as well. Reads and watches are not restricted.
    */
   view(zk: ClientView): ClientView {
     checkCount(arguments.length, 1, 'view(zk)');

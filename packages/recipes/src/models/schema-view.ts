@@ -1,12 +1,12 @@
-/** A client whose writes are judged before they are asked of a server. */
+/** A client that validates writes before it sends them. */
 import type { ClientView, CreateOptions, Data, Stat, UpdateOptions, Updater, WriteOp } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import type { SchemaRules } from './schema-rules.ts';
 
-/** All by which something can be written, and the view of a view. */
+/** All methods that can write, and the view of a view. */
 type Guarded = Pick<ClientView, 'chroot' | 'create' | 'delete' | 'deleteRecursive' | 'ensurePath' | 'multi' | 'setData' | 'update'>;
 
-/** `above` is what the view has cut off: schemas know paths as a whole. */
+/** `above` is the prefix that the view has cut off: schemas use full paths. */
 export function schemaView(zk: ClientView, schemas: SchemaRules, above: string): ClientView {
   const whole = (path: string) => (path === '/' ? above || '/' : above + path);
   const guarded: Guarded = {
@@ -57,7 +57,8 @@ export function schemaView(zk: ClientView, schemas: SchemaRules, above: string):
       throw new RecipeError(error.code, `ops[${index}], ${each.op} ${each.path}: ${error.message}`, { cause: error });
     }
   };
-  // The methods of a client rest on private fields of its own, which neither a subclass nor an object that inherits from it would have.
+  // The methods of a client use its private fields, which neither a subclass nor an object that
+  // inherits from it would have.
   return new Proxy(zk, {
     get: (target, name) => {
       if (Object.hasOwn(guarded, name)) return guarded[name as keyof Guarded];

@@ -1,4 +1,7 @@
-/** Keeps a znode with a TTL from ending, by writing to a child of it twice per TTL: the znode itself is not written to, so nobody who watches it is woken. */
+/**
+ * Keeps a znode with a TTL alive by writing to a child of it twice per TTL. The znode itself is not
+ * written to, so its watches do not fire.
+ */
 import { type Acl, type ClientView, KeeperError, type Millis, type TimerHandle } from '@tskeeper/client';
 import { isEndOfSession } from '../sessions/session-source.ts';
 
@@ -42,13 +45,13 @@ export class Heartbeat implements Disposable {
     }
   }
 
-  /** There is none yet; or the next beat comes in time. */
+  /** Creates the child if it does not exist; after other errors the next beat comes in time. */
   async #heal(error: unknown): Promise<void> {
     try {
       if (!KeeperError.is(error, 'NoNode')) throw error;
       await this.#zk.create(this.#path, null, { mode: 'persistentWithTtl', ttlMs: this.#ttlMs, acl: this.#acl });
     } catch (failure) {
-      // NoNode: the znode itself is gone, which its keeper hears of.
+      // NoNode: the znode itself is gone, which its PersistentNode notices.
       if (KeeperError.is(failure, 'NodeExists', 'NoNode') || (KeeperError.is(failure) && failure.retryable)) return;
       if (!isEndOfSession(failure) && this.#timer !== undefined) this.#failed(failure);
     }

@@ -1,4 +1,7 @@
-/** A znode that a keeper has made, and what it does with it for as long as it is that very znode: the name may be another's by now. */
+/**
+ * A znode that a PersistentNode has created, and operations on it that apply only while it is that
+ * very znode: another client may have created a new one of the same name.
+ */
 import { type CallOptions, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
@@ -6,7 +9,10 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 
-/** What a znode is to have. One that was set later is another, also with the same data. */
+/**
+ * The data that a znode shall have. Compared by identity: data that were set later are different,
+ * even with the same bytes.
+ */
 export interface Content {
   readonly data: Data;
 }
@@ -15,20 +21,21 @@ export interface Made {
   readonly zk: ClientView;
   readonly path: string;
   readonly czxid: bigint;
-  /** As far as is known: others may have written to it since. */
+  /** As far as this client knows: another client may have written since. */
   version: number;
-  /** What it was made with. */
+  /** The content with which it was created. */
   readonly content: Content;
 }
 
-/** The child that is written to in place of a znode with a TTL. */
+/** The child that is written to instead of a znode with a TTL. */
 export function touchOf({ path }: Made): string {
   return childPath(path, 'touch');
 }
 
 /**
- * Whether it has these data; not if it is gone. One that somebody else has made in its place is overwritten only if that has the version which ours had, and it is
- * not taken for ours then either.
+ * Whether the znode now has these data; false if it is gone. A znode that another client has
+ * created in its place is overwritten only if it has the version that ours had, and is not taken
+ * for ours then either.
  */
 export async function write(made: Made, { data }: Content, options: CallOptions = {}): Promise<boolean> {
   const { zk, path, czxid } = made;
@@ -47,7 +54,10 @@ export async function write(made: Made, { data }: Content, options: CallOptions 
   }
 }
 
-/** Deletes it, as it is now; one that may not be deleted stays. Rejects with the end of the session, and then it may be there still. */
+/**
+ * Deletes it in its present version; it stays if this client may not delete it. Rejects with the
+ * end of the session, and then it may still exist.
+ */
 export async function remove(made: Made): Promise<void> {
   const { zk, path, czxid } = made;
   for (;;) {
@@ -58,7 +68,8 @@ export async function remove(made: Made): Promise<void> {
       await zk.delete(path, { ...untilTheEnd, version: stat.version });
       return;
     } catch (error) {
-      // It has been written to since, the last beat has come, or there was no answer: the next look tells.
+      // It was written to since, or the last beat arrived, or the reply was lost: the next read
+      // shows it.
       const isStill =
         KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
       if (isStill) continue;
@@ -68,7 +79,10 @@ export async function remove(made: Made): Promise<void> {
   }
 }
 
-/** Deletes it in the first session that lasts long enough. Never rejects; when there are no more sessions it stays. */
+/**
+ * Deletes it in the first session that lasts long enough. Never rejects; if there are no more
+ * sessions it stays.
+ */
 export async function removeInAny(source: SessionSource, made: Made): Promise<void> {
   try {
     for await (const zk of sessionsOf(source, undefined)) {
@@ -80,6 +94,6 @@ export async function removeInAny(source: SessionSource, made: Made): Promise<vo
       }
     }
   } catch {
-    // There is no other session, or the client is over.
+    // There is no further session, or the client is closed.
   }
 }

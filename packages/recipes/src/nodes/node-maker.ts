@@ -1,9 +1,9 @@
 /**
- * How a kept znode comes to be there, in one session:
+ * How a PersistentNode gets its znode, in one session:
  *
- *     create ──made─────────────> it is there
- *       ^  └──NodeExists──> exists ──of this session, or no ephemeral, as wanted──> setData ──> it is there
- *       │                     └──of another session──> waited for, or deleted if it is to be taken over
+ *     create ──created──> it exists
+ *       ^  └──NodeExists──> exists ──of this session, or no ephemeral──> setData: it exists
+ *       │                     └──of another session──> waits, or with takesOver deletes it
  *       └───────gone───────────────────────────────────────┘
  */
 import { type Acl, type ClientView, type CreateResult, KeeperError, type Millis, type Stat } from '@tskeeper/client';
@@ -26,14 +26,21 @@ export class NodeMaker {
   readonly #settings: MakingSettings;
   readonly #closing: AbortSignal;
 
-  /** `closing` ends waits for others. What is being made is not ended by it, since whoever closes has to know what became of it. */
+  /**
+   * `closing` ends waits for other sessions. It does not end requests in progress, since the caller
+   * of `close` needs their outcome.
+   */
   constructor(path: string, settings: MakingSettings, closing: AbortSignal) {
     this.#path = path;
     this.#settings = settings;
     this.#closing = closing;
   }
 
-  /** With what `wanted` says at the time. undefined when `closing` came while it was another's. Rejects with what a server refuses, and with the end of the session. */
+  /**
+   * Creates it with the content that `wanted` returns at the time. undefined if `closing` was
+   * aborted while the znode belonged to another session. Rejects as a server rejects it, and with
+   * the end of the session.
+   */
   async make(zk: ClientView, wanted: () => Content): Promise<Made | undefined> {
     while (!this.#closing.aborted) {
       const content = wanted();
@@ -41,7 +48,7 @@ export class NodeMaker {
         const { path, stat } = await this.#create(zk, content);
         return { zk, path, czxid: stat.czxid, version: stat.version, content };
       } catch (error) {
-        // It was made, and somebody has deleted it.
+        // It was created, and another client has deleted it.
         if (error instanceof RecipeError && error.code === 'Lost') continue;
         if (!KeeperError.is(error, 'NodeExists')) throw error;
       }
@@ -51,7 +58,7 @@ export class NodeMaker {
     return undefined;
   }
 
-  /** Until the very one is not there any more, or until `closing`. Rejects with the end of the session. */
+  /** Until this very znode is gone, or until `closing`. Rejects with the end of the session. */
   async untilGone(zk: ClientView, path: string, czxid: bigint): Promise<void> {
     try {
       const isGone = (stat: Stat | null) => stat?.czxid !== czxid;
@@ -70,7 +77,7 @@ export class NodeMaker {
     return zk.create(this.#path, data, { ...life, ...settings, idempotent: true, ...untilTheEnd });
   }
 
-  /** What to do about one that was there. undefined: it was gone, or is now. */
+  /** How to treat a znode that exists already. undefined if it was gone, or is now. */
   async #take(zk: ClientView, content: Content): Promise<Made | undefined> {
     const path = this.#path;
     const { mode, takesOver } = this.#settings;
@@ -84,7 +91,7 @@ export class NodeMaker {
       if (stat.ephemeralOwner !== 0n && takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
       else await this.untilGone(zk, path, stat.czxid);
     } catch (error) {
-      // Without an answer the next attempt to make it tells.
+      // After a lost reply the next create shows the outcome.
       if (!KeeperError.is(error, 'NoNode', 'BadVersion') && !isUnanswered(error)) throw error;
     }
     return undefined;

@@ -1,15 +1,15 @@
 /**
- * A znode that is there for as long as somebody wants it to be.
+ * A znode that exists as long as a program wants it to.
  *
- *     absent ──made──> present ──connection lost──> suspended ──reconnected──> present
- *       ^                 │                            │
- *       └──deleted by somebody, or gone with its session┘
- *     closed: by `close`, or as it could not be kept any longer
+ *     absent ──created──> present ──connection lost──> suspended ──reconnected──> present
+ *       ^                   │                            │
+ *       └──deleted by another client, or gone with its session┘
+ *     closed: by `close`, or after a permanent error
  *
- *     1. create it, or take the one that is there (node-maker.ts)
- *     2. exists, with a watch, until it is gone or is another's
+ *     1. create it, or take an existing one (node-maker.ts)
+ *     2. exists, with a watch, until it is gone or belongs to another session
  *     3. 1. again
- *     closed: delete it, if it is still the one that was made
+ *     closed: delete it, if it is still the one that was created
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
 import { checkCount, checkData, checkPlace, checkSettings, checkWaitOptions, named, surplusOf } from '../given.ts';
@@ -25,28 +25,32 @@ import { Heartbeat } from './heartbeat.ts';
 import { type Content, type Made, remove, removeInAny, touchOf, write } from './made-node.ts';
 import { type MakingSettings, NodeMaker } from './node-maker.ts';
 
-/** How a `PersistentNode` lives between two times that it is made. */
+/** The lifetime of the znode of a `PersistentNode`, and how it is created. */
 export interface PersistentNodeOptions {
   /**
-   * - `ephemeral`, the default: goes with each session, and is made again in the next.
+   * - `ephemeral`, the default: it ends with each session, and is created again in the next.
    * - `ephemeralSequential`: the same, with another number each time.
-   * - `persistent`: outlives its keeper, and is deleted by `close`.
-   * - `persistentWithTtl`: outlives its keeper by `ttlMs`, and is deleted by `close`. A child `touch` is written meanwhile, every half of that, so that the
-   *   znode itself is not (Curator's PersistentTtlNode). Needs `extendedTypesEnabled` on the servers.
+   * - `persistent`: outlives its program, and is deleted by `close`.
+   * - `persistentWithTtl`: outlives its program by `ttlMs`, and is deleted by `close`. Meanwhile a
+   *   child `touch` is written twice per `ttlMs`, so that the znode itself need not be (Curator's
+   *   PersistentTtlNode). Needs `extendedTypesEnabled` on the servers.
    */
   readonly mode?: 'ephemeral' | 'ephemeralSequential' | 'persistent' | 'persistentWithTtl' | undefined;
   /** In milliseconds, with `persistentWithTtl` only. Default: none. */
   readonly ttlMs?: Millis | undefined;
-  /** Of the znode, and of parents that have to be made, as containers. Default: everyone may do everything. */
+  /**
+   * The ACL of the znode, and of parents that have to be created, as containers. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
   /**
-   * A guid in front of the name, another each time that it is made, so that the name is nobody else's. Default: for `ephemeralSequential` always, for the others
-   * not.
+   * Whether the name begins with a guid, a new one at each creation, so that no other client uses
+   * the name. Default: true for `ephemeralSequential`, false for the others.
    */
   readonly protection?: boolean | undefined;
   /**
-   * What to do about an ephemeral of another session that has the name: delete it, as it is known to be one's own of a former life. Default: false, wait until
-   * it is gone.
+   * Whether to delete an ephemeral of another session that has the name, if it is known to be left
+   * from an earlier run of this program. Default: false, waits until it is gone.
    */
   readonly takesOver?: boolean | undefined;
 }
@@ -62,8 +66,10 @@ const modes: readonly string[] = [
 export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
 
 /**
- * A znode kept alive: made again when somebody has deleted it, and in the next session when it went with the last (Curator's PersistentNode). Of two that keep one znode at
- * the same time, in two programs or by two views of a client, the one that is closed deletes it, and the other makes it again.
+ * A znode that is kept: created again when another client has deleted it, and in the next session
+ * when it ended with the last one (Curator's PersistentNode). If two keep one znode at the same
+ * time, in two programs or with two views of a client, the one that is closed deletes it, and the
+ * other creates it again.
  */
 export class PersistentNode implements AsyncDisposable {
   readonly #source: SessionSource;
@@ -77,21 +83,21 @@ export class PersistentNode implements AsyncDisposable {
   #unfollow: (() => void) | undefined;
   #content: Content;
   #path: string;
-  /** While it is there, as far as is known. */
+  /** Set while it exists, as far as this client knows. */
   #made: Made | undefined;
-  /** One that outlives its session, and has not been deleted as far as is known. */
+  /** A znode that outlives its session, and has not been deleted as far as this client knows. */
   #left: Made | undefined;
   #state: PersistentNodeState = 'absent';
   #serving: Promise<void> = Promise.resolve();
-  /** Since it is closed: what is left to do. */
+  /** After the close: the rest of the work. */
   #departing: Promise<void> | undefined;
-  /** The last change of data: the next waits for it, so that the last one is what stays. */
+  /** The last change of data: the next one waits for it, so that the last one wins. */
   #writing: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
   /**
-   * Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. Throws a TypeError for what is no client or
-   * no path.
+   * Begins at once; `ready` resolves when the znode exists. `source`: a client, with whose session
+   * it ends, or `Sessions`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
     checkPlace(source, path);
@@ -99,18 +105,18 @@ export class PersistentNode implements AsyncDisposable {
     const { mode = 'ephemeral', ttlMs, protection } = options;
     if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
-      throw new TypeError('ttlMs goes with the mode persistentWithTtl, and that with ttlMs; give both or neither');
+      throw new TypeError('ttlMs and the mode persistentWithTtl need each other; give both or neither');
     if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);
     checkData(data);
     if (protection === true && !mode.startsWith('ephemeral'))
-      throw new TypeError(`a ${mode} znode with a guid could not be found again by a later keeper; leave protection out`);
+      throw new TypeError(`after a restart, a ${mode} znode with a guid could not be found again; leave protection out`);
     this.#source = source;
     this.#wanted = path;
     this.#path = path;
     this.#settings = { ...options, mode };
     this.#maker = new NodeMaker(path, this.#settings, this.#closing.signal);
     this.#content = { data: copyOf(data) };
-    this.#waiting = new WaitingRoom(clientOf(source), `the znode ${path}`);
+    this.#waiting = new WaitingRoom(clientOf(source), `znode ${path}`);
     this.#unfollow = eachSession(source, {
       begin: (zk) => {
         this.#serving = this.#serve(zk);
@@ -119,51 +125,61 @@ export class PersistentNode implements AsyncDisposable {
     });
   }
 
-  /** Of the znode as it was made last, with guid and number; as given until then. */
+  /**
+   * The path of the last znode that was created, with guid and number; before that, the path as
+   * given.
+   */
   get path(): string {
     return this.#path;
   }
 
-  /** What the znode has, or gets when it is made: a value of one's own, which others may have overwritten. */
+  /**
+   * The data that the znode has, or receives when it is created: those of this PersistentNode,
+   * which another client may have overwritten.
+   */
   get data(): Data {
     return this.#content.data;
   }
 
   /**
-   * - `absent`: not there, and being made, or waited for.
-   * - `present`: there, as far as is known.
-   * - `suspended`: it was there, and the connection is lost. Others may see it, or not.
+   * - `absent`: it does not exist, and is being created, or waited for.
+   * - `present`: it exists, as far as this client knows.
+   * - `suspended`: it existed, and the connection is lost. Other clients may or may not see it.
    * - `closed`: over.
    */
   get state(): PersistentNodeState {
     return this.#state;
   }
 
-  /** Aborted when it cannot be kept any longer, with the reason: a RecipeError, Closed or Lost, or what a server refuses it with; not by `close`. */
+  /**
+   * Aborted when it cannot be kept any longer, with the reason: a RecipeError, Closed or Lost, or
+   * the error with which a server has rejected it; not by `close`.
+   */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Listens to changes of `state` from now on; returns a function that ends it. */
+  /** Listens to changes of `state` from now on; returns a function that removes the listener. */
   onStateChange(listener: (state: PersistentNodeState) => void): () => void {
     checkCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
   /**
-   * Resolves with its path when it is there, at once if it is. Rejects with a RecipeError: TimedOut; Closed; Lost, when the session is over; with the signal's
-   * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
+   * Resolves with its path when it exists, at once if it does. Rejects with a RecipeError:
+   * TimedOut; Closed; Lost, when the session is over; with the signal's reason; and with the error
+   * with which a server rejects its creation, such as NoAuth. Later calls reject with the same.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
     checkCount(arguments.length, 1, 'ready(options)');
-    checkWaitOptions(options, `the znode ${this.#path}`);
+    checkWaitOptions(options, `znode ${this.#path}`);
     await this.#present(options);
     return this.path;
   }
 
   /**
-   * Other data, from now on: resolves when the znode has them. Rejects as `ready` does; then they are what it gets when it is made again, and
-   * perhaps has already.
+   * Sets other data, from now on: resolves when the znode has them. Rejects as `ready` does; the
+   * znode then receives the data when it is created again, and may have them already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'setData(data, options)');
@@ -174,14 +190,15 @@ export class PersistentNode implements AsyncDisposable {
     this.#content = content;
     const before = this.#writing;
     const writing = this.#write(content, before, limit.signal);
-    // Who gives up has not ended those before.
+    // A call that gives up does not end the earlier ones.
     this.#writing = bothSettled(before, writing);
     await writing;
   }
 
   /**
-   * Keeps it no longer, and deletes it: resolves when it is gone, or when it goes in the background, as no server can be reached just now: in this session, or with
-   * `Sessions` in the next, should it outlive this one. Never rejects; one that may not be deleted stays.
+   * Stops keeping it, and deletes it: resolves when it is gone, or, if no server can be reached,
+   * when the deletion continues in the background: in this session, or, for a znode that outlives
+   * it and with `Sessions`, in the next. Never rejects; a znode that may not be deleted stays.
    */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
@@ -196,13 +213,13 @@ export class PersistentNode implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#over(new RecipeError('Closed', `the keeping of ${this.#path} was closed`));
+    this.#over(new RecipeError('Closed', `the PersistentNode of ${this.#path} was closed`));
     await connectedAndDone(clientOf(this.#source), this.#departing);
   }
 
-  // --- The keeping
+  // --- Keeping the znode
 
-  /** For the length of one session. Rejects never. */
+  /** As long as one session lasts. Never rejects. */
   async #serve(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
@@ -246,7 +263,7 @@ export class PersistentNode implements AsyncDisposable {
       } catch (error) {
         if (!isEndOfSession(error)) throw error;
       }
-      // It is about to be made again, with these data.
+      // It is about to be created again, with these data.
       this.#gone(made);
     }
   }
@@ -290,7 +307,7 @@ export class PersistentNode implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#isOver) return;
     this.#unfollow?.();
-    // Ahead of all who hear of it, since they may close it.
+    // Before the listeners, which may call `close`.
     this.#closing.abort(reason);
     this.#departing = this.#clearAway();
     depart(this.#source, this.#wanted, this.#departing);
@@ -298,7 +315,10 @@ export class PersistentNode implements AsyncDisposable {
     this.#waiting.dismiss(reason);
   }
 
-  /** What is under way in this session comes to its end; what outlives the session is deleted in another. */
+  /**
+   * Waits for the requests in progress in this session; deletes what outlives the session in
+   * another one.
+   */
   async #clearAway(): Promise<void> {
     await this.#serving;
     if (this.#left !== undefined) await removeInAny(this.#source, this.#left);
@@ -311,7 +331,10 @@ export class PersistentNode implements AsyncDisposable {
   }
 }
 
-/** Resolves when it is done, or when the connection is lost, without which it takes as long as it takes. */
+/**
+ * Resolves when the work is done, or when the connection is lost, without which it may take any
+ * time.
+ */
 async function connectedAndDone(zk: ClientView, work: Promise<void> | undefined): Promise<void> {
   let unlisten!: () => void;
   const lost = new Promise<void>((resolve) => {
@@ -322,7 +345,7 @@ async function connectedAndDone(zk: ClientView, work: Promise<void> | undefined)
   unlisten();
 }
 
-/** The caller's array is not kept. */
+/** A copy: the caller may change its array later. */
 function copyOf(data: Data): Data {
   return data instanceof Uint8Array ? data.slice() : data;
 }

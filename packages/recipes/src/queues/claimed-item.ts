@@ -1,10 +1,12 @@
 /**
- * An item that somebody works on: it stays in the queue until it is done, so that another has it if this one dies.
+ * An item that a consumer works on: it stays in the queue until it is done, so that another
+ * consumer gets it if this one dies.
  *
  *     held ──done──> the item and the claim are deleted, in one txn
- *     held ──release, the end of the session, the claim deleted by hand──> the item may be had by others
+ *     held ──release, end of the session, claim deleted by hand──> other consumers may get the item
  *
- * Who has lost the claim cannot acknowledge the item any more: the txn would have to delete the claim.
+ * A consumer that has lost the claim can no longer acknowledge the item: the txn would have to
+ * delete the claim.
  */
 import { type CallOptions, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { type Inspect, inspected } from '../inspection.ts';
@@ -15,7 +17,7 @@ import { RecipeError } from '../recipe-error.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
 import type { MadeClaim, QueueZnode } from './queue-znode.ts';
 
-/** A claim as the place of a hold. */
+/** A claim, as the place of a hold. */
 class ClaimPlace extends Place {
   readonly #znode: Pick<QueueZnode<never>, 'list' | 'marks'>;
   readonly #item: MadeClaim['item'];
@@ -37,19 +39,19 @@ class ClaimPlace extends Place {
     super.whenGone((reason) => {
       this.#goneBecause = reason;
       this.#hasGone = true;
-      // By an acknowledgement that is under way, perhaps.
+      // Perhaps by an acknowledgement in progress.
       if (!this.#isEnding) this.#wasTaken();
     });
     return () => (this.#onGone = undefined);
   }
 
-  /** The item may be had by others, and by this queue as well. */
+  /** Other consumers may get the item, and so may this queue. */
   #wasTaken(): void {
     this.#onGone?.(this.#goneBecause);
     this.#znode.list.drop();
   }
 
-  /** Deletes the item and the claim, and does whatever else is to be done, or nothing at all. */
+  /** Deletes the item and the claim, and applies `ops`: all or nothing. */
   async finish(ops: readonly WriteOp[]): Promise<void> {
     if (this.#isDone) throw new RecipeError('Closed', `${this.#item.path} has been acknowledged already`);
     if (this.#isEnding) throw new RecipeError('Closed', `${this.#item.path} is being acknowledged already`);
@@ -65,27 +67,30 @@ class ClaimPlace extends Place {
     }
   }
 
-  /** What has the name of a claim that was given back may be that of another, and then the server would let us through. */
+  /**
+   * After a release another consumer's claim may have the same name, and the server would accept
+   * the write.
+   */
   assertNotLeft(): void {
-    if (this.#hasLeft) throw new RecipeError('Lost', `the claim on ${this.#item.path} was given back`);
+    if (this.#hasLeft) throw new RecipeError('Lost', `the claim on ${this.#item.path} was released`);
   }
 
   override async leave(): Promise<void> {
     this.#hasLeft = true;
-    // What has the name by now may be the claim of another.
+    // The name may belong to another consumer's claim by now.
     if (this.#isDone || this.#hasGone) return;
     await super.leave();
     this.#znode.list.drop();
   }
 }
 
-/** Made by `claim`: an item of a queue, held until it is `done` or given back. */
+/** Made by `claim`: an item of a queue, held until it is `done` or released. */
 export class ClaimedItem implements QueueItem, AsyncDisposable {
   /** As `QueueItem.path`. */
   readonly path: string;
   /** As `QueueItem.name`. */
   readonly name: string;
-  /** As `QueueItem.data`: as they were put. */
+  /** As `QueueItem.data`: as put. */
   readonly data: Uint8Array | null;
   /** As `QueueItem.sequence`. */
   readonly sequence: number;
@@ -95,7 +100,10 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   readonly dueMs: number | undefined;
   /** As `QueueItem.id`. */
   readonly id: string | undefined;
-  /** How often the item has been claimed, this time included: more than 1 means that somebody may have worked on it before. */
+  /**
+   * How often the item has been claimed, including this time: more than 1 means that another
+   * consumer may have worked on it before.
+   */
   readonly attempt: number;
   readonly #place: ClaimPlace;
   readonly #held: Held;
@@ -115,7 +123,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
     this.#held = new Held(this.#place);
   }
 
-  /** The znode of the claim. Whoever deletes it gives the item to others. */
+  /** The znode of the claim. Deleting it gives the item to other consumers. */
   get claimPath(): string {
     return this.#held.path;
   }
@@ -125,12 +133,18 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
     return this.#held.fencingToken;
   }
 
-  /** As `Held.state`. While it is `suspended` nobody else has the item yet, but somebody may at any moment. */
+  /**
+   * As `Held.state`. While it is `suspended` no other consumer has the item yet, but one may at any
+   * moment.
+   */
   get state(): HoldState {
     return this.#held.state;
   }
 
-  /** Aborted when the claim is lost, so that others may have the item; not by `done` and `release`. */
+  /**
+   * Aborted when the claim is lost, so that other consumers may get the item; not by `done` and
+   * `release`.
+   */
   get signal(): AbortSignal {
     return this.#held.signal;
   }
@@ -141,7 +155,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
+  /** As `Held.multi`: writes only while the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
@@ -151,11 +165,14 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   }
 
   /**
-   * Acknowledges the item, which is then gone for good. `ops` are carried out in the same txn: what the work has brought about is written together with the
-   * acknowledgement or not at all, and so exactly once, however often the item was claimed. Goes on until it is known what has become of it.
+   * Acknowledges the item, which is then deleted. `ops` are applied in the same txn: the results of
+   * the work are written together with the acknowledgement or not at all, and so exactly once,
+   * however often the item was claimed. Retries until the outcome is known.
    *
-   * Rejects with a RecipeError, Lost, when the claim or the item is gone, or the claim was given back, so that nothing was written; as `Client.multi` does when one of `ops` is refused, and then the
-   * claim stands as before; with a RecipeError, Closed, the second time; and with the end of the session, the outcome being `unknown` when no answer had come by then.
+   * Rejects with a RecipeError, Lost, when the claim or the item is gone, or the claim was
+   * released, so that nothing was written; as `Client.multi` does when one of `ops` is rejected,
+   * and then the claim lasts as before; with a RecipeError, Closed, the second time; and with the
+   * end of the session, with the outcome `unknown` if there was no reply by then.
    */
   async done(ops: readonly WriteOp[] = []): Promise<void> {
     checkCount(arguments.length, 1, 'done(ops)');
@@ -170,7 +187,10 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
     await this.#held.release();
   }
 
-  /** Gives the item back, to be had by others at once, in its old place in the queue. Nothing happens behind `done`. Rejects as `Held.release` does. */
+  /**
+   * Returns the item to its old place in the queue, for other consumers. Has no effect after
+   * `done`. Rejects as `Held.release` does.
+   */
   release(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'release()');
     if (surplus !== undefined) return Promise.reject(surplus);

@@ -1,5 +1,6 @@
 /**
- * Items in the form of Curator's DistributedQueue and its kin (its ItemSerializer): one znode may have several.
+ * Items in the format of Curator's DistributedQueue and related queues (its ItemSerializer): one
+ * znode may have several.
  *
  *     00 01 00 01                      the version
  *     01  00 00 00 05  h e l l o       an item: its length, and its bytes
@@ -15,8 +16,10 @@ const endMark = 2;
 const utf8 = new TextEncoder();
 
 /**
- * What Curator's DistributedQueue, DistributedIdQueue, DistributedPriorityQueue and DistributedDelayQueue write to a znode: put `encode(['an item'])`, and work on each of `decode(item.data)`.
- * Curator's `putMulti` makes one znode of several items, which are had together. `decode` throws a TypeError for what is not of that form.
+ * The data that Curator's DistributedQueue, DistributedIdQueue, DistributedPriorityQueue and
+ * DistributedDelayQueue write to a znode: put `encode(['an item'])`, and work on each of
+ * `decode(item.data)`. Curator's `putMulti` creates one znode with several items, which are
+ * delivered together. `decode` throws a TypeError for data in another format.
  */
 export const curatorItemsCodec: Codec<readonly Uint8Array[], readonly Data[]> = {
   encode(items) {
@@ -52,5 +55,5 @@ export const curatorItemsCodec: Codec<readonly Uint8Array[], readonly Data[]> = 
 };
 
 function wrong(reason: string): TypeError {
-  return new TypeError(`these are not items in the form of Curator: ${reason}; what was put by others is to be used as it is`);
+  return new TypeError(`these data are not in the format of Curator: ${reason}; use the data of other producers as they are`);
 }

@@ -1,9 +1,11 @@
 /**
- * Items that may be had from some time on (Curator's DistributedDelayQueue).
+ * Items that are available from some time on (Curator's DistributedDelayQueue).
  *
- * The time is that of the ensemble: the wall clock of the leader, which is told with each write. So producers and consumers need no clocks that agree. Nobody has an item
- * too early: who finds one due, and has not heard of the leader's clock for a minute, asks, since that may have been set and the own one may run fast. How late an item may be
- * had is a matter of the wire, and of clocks of leaders that differ or are set ahead.
+ * The time is that of the ensemble: the wall clock of the leader, which the reply to each write
+ * shows. So the clocks of producers and consumers need not agree. No consumer gets an item too
+ * early: one that finds an item due, and has not received the leader's time for a minute, requests
+ * it, since the leader's clock may have been set and its own may run fast. How late an item is
+ * available depends on the network, and on leaders whose clocks differ or are set forward.
  */
 import type { Data } from '@tskeeper/client';
 import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
@@ -12,10 +14,10 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { delayNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
 
-/** When an item may be had: after some time, or at a time. */
+/** When an item is available: after some time, or at a time. */
 export type Delay =
   | {
-      /** So many milliseconds from now. */
+      /** This many milliseconds from now. */
       readonly delayMs: number;
       readonly dueMs?: undefined;
     }
@@ -25,24 +27,30 @@ export type Delay =
       readonly delayMs?: undefined;
     };
 
-/** What a put of a delay queue can be asked for. */
+/** The options of a put to a delay queue. */
 export type DelayPutOptions = WaitOptions & Delay;
 
-/** Items that may be had from some time on, the one whose time comes first ahead. */
+/** Items that are available from some time on, the earliest time first. */
 export class DelayQueue extends ItemQueue<number> {
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
     checkSettings(options, 'DelayQueue', arguments.length);
     super(source, { path, names: delayNames, rankKind: 'dueMs' }, options);
   }
 
-  /** Puts an item that may be had when its time has come. Rejects as `Queue.put` does, and with a RangeError. */
+  /**
+   * Puts an item that is available when its time has come. Rejects as `Queue.put` does, and with a
+   * RangeError.
+   */
   async put(data: Data, options: DelayPutOptions): Promise<void> {
     checkCount(arguments.length, 2, 'put(data, options)');
     return await this.putAll([data], options);
   }
 
-  /** Puts several of one time, one behind the other: all or none. Rejects as `put` does. */
+  /** Puts several items for the same time, in this order: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
     checkCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, '{ delayMs: 5000 }');
@@ -50,9 +58,9 @@ export class DelayQueue extends ItemQueue<number> {
     const { signal, timeoutMs } = options;
     const { delayMs, dueMs } = options;
     if (delayMs === undefined && dueMs === undefined)
-      throw new TypeError('an item of a DelayQueue is put with delayMs or dueMs, and neither is there');
+      throw new TypeError('put to a DelayQueue needs delayMs or dueMs: write { delayMs: 5000 }');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
-      throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
+      throw new RangeError(`delayMs is a number of milliseconds from 0, not ${delayMs}`);
     await this.putItems(items, async (within) => dueMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), { signal, timeoutMs });
   }
 }

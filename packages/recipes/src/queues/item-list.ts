@@ -1,15 +1,19 @@
 /**
- * The items of one znode as they were listed last, and what is left of the list. ZooKeeper's page, "Queues" and "Priority Queues":
+ * The items of one znode as last listed, and the rest of that list. ZooKeeper's page, "Queues" and
+ * "Priority Queues":
  *
- *     getChildren            1. who is there? the lowest first
- *     work off the list      2. without listing again before it is used up
- *     used up                3. 1. again, once: by now there may be others
+ *     getChildren            1. which items are there? the lowest first
+ *     work through the list  2. without listing again before it is used up
+ *     used up                3. 1. again, once: by now there may be more
  *     nothing                4. with a watch, and wait for it: 1. again
  *
- * The page has the watch set by each list. So whoever works, or has just found the queue empty, is told of each item that somebody else puts or takes: all are woken, for
- * nothing. Here only who waits sets it, which is one at a time (consumers.ts), and when the wait is over the watch is.
+ * On the page each listing sets the watch. So a consumer that works, or has just found the queue
+ * empty, receives an event for each item that another client puts or takes: all are woken for
+ * nothing. Here only the waiting consumer sets it, one at a time (consumers.ts), and removes it
+ * when the wait ends.
  *
- * Where the order is by more than the number (`drops`), what comes later may come first, so a list serves for one look only, and no longer than until the watch fires.
+ * If the order does not depend on the number alone (`drops`), a later item may come first, so a
+ * list serves one look only, and no longer than until the watch fires.
  */
 import { type ClientView, KeeperError, type WatchListener } from '@tskeeper/client';
 import { unlessAborted } from '../waiting/limit.ts';
@@ -27,7 +31,7 @@ export class ItemList {
   readonly #names: Pick<ItemNames<never>, 'read'>;
   readonly #drops: boolean;
   readonly #waiting = new Set<() => void>();
-  /** Paths with a watch of this list: that of the queue, and that of the claims. */
+  /** Paths with a watch of this list: the queue, and the claims. */
   readonly #watched = new Set<string>();
   #left: ItemName[] = [];
   #length = 0;
@@ -41,53 +45,62 @@ export class ItemList {
     this.#drops = drops;
   }
 
-  /** Takes the next to be tried out of the list; undefined when all have been tried, but for those whose rank is above `rankMax`. */
+  /**
+   * Removes the next item to be tried from the list; undefined when all have been tried, except
+   * those whose rank is above `rankMax`.
+   */
   next(rankMax = Infinity): ItemName | undefined {
     const [first] = this.#left;
     return first !== undefined && first.rank <= rankMax ? this.#left.shift() : undefined;
   }
 
-  /** Of the one that comes next, and has not been tried. */
+  /** The rank of the next item, which has not been tried. */
   get nextRank(): number | undefined {
     return this.#left[0]?.rank;
   }
 
-  /** Whether nothing has happened since it was listed with a watch. */
+  /** Whether there was no event since it was listed with a watch. */
   get isCurrent(): boolean {
     return this.#isCurrent;
   }
 
-  /** Whether it may be worked off as it is. */
+  /** Whether it may be worked through as it is. */
   get isUsable(): boolean {
     return this.#isCurrent || !this.#drops;
   }
 
-  /** How many were there when they were listed last, which is done if there may be others now. */
+  /** How many items there were when last listed. Lists again if there may be more now. */
   async length(signal: AbortSignal): Promise<number> {
     if (!this.#isCurrent) await this.refresh(true, signal);
     return this.#length;
   }
 
-  /** Something that is there is not in the list. */
+  /** An item exists that is not in the list. */
   readonly outdate = (): void => {
     this.#isCurrent = false;
     for (const callback of this.#waiting) callback();
   };
 
-  /** Something that was taken out of the list is still there, in its old place. */
+  /** An item that was removed from the list still exists, in its old place. */
   drop(): void {
     this.#left = [];
     this.outdate();
   }
 
-  /** Calls back as soon as there may be something new, at once if that is so; returns how to take that back. */
+  /**
+   * Calls back when there may be something new, at once if that is so; returns a function that
+   * removes the callback.
+   */
   whenOutdated(callback: () => void): () => void {
     this.#waiting.add(callback);
     if (!this.#isCurrent) callback();
     return () => this.#waiting.delete(callback);
   }
 
-  /** Lists them. One listing serves all who ask for it meanwhile. With a watch the list is current until that fires. */
+  /**
+   * Lists the items. Concurrent callers share one listing. With a watch the list is current until
+   * that fires.
+   */
   async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (watches) while (this.#listing?.watches === false) await unlessAborted(this.#listing.over, signal);
@@ -101,23 +114,23 @@ export class ItemList {
     const end = () => {
       if (this.#listing === listing) this.#listing = undefined;
     };
-    // Whoever asked for it may have given up by then.
+    // All callers may have given up by then.
     over.then(end, end);
     return listing;
   }
 
-  /** The options of a read that is to tell this list, if it is to. */
+  /** The options of a read; with `watches` its events go to this list. */
   watching(path: string, watches: boolean): { readonly watch?: WatchListener } {
     if (!watches) return {};
     this.#watched.add(path);
     return { watch: this.#onEvent };
   }
 
-  /** Nobody waits any more, and nothing is heard. */
+  /** Removes the watches: no caller waits any more. */
   unwatch(): void {
     for (const path of this.#watched) this.#forget(path);
     this.#watched.clear();
-    // What is under way goes on, and serves nobody (`#list`).
+    // A listing in progress continues without effect (`#list`).
     if (this.#listing?.watches === true) this.#listing = undefined;
     this.outdate();
   }
@@ -127,18 +140,19 @@ export class ItemList {
   }
 
   readonly #onEvent: WatchListener = ({ type, path }) => {
-    // The loss of a connection says nothing of the items: what is missed by it is told by the next one.
+    // The loss of a connection says nothing about the items: after a reconnect the client sets the
+    // watch again, and an event that was missed follows.
     if (type === 'None' && this.#zk.closedBecause === undefined) return;
     if (path !== null) this.#watched.delete(path);
     this.outdate();
   };
 
   async #list(watches: boolean): Promise<void> {
-    // Ahead of the request, since an event may be told before the answer has been looked at.
+    // Before the request, since an event may be delivered before the reply has been processed.
     this.#isCurrent = watches;
     try {
       const names = await this.#children(watches);
-      // It has been set behind `unwatch`.
+      // The watch was set after `unwatch`.
       if (watches && !this.#watched.has(this.#path)) this.#forget(this.#path);
       const items: ItemName[] = [];
       for (const name of names) {

@@ -1,31 +1,36 @@
 /**
- * What the names of items say: their number, and what else decides when an item's turn comes.
+ * What the names of items contain: their number, and what else decides their order.
  *
  *     queue-0000000007                     in the order of the numbers
  *     queue-050000000007                   priority 05 (ZooKeeper's page, "queue-YY")
  *     entry-100-0000000007                 priority 100 (kazoo's Queue)
- *     queue-1000000640000000007            priority 100, with a digit that is 0 for those below 0 (Curator's DistributedPriorityQueue)
- *     queue-|18F1A2B3C4D|0000000007        not before this time, in ms since 1970, hexadecimal (Curator's DistributedDelayQueue)
- *     queue-|order 12|0000000007           an id of the program's (Curator's DistributedIdQueue)
+ *     queue-1000000640000000007            priority 100, after a digit that is 0 for negative ones
+ *                                          (Curator's DistributedPriorityQueue)
+ *     queue-|18F1A2B3C4D|0000000007        not before this time, in ms since 1970, hexadecimal
+ *                                          (Curator's DistributedDelayQueue)
+ *     queue-|order 12|0000000007           an id of the program (Curator's DistributedIdQueue)
  */
 import { compareSequences, sequenceOf } from '@tskeeper/client';
 import { checkName } from '../given.ts';
 
-/** A name that has been read. */
+/** A parsed name. */
 export interface ItemName {
   readonly name: string;
   /** The number at the end. */
   readonly sequence: number;
-  /** Whose is lower comes first, whatever the number: a priority, or the time from which on the item may be had. */
+  /**
+   * The item with the lower rank comes first, whatever the number: a priority, or the time from
+   * which the item is available.
+   */
   readonly rank: number;
   readonly id: string | undefined;
 }
 
 /** How one kind of queue names its items. */
 export interface ItemNames<Label> {
-  /** What stands ahead of the number. Throws a RangeError or a TypeError for a label that cannot be. */
+  /** The part before the number. Throws a RangeError or a TypeError for an invalid label. */
   prefixOf(label: Label): string;
-  /** undefined for what is no item of such a queue. */
+  /** undefined for a name that is not an item of such a queue. */
   read(name: string): ItemName | undefined;
 }
 
@@ -45,8 +50,8 @@ export function plainNames(prefix: string): ItemNames<undefined> {
 }
 
 /**
- * How a priority is written. `page`: two digits, as in ZooKeeper's recipe; `kazoo`: three, and a hyphen; `curator`: 32 bits in hexadecimal, with a digit ahead that
- * tells those below 0.
+ * How a name contains the priority. `page`: two digits, as in ZooKeeper's recipe; `kazoo`: three,
+ * and a hyphen; `curator`: 32 bits in hexadecimal, after a digit that is 0 for negative priorities.
  */
 export type PriorityNaming = 'page' | 'kazoo' | 'curator';
 
@@ -55,7 +60,7 @@ interface PriorityForm {
   readonly end: string;
   readonly least: number;
   readonly most: number;
-  /** The text of one: all are of one length, and in the order of the priorities. */
+  /** The text of a priority: all have the same length, and sort as the priorities do. */
   readonly write: (priority: number) => string;
   readonly read: (text: string) => number | undefined;
 }
@@ -121,7 +126,7 @@ export const delayNames: ItemNames<number> = {
 export const idNames: ItemNames<string> = {
   prefixOf: (id) => {
     if (typeof id !== 'string' || id === '' || /[/|]/.test(id))
-      throw new TypeError(`an id is a string without "/" and "|" that is not empty, not "${id}"`);
+      throw new TypeError(`an id is a non-empty string without "/" and "|", not "${id}"`);
     return labelled(id);
   },
   read: (name) => {

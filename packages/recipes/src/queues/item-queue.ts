@@ -1,14 +1,14 @@
 /**
- * What all queues have in common. Who looks for an item is consumers.ts, who waits for room room.ts.
+ * What all queues have in common. consumers.ts waits for items, room.ts for room.
  *
- *     /jobs                                   stays, also when it is empty, so that no name comes twice
- *       ├─ queue-0000000007                   items; nothing else, so that others who know the recipe find what they look for
+ *     /jobs                               stays when it is empty, so that no name is used twice
+ *       ├─ queue-0000000007               items; nothing else, as other clients expect
  *       └─ queue-0000000008
- *     /jobs-aside                             containers
- *       ├─ claims/queue-0000000007-1          somebody works on 7: an ephemeral of theirs
- *       ├─ consumers/_c_2b7e...-lock-...      those who wait for an item, in line
- *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line
- *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks/marks.ts)
+ *     /jobs-aside                         containers
+ *       ├─ claims/queue-0000000007-1      a consumer works on 7: its ephemeral
+ *       ├─ consumers/_c_2b7e...-lock-...  the queue of those that wait for an item
+ *       ├─ producers/_c_91aa...-lock-...  the queue of those that wait for room (`maxItems`)
+ *       └─ marks/_c_4d0c...-mark-...      versions show what was applied (marks/marks.ts)
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
@@ -26,43 +26,57 @@ import { QueueSession } from './queue-session.ts';
 import type { Look, QueueZnode } from './queue-znode.ts';
 import { checkMaxItems, checkRoom } from './room.ts';
 
-/** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
+/**
+ * The options of all kinds of queues. All clients of a queue use the same, except `maxItems`, which
+ * concerns producers only.
+ */
 export interface ItemQueueOptions {
-  /** Of items; of what is kept beside them as well, and of the queue itself, if it has to be made. Default: everyone may do everything. */
+  /**
+   * The ACL of items, of the znodes beside them, and of the queue itself if it has to be created.
+   * Default: all permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
   /**
-   * `persistent`: items stay until somebody takes them (ZooKeeper's own implementation, `DistributedQueue`). `ephemeral`: an item goes with the session of
-   * its producer, taken or not, as ZooKeeper's page has it. Default: `persistent`.
+   * `persistent`: items stay until they are taken (ZooKeeper's own implementation,
+   * `DistributedQueue`). `ephemeral`: an item ends with the session of its producer, taken or not,
+   * as on ZooKeeper's page. Default: `persistent`.
    */
   readonly items?: 'persistent' | 'ephemeral' | undefined;
   /**
-   * Puts wait, in line, while there are so many items. Exact if all producers go by it: only the first in line puts. Costs four requests more for each put. Default: no limit
-   * but that of the servers, whose answer to who lists the queue has to be shorter than jute.maxbuffer.
+   * Producers queue and wait while there are this many items. The limit is exact if all producers
+   * have it: only the first in their queue puts. Costs four requests more for each put. Default: no
+   * limit but that of the servers, whose reply with the list of items has to be shorter than
+   * jute.maxbuffer.
    */
   readonly maxItems?: number | undefined;
   /**
-   * Where claims are, and that they bear the names of their items: `/q/taken` for kazoo's LockingQueue on `/q`, whose items are below `/q/entries`; the `lockPath` of
-   * Curator's queues. A claim that is deleted by hand may then be taken for the next one of the same item. Default: `<path>-aside/claims`, with names that no two claims share.
+   * The parent of the claims, which then have the names of their items: `/q/taken` for kazoo's
+   * LockingQueue on `/q`, whose items are below `/q/entries`; the `lockPath` of Curator's queues.
+   * If a claim is deleted by hand, a later claim on the same item may be taken for it. Default:
+   * `<path>-aside/claims`, where no two claims have the same name.
    */
   readonly takenPath?: string | undefined;
 }
 
-/** Who is in a queue. */
+/** An item that is in a queue. */
 export interface QueuedItem extends Omit<QueueItem, 'data'> {
-  /** Whether somebody works on it. */
+  /** Whether a consumer works on it. */
   readonly isClaimed: boolean;
 }
 
-/** What a kind of queue is made of. */
+/** What distinguishes one kind of queue. */
 export interface QueueSetup<Label> {
   readonly path: string;
-  /** Several znodes with items below `path`; undefined: `path` itself has them. */
+  /** The znodes below `path` that have the items; undefined if `path` itself has them. */
   readonly shards?: readonly string[];
   readonly names: ItemNames<Label>;
   readonly rankKind: RankKind;
 }
 
-/** A queue, in whatever order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue` have in common. */
+/**
+ * A queue of any order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue`
+ * have in common.
+ */
 export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** The znode of the queue. */
   readonly path: string;
@@ -72,12 +86,18 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   readonly #maxItems: number | undefined;
   readonly #sessions: PerSession<QueueSession<Label>>;
   readonly #closing = new AbortController();
-  /** Puts are carried out in the order in which they were called. */
+  /** Puts are applied in the order of their calls. */
   #putting: Promise<unknown> = Promise.resolve();
-  /** So that several znodes are filled alike. Clients that come one behind the other do not all begin with the same one. */
+  /**
+   * Fills several znodes evenly. Clients that start one after the other do not all begin with the
+   * same one.
+   */
   #puts: number;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
     checkPlace(source, path);
     const { acl, items = 'persistent', maxItems, takenPath } = options;
@@ -94,7 +114,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     this.#sessions = new PerSession((zk) => new QueueSession(zk, { path, shards, names, rankKind, acl, items, maxItems, takenPath }));
   }
 
-  /** As `put` of each kind of queue has it, and rejects as that does. */
+  /** Puts as `put` of each kind of queue does, and rejects as that does. */
   protected async putItems(
     items: readonly Data[],
     labelOf: (signal: AbortSignal) => Label | Promise<Label>,
@@ -124,12 +144,16 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * Waits for an item, and resolves with it: it is deleted by then, and nobody else has it, whatever answers were lost on the way. If this process dies, or the
-   * session ends, before it has worked on it, it is lost: at most once. `claim` is for those who want every item to be worked on. Items in process by others are passed over.
+   * Waits for an item, and resolves with it: it is deleted by then, and no other consumer gets it,
+   * whatever replies were lost. If this process dies or the session ends before the work is done,
+   * the item is lost: at most once. If every item has to be worked on, use `claim`. Skips items in
+   * process.
    *
-   * Neither `signal` nor `timeoutMs` ends it while the answer to the delete is awaited, so that an item that was taken is always handed out. Rejects with a RecipeError:
-   * TimedOut; Closed; Lost, when somebody deletes the znode that stands for the wait; with the signal's reason; with SessionExpired and the like, and then an item may
-   * have been taken, if the outcome is `unknown`; and with NoAuth.
+   * Neither `signal` nor `timeoutMs` ends it while it waits for the reply to the delete, so that an
+   * item that was taken is always delivered. Rejects with a RecipeError: TimedOut; Closed; Lost,
+   * when another client deletes the znode of the wait; with the signal's reason; with
+   * SessionExpired and the like, and if their outcome is `unknown`, an item may have been taken;
+   * and with NoAuth.
    */
   async take(options: WaitOptions = {}): Promise<QueueItem> {
     checkCount(arguments.length, 1, 'take(options)');
@@ -139,7 +163,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return itemOf(item, this.#rankKind);
   }
 
-  /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
+  /** The first item that is available now; undefined if there is none. Rejects as `take` does. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
     checkCount(arguments.length, 1, 'tryTake(options)');
     const item = await this.#within(options, this.#what, (signal) =>
@@ -149,8 +173,9 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects; with `Sessions` it goes on when a
-   * session ends during a take, and the item that may have been taken then is lost.
+   * Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue
+   * is closed, and throws as `take` rejects; with `Sessions` it continues when a session ends
+   * during a take, and an item that may have been taken then is lost.
    */
   items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
     checkCount(arguments.length, 1, 'items(options)');
@@ -162,7 +187,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     while (!this.#closing.signal.aborted) {
       const item = await this.take(options).catch((error: unknown) => {
         if (this.#closing.signal.aborted) return undefined;
-        // What may have been taken is lost, as with a process that ends: the loop goes on.
+        // An item that may have been taken is lost, as when a process ends: the loop continues.
         if (isSessions(this.#source) && isUnsettled(error)) return undefined;
         throw error;
       });
@@ -171,8 +196,9 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * Waits for an item, and resolves with a claim on it. The item stays in the queue until it is `done`, and others have it when it is given back or the session of
-   * the claim ends: at least once. Waits and rejects as `take` does.
+   * Waits for an item, and resolves with a claim on it. The item stays in the queue until it is
+   * `done`; when it is released or the session of the claim ends, another consumer gets it: at
+   * least once. Waits and rejects as `take` does.
    */
   async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
     checkCount(arguments.length, 1, 'claim(options)');
@@ -181,7 +207,10 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     );
   }
 
-  /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
+  /**
+   * A claim on the first item that is available now; undefined if there is none. Rejects as `claim`
+   * does.
+   */
   async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
     checkCount(arguments.length, 1, 'tryClaim(options)');
     return await this.#within(options, this.#what, (signal) =>
@@ -190,8 +219,9 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * Claims an item, calls `work` with it, and acknowledges it, unless `work` has done so, or has given it back; when `work` fails the item is given back. Resolves as `work`
-   * does, and rejects as that, as `claim` or as `ClaimedItem.done`.
+   * Claims an item, calls `work` with it, and acknowledges it, unless `work` has acknowledged or
+   * released it; if `work` fails the item is released. Resolves as `work` does, and rejects as
+   * that, as `claim` or as `ClaimedItem.done`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
     checkCount(arguments.length, 2, 'process(work, options)');
@@ -203,8 +233,8 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for
-   * NoNode.
+   * The first item, which stays in the queue, whether or not it is in process; undefined if there
+   * is none. Rejects as `Client.getData` does, except with NoNode.
    */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
     checkCount(arguments.length, 1, 'peek(options)');
@@ -219,7 +249,10 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     );
   }
 
-  /** Who is in the queue, in their order, and who of them is in process. Rejects as `Client.getChildren` does, but for NoNode. */
+  /**
+   * The items in the queue, in their order, and which of them are in process. Rejects as
+   * `Client.getChildren` does, except with NoNode.
+   */
   async contents(options: WaitOptions = {}): Promise<readonly QueuedItem[]> {
     checkCount(arguments.length, 1, 'contents(options)');
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
@@ -237,7 +270,10 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     });
   }
 
-  /** How many items there are, those in process included; one cheap request, however many there are. Rejects as `Client.exists` does. */
+  /**
+   * How many items there are, including those in process; one cheap request, however many there
+   * are. Rejects as `Client.exists` does.
+   */
   async size(options: WaitOptions = {}): Promise<number> {
     checkCount(arguments.length, 1, 'size(options)');
     return await this.#within(options, `the size of ${this.path}`, async (signal) => {
@@ -247,12 +283,12 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 
   /**
-   * Ends all that waits, with a RecipeError, Closed, and takes away what was kept for this queue: its marks, which would otherwise stay as long as the session lives. Items
-   * stay, and so do claims. Never rejects.
+   * Ends all waits, with a RecipeError, Closed, and deletes the marks of this queue, which would
+   * otherwise stay as long as the session lives. Items and claims stay. Never rejects.
    */
   async close(): Promise<void> {
     checkCount(arguments.length, 0, 'close()');
-    this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
+    this.#closing.abort(new RecipeError('Closed', `queue ${this.path} is closed`));
     await this.#sessions.latest?.marks.close();
   }
 
@@ -261,7 +297,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return this.close();
   }
 
-  // --- Who has an item
+  // --- Taking and claiming
 
   get #what(): string {
     return `an item of ${this.path}`;
@@ -272,7 +308,10 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return claim && new ClaimedItem(znode, claim, this.#rankKind);
   };
 
-  /** Takes what is meant, as `remove` of an IdQueue has it; resolves with how many they were. Rejects as `take` does. */
+  /**
+   * Takes the items that `isMeant` selects, for `remove` of an IdQueue; resolves with how many it
+   * has taken. Rejects as `take` does.
+   */
   protected async takeAll(isMeant: (item: { readonly id: string | undefined }) => boolean, options: WaitOptions): Promise<number> {
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       let taken = 0;
@@ -288,7 +327,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     });
   }
 
-  /** Within the limits of the call, and as long as the queue is not closed. */
+  /** Within the limits of the call, and until the queue is closed. */
   async #within<Result>(options: WaitOptions, what: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const closing = this.#closing.signal;
     closing.throwIfAborted();
@@ -301,7 +340,10 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     }
   }
 
-  /** `work` in the session of now, and again in the next one should that end, unless something may have been put or taken by then. */
+  /**
+   * `work` in the current session, and again in the next one if that ends, unless something may
+   * have been put or taken by then.
+   */
   #inSessions<Result>(
     signal: AbortSignal,
     work: (session: QueueSession<Label>) => Promise<Result>,
@@ -311,7 +353,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 }
 
-/** A claim ends with its session, whether it is known to have been made or not. */
+/** A claim ends with its session, whether or not its creation is known. */
 const mayClaimAgain = () => false;
 
 function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, look: Look) {

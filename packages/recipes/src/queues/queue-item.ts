@@ -3,23 +3,26 @@ import type { ReadItem } from './queue-znode.ts';
 
 /** An item of a queue. */
 export interface QueueItem {
-  /** Of its znode; where it was, when it has been taken. */
+  /** The path of its znode; after `take`, where it was. */
   readonly path: string;
-  /** Of its znode: `queue-0000000007`. */
+  /** The name of its znode: `queue-0000000007`. */
   readonly name: string;
-  /** As they were put. */
+  /** As put. */
   readonly data: Uint8Array | null;
   /** The number at the end of the name, -2147483648 .. 2147483647. */
   readonly sequence: number;
-  /** Of an item of a PriorityQueue, lower first; undefined otherwise. */
+  /** For an item of a PriorityQueue, lower first; undefined otherwise. */
   readonly priority: number | undefined;
-  /** Of an item of a DelayQueue: when its time comes, in ms since 1970; undefined otherwise. */
+  /**
+   * For an item of a DelayQueue: the time from which it is available, in ms since 1970; undefined
+   * otherwise.
+   */
   readonly dueMs: number | undefined;
-  /** Of an item of an IdQueue; undefined otherwise. */
+  /** For an item of an IdQueue; undefined otherwise. */
   readonly id: string | undefined;
 }
 
-/** What the ranks of a queue's items are, and their time or nothing. */
+/** What the ranks of a queue's items mean; undefined if they have none. */
 export type RankKind = 'priority' | 'dueMs' | undefined;
 
 export function itemOf({ path, name, data, sequence, rank, id }: ReadItem, kind: RankKind): QueueItem {

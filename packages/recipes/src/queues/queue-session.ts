@@ -1,4 +1,7 @@
-/** What a queue keeps for the length of one session: its marks, the lists that it watches, and its places in the lines of consumers and producers. */
+/**
+ * What a queue keeps as long as one session lasts: its marks, the lists that it watches, and its
+ * places in the queues of consumers and producers.
+ */
 import type { Acl, ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
@@ -11,7 +14,7 @@ import { Room } from './room.ts';
 
 export interface QueueSessionOptions<Label> {
   readonly path: string;
-  /** Several znodes with items below `path`; undefined: `path` itself has them. */
+  /** The znodes below `path` that have the items; undefined if `path` itself has them. */
   readonly shards: readonly string[] | undefined;
   readonly names: ItemNames<Label>;
   readonly rankKind: RankKind;

@@ -1,16 +1,19 @@
 /**
- * The items below one znode: how they are put, taken and claimed.
+ * Putting, taking and claiming the items below one znode.
  *
  *     put     multi: create path/queue- (SEQUENTIAL)
  *     take    the first of the list (item-list.ts)
- *             getData                                               gone: the next
- *             multi: delete, with the version that was read         gone, or claimed since: the next
+ *             getData                                          gone: the next
+ *             multi: delete, with the version that was read    gone, or claimed since: the next
  *     claim   the first of the list
- *             getData, and exists on the claim if there ever was one     somebody has it: getChildren of all claims, and the next without one
- *             multi: setData as it was, with the version that was read; create the claim (EPHEMERAL)
+ *             getData, and exists on the claim if there ever was one
+ *                  claimed: getChildren of all claims, and the next item without one
+ *             multi: setData with the same data and the version that was read; create the claim
+ *                  (EPHEMERAL)
  *
- * Each multi has a mark in it (marks/marks.ts), and so is carried out once. Each claim takes the version of its item up by one: of two who have read the same only one
- * comes through, a claim bears a name that no other has, and the version says how often the item was claimed.
+ * Each multi includes a mark (marks/marks.ts), and so is applied once. Each claim increments the
+ * version of its item: of two that have read the same version only one succeeds, each claim has a
+ * name of its own, and the version shows how often the item was claimed.
  */
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type ReadOptions, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -20,7 +23,7 @@ import { ItemList } from './item-list.ts';
 import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
 import type { Marks } from '../marks/marks.ts';
 
-/** What is read of an item. */
+/** An item as read. */
 export interface ReadItem extends ItemName {
   readonly path: string;
   readonly data: Uint8Array | null;
@@ -28,14 +31,16 @@ export interface ReadItem extends ItemName {
   readonly version: number;
 }
 
-/** One passage through the list, by one who wants an item. */
+/** One pass through the list, for a consumer that wants an item. */
 export interface Look {
   readonly signal: AbortSignal;
-  /** Whether the list is to hear of what happens behind it. */
+  /** Whether the list watches for later changes. */
   watches: boolean;
-  /** Items that somebody has a claim on; undefined until one was met. */
+  /** Items with a claim; undefined until the pass has met one. */
   claimed: ReadonlySet<string> | undefined;
-  /** Somebody else was faster with an item, so others may have come as well since the list was made. */
+  /**
+   * Another consumer was faster with an item, so others may have been put since the list was made.
+   */
   isLate: boolean;
 }
 
@@ -51,9 +56,9 @@ export interface QueueZnodeOptions<Label> {
   readonly names: ItemNames<Label>;
   readonly mode: 'ephemeralSequential' | 'persistentSequential';
   readonly acl: readonly Acl[] | undefined;
-  /** What comes later may be due earlier. */
+  /** A later item may come first. */
   readonly drops: boolean;
-  /** The rank of an item is the time from which on it may be had. */
+  /** The rank of an item is the time from which it is available. */
   readonly isTimed: boolean;
   readonly claimsPath: string;
   /** Claims have the names of their items, as in kazoo's LockingQueue. */
@@ -75,7 +80,10 @@ export class QueueZnode<Label> {
     this.#options = options;
   }
 
-  /** All of them, one behind the other, or none; and none unless `checks` hold. `prefix`: what stands ahead of the number. */
+  /**
+   * Puts all items in this order, or none; none if one of `checks` fails. `prefix`: the part of the
+   * name before the number.
+   */
   async put(items: readonly Data[], prefix: string, checks: readonly CheckOp[], signal: AbortSignal): Promise<void> {
     const { mode, acl } = this.#options;
     const path = childPath(this.path, prefix);
@@ -87,15 +95,16 @@ export class QueueZnode<Label> {
       } catch (error) {
         if (!isAt(error, checks.length, 'NoNode')) throw error;
       }
-      // No container, which goes when it is empty: the numbers of the next would begin anew, and who is about to delete an item of the past would delete another
-      // that has its name.
+      // Not a container, which would be deleted when empty: the numbers of the next would begin
+      // anew, and a client that is about to delete an earlier item would delete another one with
+      // the same name.
       await this.zk.ensurePath(this.path, { ...untilTheEnd, acl, signal });
     }
   }
 
   /**
-   * What `get` makes of the first item that it can have; undefined when there is none to be had. With `watches` the list is told, from then on, of whatever may change
-   * that.
+   * The result of `get` for the first item that it can get; undefined if none is available. With
+   * `watches` the list watches for anything that may change that.
    */
   async first<Got>(
     get: (item: ItemName, look: Look) => Promise<Got | undefined>,
@@ -109,7 +118,8 @@ export class QueueZnode<Label> {
       if (isNeeded) {
         if (list.isCurrent || (isListed && !look.isLate)) return undefined;
         look.isLate = false;
-        // What was told of their ends ahead of this list is forgotten with the one before.
+        // The new list makes claims that were read before it out of date: their ends may have been
+        // reported before.
         look.claimed = undefined;
         await list.refresh(watches, signal);
         isListed = true;
@@ -123,7 +133,8 @@ export class QueueZnode<Label> {
     const { signal } = look;
     for (;;) {
       const rankMax = this.#options.isTimed ? await this.#dueMs(signal) : Infinity;
-      // Another call waits for what happens to this list, maybe only since a moment ago: what is passed over here, it does not see.
+      // Another call waits for events of this list, maybe since a moment ago: it does not see the
+      // items that this pass skips.
       if (this.list.isCurrent && !look.watches) {
         look.watches = true;
         look.claimed = undefined;
@@ -135,28 +146,34 @@ export class QueueZnode<Label> {
         const got = await get(item, look);
         if (got !== undefined) return got;
       } catch (error) {
-        // It may still be there.
+        // It may still exist.
         this.list.drop();
         throw error;
       }
     }
   }
 
-  /** Up to which time items may be had. That nothing is due yet is good enough by what was heard of the leader's clock last; that something is has to be known. */
+  /**
+   * Up to which time items are available. If none is due by the last known leader's time, that is
+   * enough; that one is due must be known exactly.
+   */
   async #dueMs(signal: AbortSignal): Promise<number> {
     const { guessedMs } = this.marks;
     const { nextRank = Infinity } = this.list;
     return guessedMs !== undefined && nextRank > guessedMs ? guessedMs : await this.marks.nowMs(signal);
   }
 
-  /** How long until the next item may be had, in ms; undefined when none is waiting for its time, as far as was looked. */
+  /**
+   * The time until the next item is available, in ms; undefined if none is known to wait for its
+   * time.
+   */
   get untilNextMs(): number | undefined {
     const { nextRank } = this.list;
     const { guessedMs } = this.marks;
     return this.#options.isTimed && nextRank !== undefined && guessedMs !== undefined ? nextRank - guessedMs : undefined;
   }
 
-  /** Deletes it; undefined when somebody else has it. */
+  /** Deletes it; undefined if another consumer has it. */
   readonly take = async (name: ItemName, look: Look): Promise<ReadItem | undefined> => {
     for (;;) {
       const item = await this.#readFree(name, look);
@@ -172,7 +189,7 @@ export class QueueZnode<Label> {
     }
   };
 
-  /** Makes a claim on it; undefined when somebody else has it. */
+  /** Claims it; undefined if another consumer has it. */
   readonly claim = async (name: ItemName, look: Look): Promise<MadeClaim | undefined> => {
     const { signal } = look;
     for (;;) {
@@ -183,14 +200,15 @@ export class QueueZnode<Label> {
         if (made !== undefined) return made;
       } catch (error) {
         if (isAt(error, 1, 'NodeExists')) {
-          // Of a consumer of another kind, or of one that has an item of this name that was deleted.
+          // The claim of another kind of consumer, or of one that has a deleted item of the same
+          // name.
           if (await this.#isClaimed(item.name, item.version + 1, look)) return undefined;
           continue;
         }
         if (isAt(error, 0, 'NoNode', 'BadVersion')) {
           look.isLate = true;
           if (error.code === 'NoNode') return undefined;
-          // Somebody has claimed it since, and may have it still.
+          // Another consumer has claimed it since, and may still have it.
           continue;
         }
         if (!isAt(error, 1, 'NoNode')) throw error;
@@ -200,7 +218,7 @@ export class QueueZnode<Label> {
     }
   };
 
-  /** undefined when it was made, and is gone already. */
+  /** undefined if the claim was created, and is gone already. */
   async #makeClaim(item: ReadItem, signal: AbortSignal): Promise<MadeClaim | undefined> {
     const { acl } = this.#options;
     const path = this.#claimPathOf(item.name, item.version + 1);
@@ -211,14 +229,14 @@ export class QueueZnode<Label> {
       ],
       signal,
     );
-    // Servers before ZooKeeper 3.8.2 leave the Stat out.
+    // Servers before ZooKeeper 3.8.2 omit the Stat.
     const told = (results?.[1] as { readonly stat: Stat | undefined } | undefined)?.stat;
     const stat = told ?? (await this.zk.exists(path, untilTheEnd));
     if (stat === null || stat.ephemeralOwner !== this.zk.sessionId) return undefined;
     return { item: { ...item, version: item.version + 1 }, path, czxid: stat.czxid };
   }
 
-  /** undefined when it is gone, or somebody has a claim on it. */
+  /** undefined if it is gone, or claimed. */
   async #readFree(name: ItemName, look: Look): Promise<ReadItem | undefined> {
     const item = await this.#read(name, look.signal);
     if (item === undefined) look.isLate = true;
@@ -226,14 +244,17 @@ export class QueueZnode<Label> {
     return (await this.#isClaimed(item.name, item.version, look)) ? undefined : item;
   }
 
-  /** Whether somebody has this claim. With the first that is met all are listed: the others are passed over by that, and one watch tells of the end of each. */
+  /**
+   * Whether this claim exists. The first one found leads to a list of all claims: it serves for the
+   * other items, and one watch reports the end of each.
+   */
   async #isClaimed(item: string, version: number, look: Look): Promise<boolean> {
     const { signal } = look;
     const isThere = async () => (await this.zk.exists(this.#claimPathOf(item, version), { ...untilTheEnd, signal })) !== null;
     if (!(await isThere())) return false;
     if (look.claimed !== undefined) return true;
     look.claimed = await this.claimed(signal, look.watches);
-    // It may have ended just ahead of that.
+    // It may have ended just before the list.
     return look.claimed.has(item) || (await isThere());
   }
 
@@ -248,7 +269,7 @@ export class QueueZnode<Label> {
     return childPath(claimsPath, sharesClaims ? item : `${item}-${version}`);
   }
 
-  /** The one that comes first, left where it is; undefined when there is none. */
+  /** The first item, which stays in the queue; undefined if there is none. */
   async peek(signal: AbortSignal): Promise<ReadItem | undefined> {
     for (const name of await this.contents(signal)) {
       const item = await this.#read(name, signal);
@@ -257,7 +278,7 @@ export class QueueZnode<Label> {
     return undefined;
   }
 
-  /** Who is there now, in their order. */
+  /** The current items, in their order. */
   async contents(signal: AbortSignal): Promise<readonly ItemName[]> {
     return (await this.#childrenOf(this.path, signal, {}))
       .map((name) => this.#options.names.read(name))
@@ -265,7 +286,7 @@ export class QueueZnode<Label> {
       .sort(inOrder);
   }
 
-  /** Names of items that somebody has a claim on. With `watches` the list is told when there are others. */
+  /** Names of items with a claim. With `watches` the list is notified of changes. */
   async claimed(signal: AbortSignal, watches: boolean): Promise<ReadonlySet<string>> {
     const { claimsPath, sharesClaims } = this.#options;
     const claims = await this.#childrenOf(claimsPath, signal, this.list.watching(claimsPath, watches));
@@ -282,7 +303,7 @@ export class QueueZnode<Label> {
   }
 }
 
-/** Whether operation `index` of a multi was refused, and so. */
+/** Whether operation `index` of a multi was rejected with one of these codes. */
 export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): error is KeeperError {
   return KeeperError.is(error, ...codes) && error.failedIndex === index;
 }

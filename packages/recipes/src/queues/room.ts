@@ -1,4 +1,4 @@
-/** Room in a queue that is to have no more than so many items. */
+/** Room in a queue with a maximum number of items. */
 import { type CheckOp, type ClientView, op } from '@tskeeper/client';
 import type { Lock } from '../locks/lock.ts';
 import { unlessAborted } from '../waiting/limit.ts';
@@ -6,13 +6,13 @@ import { ItemList } from './item-list.ts';
 import type { ItemNames } from './item-names.ts';
 import { isAt } from './queue-znode.ts';
 
-/** Throws a RangeError for what bounds no queue. */
+/** Throws a RangeError for a value that is not a limit. */
 export function checkMaxItems(maxItems: number | undefined): void {
   if (maxItems !== undefined && (!Number.isInteger(maxItems) || maxItems < 1))
-    throw new RangeError(`maxItems is a whole number above 0, not ${maxItems}; leave it out for a queue without a limit`);
+    throw new RangeError(`maxItems is a whole number from 1, not ${maxItems}; leave it out for a queue without a limit`);
 }
 
-/** Throws a RangeError when so many will never go in. */
+/** Throws a RangeError for a number of items that never fits. */
 export function checkRoom(count: number, maxItems: number): void {
   if (count > maxItems) throw new RangeError(`${count} items at once exceed maxItems, which is ${maxItems}; put fewer, or raise maxItems`);
 }
@@ -31,8 +31,9 @@ export class Room {
   }
 
   /**
-   * Calls `put` when there is room for so many. Only the first in line puts, and only as long as it is that, which is what the checks say; so the items get no more
-   * between the look and the put.
+   * Calls `put` when there is room for this many. Only the first in the producers' queue puts, and
+   * only while it is the first, which the checks ensure; so there are no further items between the
+   * read and the put.
    */
   async put(count: number, put: (checks: readonly CheckOp[]) => Promise<void>, signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -51,10 +52,13 @@ export class Room {
   }
 }
 
-/** Longer than a timer of Node can wait. */
+/** The longest that a timer of Node can wait. */
 const timerMsMax = 0x7fffffff;
 
-/** Resolves when one of the lists may have something new, or after so many milliseconds. Rejects with the signal's reason. */
+/**
+ * Resolves when one of the lists may have something new, or after this many milliseconds. Rejects
+ * with the signal's reason.
+ */
 export function outdated(zk: ClientView, lists: readonly ItemList[], afterMs: number, signal: AbortSignal): Promise<void> {
   const { clock } = zk;
   let over!: () => void;

@@ -1,6 +1,7 @@
 /**
- * One queue over several znodes (Curator's QueueSharder). Whoever looks for an item lists a znode, and that answer has to be shorter than jute.maxbuffer, 1 MiB by
- * default: some 50 000 names. A queue that may grow longer is spread.
+ * One queue over several znodes (Curator's QueueSharder). A consumer lists a znode, and that reply
+ * has to be shorter than jute.maxbuffer, 1 MiB by default: some 50 000 names. A queue that may grow
+ * longer is sharded.
  *
  *     /jobs
  *       ├─ shard-00
@@ -15,15 +16,21 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
 
-/** How a queue is spread. All who use it have the same. */
+/** How a queue is sharded. All its clients use the same options. */
 export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' | 'takenPath'> {
-  /** Over how many znodes: 1 to 100. To have more of them, tell the consumers first, and the producers when all consumers know. */
+  /**
+   * How many znodes: 1 to 100. To increase it, update the consumers first, and the producers after
+   * all consumers.
+   */
   readonly shards: number;
 }
 
-/** Spread over several znodes: in the order of coming within each of them only. */
+/** Several znodes: in the order of arrival only within each of them. */
 export class ShardedQueue extends ItemQueue<undefined> {
-  /** Nothing is asked of a server yet. The znodes need not exist. Throws a TypeError for what is no client or no path. */
+  /**
+   * Sends no request. The znodes need not exist. Throws a TypeError if `source` is not a client or
+   * `path` is not a path.
+   */
   constructor(source: SessionSource, path: string, options: ShardedQueueOptions) {
     checkOptions(options, '{ shards: 4 }');
     checkSettings(options, 'ShardedQueue', arguments.length);
@@ -39,7 +46,7 @@ export class ShardedQueue extends ItemQueue<undefined> {
     return await this.putItems([data], () => undefined, options);
   }
 
-  /** Puts several into one znode, one behind the other: all or none. Rejects as `put` does. */
+  /** Puts several items into one znode, in this order: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'putAll(items, options)');
     return await this.putItems(items, () => undefined, options);

@@ -1,11 +1,12 @@
 /**
  * What a recipe works with: one client, or `Sessions`, which are one client after another.
  *
- * Everything that a recipe keeps in the ensemble on its own behalf (a place in a line, a claim, a mark) belongs to one session and ends with it. So a recipe keeps nothing
- * across sessions but its settings, and each call begins with the client of now:
+ * All znodes of a recipe that serve itself (a place in a queue, a claim, a mark) belong to one
+ * session and end with it. So a recipe keeps only its settings across sessions, and each call
+ * begins with the current client:
  *
- *     inSessions   the client that lives ──work──> result
- *                    ^                     │ its session ended meanwhile, and the work may be done again
+ *     inSessions   the current client ──work──> result
+ *                    ^                     │ its session has ended, and the work may be repeated
  *                    └──the next client────┘
  */
 import { type CallOptions, type ClientView, KeeperError, type WatchLoopEvent } from '@tskeeper/client';
@@ -17,7 +18,10 @@ import { isUnsettled, lossCodes } from '../waiting/unanswered.ts';
 import type { Sessions } from './sessions.ts';
 import { hasSessionsBrand } from './sessions-brand.ts';
 
-/** A client: what is kept on it ends with its session. Or clients, one after another: it goes on with the next. */
+/**
+ * A client, with whose session everything ends; or clients, one after another, and then it
+ * continues with the next.
+ */
 export type SessionSource = ClientView | Sessions;
 
 export function isSessions(source: SessionSource): source is Sessions {
@@ -25,18 +29,18 @@ export function isSessions(source: SessionSource): source is Sessions {
 }
 
 export interface SessionUser {
-  /** A session to work in. What is asked of it fails when it is over. */
+  /** A session to work in. Requests fail after its end. */
   begin(zk: ClientView): void;
-  /** There is no other. */
+  /** There is no further session. */
   ended(reason: unknown): void;
 }
 
-/** The client to ask now. */
+/** The client to use now. */
 export function clientOf(source: SessionSource): ClientView {
   return isSessions(source) ? source.client : source;
 }
 
-/** Tells at once, and then of each session; returns a function that ends it. */
+/** Calls `begin` at once, and for each later session; returns a function that ends it. */
 export function eachSession(source: SessionSource, user: SessionUser): () => void {
   if (!isSessions(source)) return oneSession(source, user);
   if (source.signal.aborted) {
@@ -66,7 +70,10 @@ function oneSession(zk: ClientView, user: SessionUser): () => void {
   return unlisten;
 }
 
-/** The client that lives, and each one that follows; ends when there is none to follow, or throws what speaks against it. */
+/**
+ * The current client, and each one that follows; ends when there is no further one, or throws the
+ * reason.
+ */
 export async function* sessionsOf(source: SessionSource, signal: AbortSignal | undefined): AsyncGenerator<ClientView, void, undefined> {
   if (!isSessions(source)) {
     yield source;
@@ -86,7 +93,10 @@ export async function* sessionsOf(source: SessionSource, signal: AbortSignal | u
   }
 }
 
-/** The client that lives, and is not this one, as soon as there is one. Rejects with the signal's reason, and with that of the end of the Sessions. */
+/**
+ * A live client other than `last`, as soon as there is one. Rejects with the signal's reason, and
+ * with the reason of the end of the Sessions.
+ */
 function following(source: Sessions, last: ClientView | undefined, signal: AbortSignal | undefined): Promise<ClientView> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -109,17 +119,19 @@ function following(source: Sessions, last: ClientView | undefined, signal: Abort
     };
     if (signal !== undefined) endings.push(onAbort(signal, () => (over(), reject(signal.reason))));
     endings.push(eachSession(source, user));
-    // `begin` may have been called before there was a way to end it.
+    // `begin` may have been called before the function that ends it was known.
     if (isOver) over();
   });
 }
 
 /**
- * Calls `work` with the client that lives, and again with the next one when that session ends before the work does. Resolves and rejects as `work` does otherwise; with
- * the signal's reason while it waits for a client; and with what ended the Sessions when there will be no other client. With a single client `work` is called once, and the
- * end of the session is its failure.
+ * Calls `work` with the current client, and again with the next one if the session ends before the
+ * work does. Otherwise resolves and rejects as `work` does; with the signal's reason while it waits
+ * for a client; and with the reason of the end of the Sessions when there is no further client.
+ * With a single client it calls `work` once, and rejects when the session ends.
  *
- * @param isFinal whether the work must not be done again after it has failed so, as it may have been carried out. Default: it may always be done again.
+ * @param isFinal whether the work must not be repeated after this error, as it may have been
+ * applied. Default: it may always be repeated.
  */
 export async function inSessions<Result>(
   source: SessionSource,
@@ -147,8 +159,10 @@ export async function inSessions<Result>(
 }
 
 /**
- * The same for a call with the options of a client's calls. With a single client these are passed on as they are; with `Sessions` `timeoutMs` and `signal` bound all of it, the
- * wait for the next client too, and it rejects with a RecipeError, TimedOut. `what` was waited for: `an answer about /a`.
+ * The same for a call with the options of a client's calls. A single client receives them as they
+ * are. With `Sessions`, `timeoutMs` and `signal` limit the whole call, including the wait for the
+ * next client, and it rejects with a RecipeError, TimedOut. `what` completes "timed out waiting
+ * for": `a reply about /a`.
  */
 export async function callIn<Options extends Pick<CallOptions, 'signal' | 'timeoutMs'>, Result>(
   source: SessionSource,
@@ -166,7 +180,7 @@ export async function callIn<Options extends Pick<CallOptions, 'signal' | 'timeo
 
 const neverAborted = new AbortController().signal;
 
-/** What a call fails with that may have been carried out: the session ended before its answer came. */
+/** Whether a call that failed may have been applied: the session ended before its reply. */
 export function mayBeDone(error: unknown): boolean {
   return KeeperError.is(error) && error.outcome === 'unknown';
 }
@@ -177,7 +191,8 @@ async function hasEnded(zk: ClientView, error: unknown, signal: AbortSignal): Pr
   const isLost = error instanceof RecipeError && error.code === 'Lost';
   if (!isLost && !KeeperError.is(error, ...lossCodes)) return false;
   if (zk.closedBecause !== undefined) return zk.closedBecause === 'expired' || zk.closedBecause === 'closed';
-  // The ensemble deletes ephemerals as it ends a session, and a client that is still connected may learn of the deletion first. Any answer tells the two apart.
+  // The ensemble deletes ephemerals when it ends a session, and a client that is still connected
+  // may learn of the deletion first. Any reply distinguishes the two.
   return isLost && (await isExpired(zk, signal));
 }
 
@@ -190,11 +205,11 @@ async function isExpired(zk: ClientView, signal: AbortSignal): Promise<boolean> 
   }
 }
 
-/** Says what to do about the end of the session of a single client. */
+/** Adds the remedy for the end of the session of a single client. */
 function withRemedy(zk: ClientView, error: unknown): unknown {
   if (zk.closedBecause !== 'expired' || !KeeperError.is(error, 'SessionExpired') || isUnsettled(error)) return error;
   const { op, path, errno, outcome } = error;
-  const reason = 'the session of this client has expired; give the recipe Sessions instead of a client, and it goes on in the next session';
+  const reason = 'the session of this client has expired; use Sessions instead of a client, and the recipe continues in the next session';
   return new KeeperError(op, path, new Refusal(errno, outcome, reason, { cause: error }));
 }
 
@@ -207,21 +222,24 @@ export class PerSession<Own> {
     this.#make = make;
   }
 
-  /** What belongs to the session of this client: made when it is asked for first, and forgotten with the next session. */
+  /**
+   * The object of this client's session: made at the first call, and dropped with the next session.
+   */
   of(zk: ClientView): Own {
     if (this.#latest?.zk !== zk) this.#latest = { zk, own: this.#make(zk) };
     return this.#latest.own;
   }
 
-  /** What belongs to the session that was asked for last; undefined when none was. */
+  /** The object of the latest session; undefined if there was none. */
   get latest(): Own | undefined {
     return this.#latest?.own;
   }
 }
 
 /**
- * As `Client.watch` of one znode: with `Sessions` the loop goes on with the next client, and begins there with a Reread as every loop does. Ends and throws as that loop
- * does otherwise, and throws what ended the Sessions.
+ * As `Client.watch` of one znode. With `Sessions` the loop continues with the next client, and
+ * begins there with a Reread as every loop does. Otherwise ends and throws as that loop does, and
+ * throws the reason of the end of the Sessions.
  */
 export async function* watchOf(
   source: SessionSource,
@@ -238,7 +256,7 @@ export async function* watchOf(
   }
 }
 
-/** Whether it was the end of the session that made a call fail. */
+/** Whether a call failed because its session has ended. */
 export function isEndOfSession(error: unknown): boolean {
   return KeeperError.is(error, 'SessionExpired', 'SessionMoved', 'AuthFailed');
 }

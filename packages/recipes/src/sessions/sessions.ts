@@ -1,5 +1,6 @@
 /**
- * One client after another. A client ends with its session, and what has to outlive that goes on with the next:
+ * One client after another. A client ends with its session; what has to outlive that continues with
+ * the next one:
  *
  *     open ──> client ──its session has expired──> open ──> client ──> ...
  *              client ──closed, AuthFailed, moved──> over
@@ -15,15 +16,20 @@ import { sessionsBrand } from './sessions-brand.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal })`. The signal comes when it is not wanted any more. */
+/**
+ * Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal
+ * })`. The signal is aborted when the client is no longer needed.
+ */
 export type OpenClient = (signal: AbortSignal) => Promise<Client>;
 
-/** How `Sessions.start` connects when it is given servers. */
+/** How `Sessions.start` connects to servers. */
 export type SessionsOptions = Omit<ConnectOptions, 'session'>;
 
 /**
- * Clients for one session each, the next opened when the session of the last has expired. Every recipe takes them in the place of a client, and goes on in the next
- * session as its documentation says. Watches and ephemerals that a program has made by itself are not carried over: it makes them again in `each`.
+ * Clients with one session each; the next one is opened when the session of the last has expired.
+ * Every recipe accepts Sessions instead of a client, and continues in the next session as its
+ * documentation says. Watches and ephemerals that a program has created by itself are not carried
+ * over: create them again in `each`.
  */
 export class Sessions implements AsyncDisposable {
   readonly #open: OpenClient;
@@ -34,28 +40,30 @@ export class Sessions implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   private constructor(open: OpenClient, client: Client) {
-    if (typeof open !== 'function') throw new TypeError("Sessions are made by await Sessions.start('zk1:2181'), not by new");
+    if (typeof open !== 'function') throw new TypeError("create Sessions with await Sessions.start('zk1:2181'), not with new");
     this.#open = open;
     this.#client = client;
     this.#follow(client);
   }
 
   /**
-   * Connects as `connect` of @tskeeper/client does, and connects again whenever the session has expired, then for as long as it takes (`connectTimeoutMs` bounds the first
-   * connection only). Rejects as `connect` does. `signal` ends the first connection only; `close` ends all. (What Curator's CuratorFramework does about the session of its
-   * ZooKeeper handle.)
+   * Connects as `connect` of @tskeeper/client does, and connects again when the session has
+   * expired, then without a time limit (`connectTimeoutMs` limits the first connection only).
+   * Rejects as `connect` does. `signal` ends the first connection only; `close` ends all. (As
+   * Curator's CuratorFramework opens a new ZooKeeper handle.)
    */
   static start(servers: Servers, options?: SessionsOptions): Promise<Sessions>;
   /**
-   * The same with a function that opens each client. Rejects as `open` does, and with a TypeError when it gives something else than a client. When `open` rejects for a
-   * later client that is the end of the Sessions, so let it try for as long as it takes: `connectTimeoutMs: Infinity`.
+   * The same with a function that opens each client. Rejects as `open` does, and with a TypeError
+   * when its result is not a client. If `open` rejects for a later client, the Sessions end, so let
+   * it try without a time limit: `connectTimeoutMs: Infinity`.
    */
   static start(open: OpenClient, options?: { readonly signal?: AbortSignal | undefined }): Promise<Sessions>;
   static async start(how: Servers | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
     checkCount(arguments.length, 2, 'Sessions.start(servers, options)');
-    // An array is a list of now, whatever the program does with it later.
+    // A copy: the program may change its array later.
     const servers = typeof how === 'string' ? how : Array.isArray(how) ? [...(how as Exclude<Servers, string>)] : undefined;
-    if (servers === undefined) checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181", or an array of servers)');
+    if (servers === undefined) checkFunction(how, 'the first argument, if it is neither a connect string nor an array of servers,');
     checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
     checkCallOptions(options, servers === undefined ? callOptions.start : callOptions.startOfServers, 'Sessions.start');
     const { signal = new AbortController().signal } = options;
@@ -69,19 +77,23 @@ export class Sessions implements AsyncDisposable {
     return new Sessions(open, client);
   }
 
-  /** What recipes look for. */
+  /** Identifies Sessions for recipes. */
   get [sessionsBrand](): true {
     return true;
   }
 
-  /** The youngest: the one that is at work, or the one whose session has just expired, as long as the next is not open. */
+  /**
+   * The latest client: the current one, or the one whose session has just expired, until the next
+   * is open.
+   */
   get client(): Client {
     return this.#client;
   }
 
   /**
-   * A client whose session is not known to be over: at once if there is one, otherwise the next, as soon as it is open. Rejects with a RecipeError, TimedOut; with the
-   * reason of `signal` when there will be no other client; and with the reason of the signal given.
+   * A client whose session is not known to be over: at once if there is one, otherwise the next, as
+   * soon as it is open. Rejects with a RecipeError, TimedOut; with the reason of `signal` when
+   * there will be no further client; and with the reason of the given signal.
    */
   async ready(options: WaitOptions = {}): Promise<Client> {
     checkCount(arguments.length, 1, 'ready(options)');
@@ -104,12 +116,18 @@ export class Sessions implements AsyncDisposable {
     return this.#client.clock;
   }
 
-  /** Aborted when there will be no other client, with what has ended it as its reason: a RecipeError, Closed, or what `open` has rejected with. */
+  /**
+   * Aborted when there will be no further client. The reason is a RecipeError, Closed, or what
+   * `open` has rejected with.
+   */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Calls `begin` with the client that lives, now, and with each one that follows; returns a function that ends it. */
+  /**
+   * Calls `begin` with the current client, now, and with each one that follows; returns a function
+   * that ends it.
+   */
   each(begin: (zk: Client) => void): () => void {
     checkCount(arguments.length, 1, 'each(begin)');
     const end = this.#listeners.add(begin);
@@ -117,7 +135,7 @@ export class Sessions implements AsyncDisposable {
     return end;
   }
 
-  /** Closes the client, and opens no other. Never rejects. */
+  /** Closes the client, and opens no further one. Never rejects. */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
@@ -125,7 +143,7 @@ export class Sessions implements AsyncDisposable {
     return this.#closed;
   }
 
-  /** What `console.log` shows of Sessions: the client of now. */
+  /** What `console.log` shows of Sessions: the current client. */
   [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
     const { state, sessionId, connectedTo: server } = this.client;
     return inspected(this, { state, sessionId: formatSessionId(sessionId), server }, options, inspect);

@@ -1,9 +1,9 @@
-/** Waits for the next change of a znode, from the read that has set the watch on. */
+/** Waits for the next event of a watch, from the read that sets it. */
 import type { ClientView, WatchedEvent, WatchListener } from '@tskeeper/client';
 import { unlessAborted } from '../waiting/limit.ts';
 
 export class ChangeWatch implements Disposable {
-  /** To be given to the reads. */
+  /** The listener to pass to the reads. */
   readonly listener: WatchListener;
   readonly #zk: ClientView;
   readonly #path: string;
@@ -15,17 +15,19 @@ export class ChangeWatch implements Disposable {
     let hear!: (event: WatchedEvent) => void;
     this.#heard = new Promise((resolve) => (hear = resolve));
     this.listener = (event) => {
-      // A lost connection says nothing of the znode, and what happens meanwhile is told by the next one. The end of the session is told by the next read.
+      // The loss of a connection says nothing about the znode: after a reconnect the client sets
+      // the watch again, and an event that was missed follows. The next read reports the end of the
+      // session.
       if (event.type !== 'None' || zk.closedBecause !== undefined) hear(event);
     };
   }
 
-  /** Resolves with the first thing that has happened since. Rejects with the signal's reason. */
+  /** Resolves with the first event since. Rejects with the signal's reason. */
   next(signal: AbortSignal): Promise<WatchedEvent> {
     return unlessAborted(this.#heard, signal);
   }
 
-  /** Leaves no watch behind. */
+  /** Removes the watch. */
   [Symbol.dispose](): void {
     void this.#zk.removeWatches(this.#path, { watch: this.listener, local: true }).catch(() => undefined);
   }

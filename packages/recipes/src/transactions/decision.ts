@@ -1,9 +1,12 @@
 /**
- * From the votes to the decision: `commit` when every site has voted so, `abort` as soon as one has not.
+ * From the votes to the decision: `commit` when every site has voted so, `abort` as soon as one has
+ * voted otherwise.
  *
- * Votes never change, so that is one and the same whoever counts them, and whenever: nobody has to be the only one who decides. The znode `decision` repeats
- * it, for those who do not watch the votes, and for those who come when a site has gone. A site goes only in a txn behind which there is the decision; hence
- * all of the sites are listed where it is not.
+ * Votes never change, so each client that counts them, at any time, finds the same: there need not
+ * be a single one that decides. The znode `decision` repeats the decision, for clients that do not
+ * watch the votes, and for those that arrive after a site has left. A site leaves only in a txn
+ * after which the decision exists; hence, if the decision does not exist, all of the sites are
+ * listed.
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -15,59 +18,62 @@ import { takeBack } from './own-ephemeral.ts';
 import { type Vote, voteOf, wordIn } from './votes.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** What everybody has to know who has to do with a transaction. */
+/** What all code for a transaction needs. */
 export interface Transaction {
   readonly zk: ClientView;
   readonly path: string;
-  /** Whether sites are known to be at work by an ephemeral. */
+  /** Whether an ephemeral shows that a site is at work. */
   readonly presence: boolean;
   readonly watching: 'sites' | 'coordinator';
   readonly acl: readonly Acl[] | undefined;
 }
 
-/** Names below a transaction that are no sites. */
+/** Names below a transaction that are not sites. */
 export const reserved: readonly string[] = ['beginning', 'coordinator', 'decision'];
-/** Those of them that say that somebody is there. */
+/** Those of them that show that a client is at work. */
 export const ephemerals: readonly string[] = ['beginning', 'coordinator'];
 
-/** The ephemeral of whoever begins it, and has not heard yet that it has begun. */
+/** The ephemeral of the client that begins the transaction, until it knows that it has begun. */
 export function beginningPath({ path }: Pick<Transaction, 'path'>): string {
   return childPath(path, 'beginning');
 }
 
-/** The ephemeral of whoever counts for the others. */
+/** The ephemeral of the client that counts for the others. */
 export function coordinatorPath({ path }: Transaction): string {
   return childPath(path, 'coordinator');
 }
 
-/** What the votes have come to. */
+/** The outcome of the votes. */
 export function decisionPath({ path }: Transaction): string {
   return childPath(path, 'decision');
 }
 
-/** Resolves with the decision. Rejects with NoNode when the transaction is over, or never was, and with the signal's reason. */
+/**
+ * Resolves with the decision. Rejects with NoNode when the transaction is over, or never existed,
+ * and with the signal's reason.
+ */
 export function decide(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   return transaction.watching === 'sites' ? count(transaction, signal) : beTold(transaction, signal);
 }
 
-/** What each of the sites has; undefined when there is a decision, by which one has to go then. */
+/** The paths of all sites; undefined if there is a decision, which then counts. */
 export async function sitesOf({ zk, path }: Transaction, signal: AbortSignal): Promise<readonly string[] | undefined> {
   const { children } = await zk.getChildren(path, { ...untilTheEnd, signal });
   if (children.includes('decision')) return undefined;
   const sites = children.filter((name) => !reserved.includes(name)).map((name) => childPath(path, name));
-  if (sites.length === 0) throw new RecipeError('Lost', `${path} has neither sites nor a decision, so it is no transaction`);
+  if (sites.length === 0) throw new RecipeError('Lost', `${path} has neither sites nor a decision, so it is not a transaction`);
   return sites;
 }
 
-/** As it stands in its znode. */
+/** The decision as its znode has it. */
 export async function recorded(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const path = decisionPath(transaction);
   const decision = wordIn((await transaction.zk.getData(path, { ...untilTheEnd, signal })).data);
-  if (decision === undefined) throw new RecipeError('Lost', `${path} says neither commit nor abort: somebody has written to it`);
+  if (decision === undefined) throw new RecipeError('Lost', `${path} contains neither commit nor abort: another client has written to it`);
   return decision;
 }
 
-/** Reads each vote with a watch, until they are enough. */
+/** Reads each vote with a watch, until the outcome is certain. */
 async function count(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk, presence } = transaction;
   const sites = await sitesOf(transaction, signal);
@@ -86,13 +92,14 @@ async function count(transaction: Transaction, signal: AbortSignal): Promise<Vot
     if (KeeperError.is(error, 'NoNode')) return recorded(transaction, signal);
     throw error;
   } finally {
-    limit.end(new RecipeError('Closed', 'the other votes do not matter any more'));
+    limit.end(new RecipeError('Closed', 'the other votes no longer matter'));
   }
 }
 
 /**
- * Waits for what the coordinator says, or takes its part when nobody has it: then counts, and says so. Two may do that at once, as the ephemeral by which it
- * is shared out goes with a session that may still be at work; they find the same.
+ * Waits for the coordinator's decision, or becomes the coordinator if there is none: then counts
+ * the votes, and writes the decision. Two clients may do so at once, as the coordinator's ephemeral
+ * ends with its session, and the client may still be at work; they find the same.
  */
 async function beTold(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk } = transaction;
@@ -108,7 +115,7 @@ async function beTold(transaction: Transaction, signal: AbortSignal): Promise<Vo
   }
 }
 
-/** Whether nobody else had it. */
+/** Whether this client has become the coordinator. */
 async function takePart(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
   const { zk, acl } = transaction;
   try {
@@ -133,7 +140,10 @@ async function coordinate(transaction: Transaction, signal: AbortSignal): Promis
   }
 }
 
-/** In one txn with the end of the coordinator's part, so that nobody takes it once there is nothing left to do. */
+/**
+ * In one txn with the deletion of the coordinator's ephemeral, so that no client becomes the
+ * coordinator when nothing is left to do.
+ */
 async function record(transaction: Transaction, decision: Vote, signal: AbortSignal): Promise<void> {
   const { zk, acl } = transaction;
   const ops = [op.create(decisionPath(transaction), decision, { acl }), op.delete(coordinatorPath(transaction))];
@@ -144,7 +154,8 @@ async function record(transaction: Transaction, decision: Vote, signal: AbortSig
     } catch (error) {
       if (KeeperError.is(error, ...lossCodes)) continue;
       if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
-      // It has been said already, by an answer that was lost or by another coordinator; or it is over; or somebody has taken the part away.
+      // The decision exists already, by a write whose reply was lost or by another coordinator; or
+      // the transaction is over; or the coordinator's ephemeral was deleted by another client.
       void takeBack(zk, coordinatorPath(transaction));
       if (!KeeperError.is(error, 'NoNode') || error.failedIndex === 0) return;
       ops.length = 1;

@@ -1,8 +1,10 @@
 /**
- * The end of a transaction. A site that has done what was decided deletes its znode, and the last of them the transaction.
+ * The end of a transaction. A site that has done what was decided deletes its znode, and the last
+ * of them deletes the transaction.
  *
- * With the first that goes the decision is written down, in the same txn, as the votes cannot be counted any more behind that. So a site that comes late
- * finds the decision for as long as it has not acknowledged it; and one that finds nothing has.
+ * The first site that leaves writes the decision in the same txn, as the votes cannot be counted
+ * after that. So a late site finds the decision until it has acknowledged it; and a site that finds
+ * nothing has acknowledged it.
  */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -11,29 +13,34 @@ import { decisionPath, ephemerals, reserved, type Transaction } from './decision
 import type { Vote } from './votes.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** Takes a site out of the transaction. Resolves also if it is out. Rejects as `Client.multi` does, and with the signal's reason. */
+/**
+ * Removes a site from the transaction. Resolves also if it is removed already. Rejects as
+ * `Client.multi` does, and with the signal's reason.
+ */
 export async function leave(transaction: Transaction, site: string, decision: Vote, signal: AbortSignal): Promise<void> {
   const { zk, acl } = transaction;
   const options = { ...untilTheEnd, signal };
   const path = decisionPath(transaction);
   for (;;) {
     try {
-      // Whether it is at work does not matter any more.
+      // Whether the site is at work no longer matters.
       const [recorded, { children }] = await Promise.all([zk.exists(path, options), zk.getChildren(site, options)]);
       const present = children.map((name) => op.delete(childPath(site, name)));
       await zk.multi([...(recorded === null ? [op.create(path, decision, { acl })] : []), ...present, op.delete(site)], options);
       return;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode') && error.path === site) return;
-      // An answer was lost, or another site was quicker with the decision, or this one's ephemeral has come or gone.
+      // A reply was lost, or another site was faster with the decision, or the ephemeral of this
+      // site was created or deleted.
       if (!KeeperError.is(error, ...lossCodes, 'NodeExists', 'NoNode', 'NotEmpty')) throw error;
     }
   }
 }
 
 /**
- * Deletes the transaction if no site is left. An ephemeral of whoever has begun it, or counts, is waited for: as long as one who has begun it has not heard
- * so, they may begin it again. Rejects as `Client.multi` does, and with the signal's reason.
+ * Deletes the transaction if no site is left. First waits for the end of an ephemeral of the client
+ * that began it or counts: until the client that begins it knows the outcome, it may begin it
+ * again. Rejects as `Client.multi` does, and with the signal's reason.
  */
 export async function clear(transaction: Transaction, signal: AbortSignal): Promise<void> {
   const { zk, path } = transaction;
@@ -51,7 +58,7 @@ export async function clear(transaction: Transaction, signal: AbortSignal): Prom
       return;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return;
-      // An answer was lost, or somebody has come to count, and finds the decision.
+      // A reply was lost, or another client has come to count, and finds the decision.
       if (!KeeperError.is(error, ...lossCodes, 'NotEmpty')) throw error;
     }
   }

@@ -1,9 +1,15 @@
-/** Ephemerals that say that somebody is there: each has one name, whoever makes it, so they are told apart by their session. */
+/**
+ * Ephemerals that show that a client is at work. Each has a fixed name, so their session
+ * distinguishes them.
+ */
 import { type Acl, type CallOptions, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** Makes it, in place of one that a session of the past has left. Rejects as `create` does, and with the signal's reason. */
+/**
+ * Creates it, in place of one that an earlier session has left. Rejects as `create` does, and with
+ * the signal's reason.
+ */
 export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | undefined, signal: AbortSignal): Promise<void> {
   const options = { ...untilTheEnd, signal };
   const settings = { mode: 'ephemeral', acl } as const;
@@ -12,7 +18,7 @@ export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | 
       const stat = await zk.exists(path, options);
       if (stat?.ephemeralOwner === zk.sessionId) return;
       try {
-        // In one txn, so that nobody sees it gone.
+        // In one txn, so that no client sees it gone.
         await zk.multi([...(stat === null ? [] : [op.delete(path)]), op.create(path, null, settings)], options);
         return;
       } catch (error) {
@@ -26,7 +32,10 @@ export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | 
   }
 }
 
-/** Deletes it if it is this session's, or is about to be; in the background when no server can be reached just now. Never rejects. */
+/**
+ * Deletes it if it belongs to this session, or is about to; in the background if no server can be
+ * reached. Never rejects.
+ */
 export async function takeBack(zk: ClientView, path: string): Promise<void> {
   try {
     await deleteOwn(zk, path, {});
@@ -40,11 +49,11 @@ async function deleteOwn(zk: ClientView, path: string, options: CallOptions): Pr
   if (stat?.ephemeralOwner === zk.sessionId) await takeDown(zk, path);
 }
 
-/** Deletes what is this session's. Never rejects. */
+/** Deletes an ephemeral of this session. Never rejects. */
 export async function takeDown(zk: ClientView, path: string): Promise<void> {
   try {
     await zk.delete(path, { guaranteed: true });
   } catch {
-    // Gone by itself, or about to go: with the session, or in the background.
+    // It is gone, or will be: with the session, or in the background.
   }
 }

@@ -1,4 +1,7 @@
-/** One of those who have to agree, from the time it hears of the transaction until it has done what was decided. */
+/**
+ * One of the sites that have to agree, from when it learns of the transaction until it has done
+ * what was decided.
+ */
 import { checkCount } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -9,11 +12,11 @@ import { clear, leave } from './ending.ts';
 import { takeBack } from './own-ephemeral.ts';
 import { type Ballot, cast, presencePath, type Vote } from './votes.ts';
 
-/** A site of a transaction, as `TwoPhaseCommit.join` gives it. */
+/** A site of a transaction, from `TwoPhaseCommit.join`. */
 export class Site implements AsyncDisposable {
-  /** Its znode, which holds its vote. */
+  /** Its znode, which contains its vote. */
   readonly path: string;
-  /** What the transaction is, as whoever began it has put it. */
+  /** What the transaction is about, as the client that began it has written it. */
   readonly data: Uint8Array | null;
   readonly #source: SessionSource;
   readonly #settings: Omit<Transaction, 'zk'>;
@@ -22,37 +25,41 @@ export class Site implements AsyncDisposable {
   readonly #decision: Promise<Vote>;
   #outcome: Vote | undefined;
 
-  /** Made by `TwoPhaseCommit.join`. `seen`: its znode as it was read. */
+  /** Made by `TwoPhaseCommit.join`. `seen`: its znode as read. */
   constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, seen: Ballot) {
     this.path = path;
     this.data = data;
     this.#source = source;
     this.#settings = settings;
     this.#seen = seen;
-    // Votes are watched from now on, as on the page, though nobody may have asked for the outcome yet.
+    // Watches the votes from now on, as on the page, even before `outcome` is called.
     const { signal } = this.#end;
     this.#decision = inSessions(source, signal, (zk) => decide({ zk, ...settings }, signal));
     this.#decision.catch(() => undefined);
   }
 
   /**
-   * Votes, and resolves with the vote that stands: an earlier one of this site, or `abort` if another has voted so in its place, as it took it for gone or
-   * was tired of waiting. Whoever votes `commit` is bound by it, also after a crash, so what was promised has to be kept somewhere durable before. Rejects
-   * with a RecipeError, TimedOut; with the signal's reason; with NoNode, when the site has acknowledged the outcome before; with SessionExpired and the like.
-   * When it rejects it may have voted.
+   * Votes, and resolves with the vote that counts: an earlier one of this site, or `abort` if
+   * another client has voted in its place, because it took the site for dead or stopped waiting. A
+   * vote of `commit` is binding, also after a crash, so store durably what it promises before.
+   * Rejects with a RecipeError, TimedOut; with the signal's reason; with NoNode, when the site has
+   * already acknowledged the outcome; with SessionExpired and the like. When it rejects, it may
+   * have voted.
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
     checkCount(arguments.length, 2, 'vote(vote, options)');
     if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
-    using limit = new Limit(this.#source, options, `the vote ${this.path}`);
+    using limit = new Limit(this.#source, options, `the vote of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => cast(zk, this.path, vote, this.#seen, signal));
   }
 
   /**
-   * Resolves with what was decided: `commit` when every site has voted so, `abort` as soon as one has not. Rejects with a RecipeError: TimedOut; Closed,
-   * after `close`; with the signal's reason; with NoNode, when the transaction is over, or was deleted by hand; with SessionExpired and the like. None of
-   * these says anything of the outcome: a site that has voted `commit` joins again and asks.
+   * Resolves with the decision: `commit` when every site has voted so, `abort` as soon as one has
+   * voted otherwise. Rejects with a RecipeError: TimedOut; Closed, after `close`; with the signal's
+   * reason; with NoNode, when the transaction is over, or was deleted by hand; with SessionExpired
+   * and the like. None of these shows the outcome: a site that has voted `commit` joins again and
+   * calls this again.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
     checkCount(arguments.length, 1, 'outcome(options)');
@@ -62,14 +69,16 @@ export class Site implements AsyncDisposable {
   }
 
   /**
-   * Says that this site has done what was decided, and will not ask for it again: the last one that does deletes the transaction. Resolves also if it was
-   * said before. Rejects with a TypeError when nobody has asked for the `outcome` yet; with a RecipeError, TimedOut; with the signal's reason; with
-   * SessionExpired and the like; then it may have been said, and saying it again does no harm.
+   * States that this site has done what was decided, and will not ask for it again: the last
+   * acknowledgement deletes the transaction. Resolves also if the site has acknowledged before.
+   * Rejects with a TypeError before `outcome` has resolved; with a RecipeError, TimedOut; with the
+   * signal's reason; with SessionExpired and the like; then it may be acknowledged, and a second
+   * call does no harm.
    */
   async acknowledge(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'acknowledge(options)');
     if (this.#outcome === undefined)
-      throw new TypeError('what was decided is not known here yet; await outcome(), do what it says, and acknowledge it then');
+      throw new TypeError('the outcome is not known yet; await outcome(), do what it says, and then acknowledge it');
     const outcome = this.#outcome;
     using limit = new Limit(this.#source, options, `the acknowledgement of ${this.path}`);
     const { signal } = limit;
@@ -81,8 +90,9 @@ export class Site implements AsyncDisposable {
   }
 
   /**
-   * Ends the watching. The vote, if there is one, stands; with `presence`, a site that leaves without one is taken for gone, so the others abort. Never
-   * rejects: an ephemeral that cannot be deleted now is deleted in the background, or goes with the session.
+   * Stops watching. A vote still counts; with `presence`, a site that closes before its vote is
+   * taken for dead, so the others abort. Never rejects: an ephemeral that cannot be deleted now is
+   * deleted in the background, or ends with the session.
    */
   async close(): Promise<void> {
     checkCount(arguments.length, 0, 'close()');

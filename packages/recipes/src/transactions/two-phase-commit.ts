@@ -1,29 +1,36 @@
 /**
- * All do it, or none. The two-phase commit of ZooKeeper's recipes page: each site says whether it can, and all go by what all have said.
+ * All sites do it, or none. The two-phase commit of ZooKeeper's recipes page: each site votes
+ * whether it can, and all do what the votes decide.
  *
- *     begin      multi: create tx, tx/site for each of them, empty          the coordinator, whose part may end with this
- *     join       getData tx: what is to be done                             each site
- *                getData tx/site of each of them, with a watch              1.
- *                create tx/site/present (EPHEMERAL)                         if `presence` is asked for
- *     vote       setData tx/site: `commit` or `abort`                       2. with a version, so that it is written once
- *     outcome    wait for the events, getData of the changed                3. all `commit`: commit; one `abort`: abort, at once
- *     the end    multi: create tx/decision, delete tx/site                  4. done what was decided
+ *     begin      multi: create tx, an empty tx/site for each     the coordinator, which may stop
+ *     join       getData tx: what it is about                    each site
+ *                getData each tx/site, with a watch              1.
+ *                create tx/site/present (EPHEMERAL)              with `presence`
+ *     vote       setData tx/site: `commit` or `abort`            2. with a version: written once
+ *     outcome    wait for the events, getData of the changed     3. all `commit`: commit;
+ *                                                                   one `abort`: abort, at once
+ *     the end    multi: create tx/decision, delete tx/site       4. done what was decided
  *
- *     /app/tx-17                     what is to be done
+ *     /app/tx-17                     what it is about
  *       ├─ berlin        commit      the vote of a site
  *       │    └─ present              ephemeral: the site is at work
  *       ├─ paris                     empty: has not voted
- *       ├─ coordinator               ephemeral: one who counts for the others
- *       └─ decision                  what the votes have come to, `commit` or `abort`, for those who do not see them
+ *       ├─ coordinator               ephemeral: the client that counts for the others
+ *       └─ decision                  `commit` or `abort`, for clients that do not see the votes
  *
- * Why all go by the same. A vote is written at a version at which there was none, so there is one for each site, for ever, whoever wrote it and whoever reads
- * it, sooner or later. The decision follows from the votes alone: two who both decide, coordinators of the past among them, cannot differ, so no part of this
- * rests on who coordinates, nor on time. What else would decide becomes a vote first. A site that is gone does not count as one that aborts: somebody votes
- * `abort` in its place, and is refused if the site has voted `commit` with its last breath. Who is tired of waiting does the same. (So each vote is what an
- * instance of consensus is in Gray and Lamport's "Consensus on Transaction Commit", decided by the ensemble.)
+ * Why all get the same outcome. A vote is written with the version of a znode without a vote, so
+ * each site has one vote, forever, whichever client wrote it and whichever reads it, at any time.
+ * The decision follows from the votes alone: two clients that both decide, such as a former
+ * coordinator, cannot differ, so correctness depends neither on who coordinates nor on time. Any
+ * other reason to decide becomes a vote first. A site that is gone does not count as one that
+ * aborts: another client votes `abort` in its place, and is rejected if the site has voted `commit`
+ * just before its end. A client that stops waiting does the same. (So each vote is what an instance
+ * of consensus is in Gray and Lamport's "Consensus on Transaction Commit", decided by the
+ * ensemble.)
  *
- * The page has each site make its vote as an ephemeral, so that its failure can be seen; but then the votes of those who fail behind their vote are gone with
- * them, and some count them who others have missed. Here the presence is ephemeral, and the vote stays.
+ * On the page each vote is an ephemeral, so that a failed site can be noticed; but then the vote of
+ * a site that fails after it is gone too, and some sites count a vote that others have missed. Here
+ * the presence is ephemeral, and the vote stays.
  */
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
@@ -39,58 +46,66 @@ import { putUp, takeBack, takeDown } from './own-ephemeral.ts';
 import { Site } from './site.ts';
 import { ballotOf, cast, presencePath, type Vote } from './votes.ts';
 
-/** How the sites of a transaction agree. All who have to do with one have the same. */
+/** How the sites of a transaction agree. All its clients use the same options. */
 export interface TwoPhaseCommitOptions {
   /**
-   * Who watches the votes. `sites`: each of them, as on the page, which needs nobody else, and a number of messages that grows with the square of theirs.
-   * `coordinator`: one, who tells the others, so it grows with their number; it is the first who joins or asks for the outcome, and when its session has
-   * ended another. Default: `sites`.
+   * Which clients watch the votes. `sites`: each of them, as on the page; that needs no other
+   * client, and the number of messages grows with the square of the number of sites. `coordinator`:
+   * one client, which writes the decision for the others, so the number of messages grows linearly;
+   * it is the first one that joins or asks for the outcome, and another one when its session has
+   * ended. Default: `sites`.
    */
   readonly watching?: 'sites' | 'coordinator' | undefined;
   /**
-   * Whether a site is at work for as long as its session lives: one that has joined, and is gone before it has voted, has voted `abort`. One that never joins
-   * is waited for all the same, until somebody aborts. Default: false.
+   * Whether a site counts as at work only while its session lives: one that has joined, and is gone
+   * before its vote, has voted `abort`. The others still wait for a site that never joins, until a
+   * client aborts. Default: false.
    */
   readonly presence?: boolean | undefined;
-  /** Of all znodes that are made. Default: everyone may do everything. */
+  /** The ACL of all znodes that are created. Default: all permissions for everyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** What a transaction is begun with. */
+/** The options for beginning a transaction. */
 export interface BeginOptions extends WaitOptions {
-  /** What is to be done, as the sites will read it. Default: none; they hear of it in another way. */
+  /**
+   * What the transaction is about, for the sites to read. Default: none; the sites learn it in
+   * another way.
+   */
   readonly data?: Data | undefined;
 }
 
-/** All do it, or none: the two-phase commit of ZooKeeper's recipes. */
+/** All sites do it, or none: the two-phase commit of ZooKeeper's recipes. */
 export class TwoPhaseCommit {
-  /** The znode of the transaction. It stands for one transaction for ever, so its name is used once. */
+  /** The znode of the transaction. It identifies one transaction forever, so use its name once. */
   readonly path: string;
   readonly #source: SessionSource;
   readonly #settings: Omit<Transaction, 'zk'>;
 
-  /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
+  /** Sends no request. Throws a TypeError if `source` is not a client or `path` is not a path. */
   constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
     checkPlace(source, path);
     checkSettings(options, 'TwoPhaseCommit', arguments.length);
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
-      throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
+      throw new TypeError(`votes are watched by "sites" or "coordinator", not "${String(watching)}"`);
     this.path = path;
     this.#source = source;
     this.#settings = { path, watching, presence, acl };
   }
 
   /**
-   * Begins the transaction: it is there with all its sites, or not at all. Whoever has begun it is not needed any more. What is missing above it is made, as
-   * containers. Rejects with a TypeError for names that are no sites'; with NodeExists when there is one of this name already; with a RecipeError, TimedOut,
-   * and with the signal's reason, when it may have begun, which `outcome` and `abort` tell; with SessionExpired and the like; and with NoAuth, InvalidACL,
+   * Begins the transaction: it is created with all its sites, or not at all. After that this client
+   * is not needed any more. Creates missing parents, as containers. Rejects with a TypeError for
+   * invalid names of sites; with NodeExists when there is already one of this name; with a
+   * RecipeError, TimedOut, and with the signal's reason, when it may have begun, which `outcome`
+   * and `abort` show; with SessionExpired and the like; and with NoAuth, InvalidACL or
    * QuotaExceeded.
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'begin(sites, options)');
     checkSites(sites);
-    using limit = new Limit(this.#source, options, `the beginning of ${this.path}`, callOptions.begin);
+    using limit = new Limit(this.#source, options, `the creation of transaction ${this.path}`, callOptions.begin);
     const { data = null } = options;
     const { signal } = limit;
     await inSessions(this.#source, signal, (zk) => this.#beginIn(zk, sites, data, signal), isUnsettled);
@@ -108,8 +123,9 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * With the ephemeral of one who has not heard of it yet. As long as that is there the transaction stays, however quick its sites are. So if the answer is
-   * lost, and there is no such transaction, it has not begun, rather than ended.
+   * With the ephemeral of a client that does not know the outcome yet. As long as that exists the
+   * transaction stays, however fast its sites are. So if the reply is lost, and there is no such
+   * transaction, it has not begun, rather than ended.
    */
   async #begin(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
     const { path, acl } = this.#settings;
@@ -144,14 +160,15 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * What a site does when it hears of the transaction; also one that comes back after a crash, whose vote stands. Rejects with NoNode when there is no such
-   * transaction, or no such site in it: then it is not part of it, or has acknowledged the outcome. Rejects with a RecipeError, TimedOut; with the signal's
-   * reason; with SessionExpired and the like.
+   * Joins as a site, when it learns of the transaction, or again after a crash; its vote still
+   * counts. Rejects with NoNode when there is no such transaction, or no such site in it: then it
+   * is not part of it, or has acknowledged the outcome. Rejects with a RecipeError, TimedOut; with
+   * the signal's reason; with SessionExpired and the like.
    */
   async join(site: string, options: WaitOptions = {}): Promise<Site> {
     checkCount(arguments.length, 2, 'join(site, options)');
     checkSites([site]);
-    using limit = new Limit(this.#source, options, `the transaction ${this.path}`);
+    using limit = new Limit(this.#source, options, `transaction ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#joinIn(zk, site, signal));
   }
@@ -166,13 +183,13 @@ export class TwoPhaseCommit {
       if (presence && seen.vote === undefined) await putUp(zk, presencePath(own), acl, signal);
       return new Site(this.#source, this.#settings, own, data, seen);
     } catch (error) {
-      // One that crashed behind its acknowledgement may have been the last.
+      // A site that crashed after its acknowledgement may have been the last.
       if (KeeperError.is(error, 'NoNode')) await clear(transaction, signal);
       throw error;
     }
   }
 
-  /** Who is told of a transaction may hear of it before its server does. */
+  /** A site may learn of a transaction before its server does. */
   async #read(zk: ClientView, own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
     const { path } = this.#settings;
     const options = { ...untilTheEnd, signal };
@@ -187,8 +204,8 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * What the sites agree on, for one that is none of them: the coordinator, if votes are watched by that, or one who looks on. Rejects as `Site.outcome`
-   * does.
+   * The decision, for a client that is not a site: the coordinator, if votes are watched by that,
+   * or an observer. Rejects as `Site.outcome` does.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
     checkCount(arguments.length, 1, 'outcome(options)');
@@ -198,12 +215,13 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * Ends the waiting for sites that do not vote: votes `abort` in the place of one of them, and resolves with what is decided by that, which is `commit` if
-   * all of them have voted so. Anybody may do that at any time. Rejects as `Site.outcome` does.
+   * Ends the wait for sites that do not vote: votes `abort` in the place of one of them, and
+   * resolves with the resulting decision, which is `commit` if all of them have voted so. Any
+   * client may call this at any time. Rejects as `Site.outcome` does.
    */
   async abort(options: WaitOptions = {}): Promise<Vote> {
     checkCount(arguments.length, 1, 'abort(options)');
-    using limit = new Limit(this.#source, options, `the end of ${this.path}`);
+    using limit = new Limit(this.#source, options, `the abort of ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.#source, signal, (zk) => this.#abortIn({ zk, ...this.#settings }, signal));
   }
@@ -219,7 +237,7 @@ export class TwoPhaseCommit {
       }
       return 'commit';
     } catch (error) {
-      // A site has gone, so it is decided.
+      // A site has left, so there is a decision.
       if (KeeperError.is(error, 'NoNode')) return await recorded(transaction, signal);
       throw error;
     }
@@ -231,9 +249,7 @@ function checkSites(sites: readonly string[]): void {
   if (sites.length === 0) throw new TypeError('a transaction has at least one site');
   for (const site of sites) {
     if (typeof site !== 'string' || site === '' || site.includes('/') || reserved.includes(site))
-      throw new TypeError(
-        `"${site}" is not a name of a site: write one that is not empty, has no slash, and is none of ${reserved.join(', ')}`,
-      );
+      throw new TypeError(`"${site}" is not a name of a site: use a non-empty name without a slash, and not ${reserved.join(', ')}`);
   }
-  if (new Set(sites).size < sites.length) throw new TypeError(`each site votes once, and so it is named once: ${sites.join(', ')}`);
+  if (new Set(sites).size < sites.length) throw new TypeError(`the sites must have different names, got ${sites.join(', ')}`);
 }

@@ -1,9 +1,9 @@
 /**
  * The vote of a site: a znode that is written once.
  *
- * Whoever votes writes with the version at which the znode was seen without a vote, so of several who write one wins, and the others find what it has
- * written: a vote never changes. That is so for the vote of a site that is gone as well, in whose place another votes `abort`: either that comes first, or
- * the site's own.
+ * A client votes with the version that the znode had without a vote, so of several writers one
+ * wins, and the others read its vote: a vote never changes. The same holds for a site that is gone,
+ * in whose place another client votes `abort`: either that vote comes first, or the site's own.
  */
 import { type ClientView, type GetDataResult, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -11,10 +11,13 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { ChangeWatch } from './change-watch.ts';
 import { lossCodes } from '../waiting/unanswered.ts';
 
-/** What a site says, having found out whether it can do its part: ZooKeeper's recipe has these two words. */
+/**
+ * A site's vote, after it has found out whether it can do its part: ZooKeeper's recipe has these
+ * two words.
+ */
 export type Vote = 'commit' | 'abort';
 
-/** What is in a znode that holds one of the two words. Anything else is no vote yet. */
+/** The vote in a znode, which is one of the two words. Other data are not a vote yet. */
 export function wordIn(data: Uint8Array | null): Vote | undefined {
   const text = data === null ? '' : new TextDecoder().decode(data);
   return text === 'commit' || text === 'abort' ? text : undefined;
@@ -25,9 +28,9 @@ export function presencePath(sitePath: string): string {
   return childPath(sitePath, 'present');
 }
 
-/** What a read of the znode of a vote has shown. */
+/** The znode of a vote as read. */
 export interface Ballot {
-  /** The vote, which stands; undefined if there was none yet. */
+  /** The vote, which is final; undefined if there was none yet. */
   readonly vote: Vote | undefined;
   /** Of the znode. */
   readonly version: number;
@@ -38,8 +41,8 @@ export function ballotOf({ data, stat }: GetDataResult): Ballot {
 }
 
 /**
- * Votes, unless there is a vote already, and resolves with the vote that stands. Rejects as `getData` and `setData` do, but for lost answers and for
- * versions, and with the signal's reason.
+ * Votes, unless there is a vote already, and resolves with the vote that counts. Rejects as
+ * `getData` and `setData` do, except for lost replies and versions, and with the signal's reason.
  */
 export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballot, signal: AbortSignal): Promise<Vote> {
   for (let ballot = seen; ; ballot = ballotOf(await zk.getData(path, { ...untilTheEnd, signal }))) {
@@ -54,8 +57,9 @@ export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballo
 }
 
 /**
- * Resolves with the vote of a site as soon as there is one. With `presence` a site that has come, and has gone without a vote, gets one: `abort`. Rejects
- * with NoNode when the znode of the vote is gone.
+ * Resolves with the vote of a site as soon as there is one. With `presence`, a site that has
+ * joined, and is gone without a vote, gets one: `abort`. Rejects with NoNode when the znode of the
+ * vote is gone.
  */
 export async function voteOf(zk: ClientView, path: string, presence: boolean, signal: AbortSignal): Promise<Vote> {
   for (;;) {
@@ -65,12 +69,13 @@ export async function voteOf(zk: ClientView, path: string, presence: boolean, si
     if (ballot.vote !== undefined) return ballot.vote;
     if (presence) {
       const { children, stat } = await zk.getChildren(path, options);
-      // The number of changes of the children tells one that is gone from one that has not come yet.
+      // The number of changes of the children distinguishes a site that is gone from one that has
+      // not joined yet.
       if (children.length === 0 && stat.cversion > 0) return cast(zk, path, 'abort', ballot, signal);
     }
     const { type } = await watch.next(signal);
     if (type !== 'NodeDataChanged') continue;
-    // No watch is needed on what never changes again.
+    // A vote never changes again, so it needs no watch.
     const written = wordIn((await zk.getData(path, { ...untilTheEnd, signal })).data);
     if (written !== undefined) return written;
   }

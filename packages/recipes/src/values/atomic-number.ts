@@ -1,14 +1,17 @@
 /**
- * A number that many change, none of whose changes is lost or counted twice (Curator's DistributedAtomicLong, kazoo's Counter).
+ * A number that many change; no change is lost or counted twice (Curator's DistributedAtomicLong,
+ * kazoo's Counter).
  *
- *     /number                                      the number
- *       ├─ _c_2b7e...-mark-0000000000              ephemeral: one for each that changes it (marks.ts)
- *       └─ lock                                    of those who have lost too often
+ *     /number                               the number
+ *       ├─ _c_2b7e...-mark-0000000000       ephemeral, one for each client that changes it
+ *       └─ lock                             for those that have lost too often
  *            └─ _c_91aa...-lock-0000000007
  *
  *     1. getData
- *     2. multi: setData, if it has that version still; setData mark, whose version tells what became of it if no answer comes
- *     3. it has another: 1. again, and from the third loss on under the lock, so that a crowd becomes a line
+ *     2. multi: setData, if it still has that version; setData mark, whose version shows the
+ *        outcome if the reply is lost
+ *     3. it has another version: 1. again, and from the third loss on under the lock, so that a
+ *        crowd becomes a queue
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -22,45 +25,53 @@ import { isUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { bigint64, type NumberFormat } from './number-format.ts';
 
-/** How a number is kept. All who change it have the same format. */
+/** How a number is kept. All clients that change it use the same format. */
 export interface AtomicNumberOptions<Value extends number | bigint> {
-  /** How it stands in the znode. Default: `bigint64`, 8 bytes, as in Curator's DistributedAtomicLong. */
+  /**
+   * The format in the znode. Default: `bigint64`, 8 bytes, as in Curator's DistributedAtomicLong.
+   */
   readonly format?: NumberFormat<Value> | undefined;
-  /** The lock for those who have lost three times. Default: `lock` below the number. (Curator's PromotedToLock.) */
+  /**
+   * The lock for clients that have lost three times. Default: `lock` below the number. (Curator's
+   * PromotedToLock.)
+   */
   readonly lockPath?: string | undefined;
-  /** Of whatever has to be made. Default: everyone may do everything. */
+  /** The ACL of each znode that has to be created. Default: all permissions for everyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** What a change has made of a number. */
+/** A change of a number. */
 export interface NumberChange<Value extends number | bigint> {
-  /** The number that was changed. */
+  /** The number before the change. */
   readonly before: Value;
-  /** The number since then. */
+  /** The number after the change. */
   readonly after: Value;
 }
 
-/** How often one may lose before one stands in line. */
+/** How often a change may lose before it queues. */
 const optimisticTries = 3;
 
-/** A number in a znode, changed by many. Every change is made once, or its failure told; a lost answer is looked into. */
+/**
+ * A number in a znode that many change. Each change is applied once, or its failure is reported;
+ * after a lost reply the outcome is looked up.
+ */
 export class AtomicNumber<Value extends number | bigint = bigint> implements AsyncDisposable {
   /** The znode of the number. */
   readonly path: string;
-  /** How it stands there. */
+  /** The format in the znode. */
   readonly format: NumberFormat<Value>;
-  /** The client, or the Sessions, that it was made with. */
+  /** As given. */
   readonly source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
   readonly #lockPath: string;
   readonly #marks: PerSession<Marks>;
   #isClosed = false;
-  /** One change after the other, so that those of one process do not lose to each other. */
+  /** One change after the other, so that changes of one process do not lose against each other. */
   #last: Promise<unknown> = Promise.resolve();
 
   /**
-   * Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. Throws a TypeError for what is no
-   * client or no path.
+   * Sends no request. The znode need not exist, and is 0 until it does. Without a format it is a
+   * `bigint`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: AtomicNumberOptions<Value> = {}) {
     checkPlace(source, path);
@@ -81,21 +92,24 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   }
 
   /**
-   * The number, as the server has it that the client is connected to. Rejects as `Client.getData` does, but for NoNode, and with a TypeError for what is no
-   * number.
+   * The number, as the server that the client is connected to has it. Rejects as `Client.getData`
+   * does, except with NoNode, and with a TypeError for data that are not a number.
    */
   async get(options: WaitOptions = {}): Promise<Value> {
     checkCount(arguments.length, 1, 'get(options)');
-    using limit = new Limit(this.source, options, `the number ${this.path}`);
+    using limit = new Limit(this.source, options, `a reply about number ${this.path}`);
     const { signal } = limit;
     const found = await inSessions(this.source, signal, (zk) => this.#read(zk, signal));
     return found?.value ?? this.format.zero;
   }
 
   /**
-   * Adds to it, and tells what it was and has become. Rejects with a RangeError when the format does not hold the sum; with a RecipeError: TimedOut; Lost, when
-   * somebody deletes its place at the lock, and nothing is added; with the signal's reason; with a TypeError for what is no number; and as `Client.multi` does. When it
-   * rejects by time, signal or the end of the session, or as its place at the lock may not be deleted (NoAuth), the sum may have been written.
+   * Adds to it, and resolves with the number before and after. Rejects with a RangeError when the
+   * format cannot hold the sum; with a RecipeError: TimedOut; Lost, when another client deletes its
+   * place at the lock, and nothing is added; with the signal's reason; with a TypeError for data
+   * that are not a number; and as `Client.multi` does. When it rejects by time, signal or the end
+   * of the session, or as its place at the lock may not be deleted (NoAuth), the sum may have been
+   * written.
    */
   async add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
     checkCount(arguments.length, 2, 'add(delta, options)');
@@ -103,7 +117,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return await this.#change((before) => this.format.add(before, delta), options);
   }
 
-  /** Adds the opposite. Rejects as `add` does. */
+  /** Subtracts from it. Rejects as `add` does. */
   async subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
     checkCount(arguments.length, 2, 'subtract(delta, options)');
     this.#check(delta);
@@ -122,14 +136,16 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return await this.subtract(this.format.of(1), options);
   }
 
-  /** Makes it this number, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
+  /** Sets it, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
   async set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
     checkCount(arguments.length, 2, 'set(value, options)');
     this.#check(value);
     return await this.#change(() => value, options);
   }
 
-  /** Makes it `value` if it is `expected`, and tells whether it was. Rejects as `add` does. */
+  /**
+   * Sets it to `value` if it is `expected`; resolves with whether it was. Rejects as `add` does.
+   */
   async compareAndSet(expected: Value, value: Value, options: WaitOptions = {}): Promise<boolean> {
     checkCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
     this.#check(expected);
@@ -137,11 +153,14 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return (await this.#maybeChange((before) => (before === expected ? value : undefined), options)) !== undefined;
   }
 
-  /** Makes the znode with this number, if there is none, and tells whether there was none. Rejects as `Client.create` does, but for NodeExists. */
+  /**
+   * Creates the znode with this number if it does not exist; resolves with whether it did so.
+   * Rejects as `Client.create` does, except with NodeExists.
+   */
   async initialize(value: Value, options: WaitOptions = {}): Promise<boolean> {
     checkCount(arguments.length, 2, 'initialize(value, options)');
     this.#check(value);
-    using limit = new Limit(this.source, options, `the number ${this.path}`);
+    using limit = new Limit(this.source, options, `a reply about number ${this.path}`);
     const { signal } = limit;
     return await inSessions(this.source, signal, (zk) => this.#initializeIn(zk, value, signal), mayBeDone);
   }
@@ -162,7 +181,10 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     }
   }
 
-  /** Takes away what it has of its own below the number, which stays; else that goes with the session. Never rejects. */
+  /**
+   * Deletes its own mark below the number, which otherwise ends with the session; the number stays.
+   * Never rejects.
+   */
   async close(): Promise<void> {
     checkCount(arguments.length, 0, 'close()');
     this.#isClosed = true;
@@ -174,7 +196,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return this.close();
   }
 
-  /** 1 and 1n are never the same, so a number among bigints would be no number, or equal to none. */
+  /**
+   * 1 and 1n never compare equal, so a value of the other type could neither be added nor match.
+   */
   #check(given: Value): void {
     const wanted = typeof this.format.zero;
     if (typeof given !== wanted) throw new TypeError(`a number of ${this.path} is a ${wanted}, not ${named(given)}, by its format`);
@@ -184,7 +208,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return (await this.#maybeChange(next, options))!;
   }
 
-  /** undefined when there is nothing to change. */
+  /** undefined if there is nothing to change. */
   async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
     using limit = new Limit(this.source, options, `a change of ${this.path}`);
     const { signal } = limit;
@@ -234,7 +258,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
       return 'lost';
     }
     if (found.version === -1)
-      throw new RangeError(`the version of ${this.path} has run over to -1, which stands for any; write it once without a version`);
+      throw new RangeError(
+        `the version of ${this.path} has wrapped around to -1, which means any version; write the znode once without a version`,
+      );
     try {
       await this.#marks.of(zk).write([op.setData(this.path, data, { version: found.version })]);
       return { before, after };
@@ -244,11 +270,11 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     }
   }
 
-  /** undefined when there is no znode. */
+  /** undefined if the znode does not exist. */
   async #read(zk: ClientView, signal: AbortSignal): Promise<{ readonly value: Value; readonly version: number } | undefined> {
     try {
       const { data, stat } = await zk.getData(this.path, { ...untilTheEnd, signal });
-      // kazoo makes it without data.
+      // kazoo creates it without data.
       const value = data === null || data.length === 0 ? this.format.zero : this.format.decode(data);
       return { value, version: stat.version };
     } catch (error) {

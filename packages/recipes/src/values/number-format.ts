@@ -1,27 +1,27 @@
-/** How a number stands in the data of a znode, in the ways of several clients. */
+/** How a number is stored in the data of a znode, in the formats of several clients. */
 
-/** How a number is written, read and added up. */
+/** How to write, read and add numbers. */
 export interface NumberFormat<Value extends number | bigint> {
-  /** What an absent znode has, and one without data. */
+  /** The number of a znode that does not exist, or has no data. */
   readonly zero: Value;
-  /** The data. Throws a RangeError for a number that the format does not hold. */
+  /** The data. Throws a RangeError for a number that the format cannot hold. */
   readonly encode: (value: Value) => Uint8Array;
-  /** The number. Throws a TypeError for what is none in this format. */
+  /** The number. Throws a TypeError for data that are not in this format. */
   readonly decode: (data: Uint8Array) => Value;
   /** A whole number in this format. */
   readonly of: (count: number) => Value;
-  /** Their sum, whether the format holds it or not. */
+  /** The sum, whether or not the format can hold it. */
   readonly add: (one: Value, other: Value) => Value;
 }
 
 function rangeError(value: number | bigint, format: string): RangeError {
-  return new RangeError(`${value} is not a number that ${format} holds`);
+  return new RangeError(`${value} does not fit the format ${format}`);
 }
 
 function typeError(data: Uint8Array, format: string): TypeError {
   const shown = [...data.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
   return new TypeError(
-    `${data.length} bytes are no ${format}: ${shown}${data.length > 16 ? ' ...' : ''}; name the format that the znode is written in`,
+    `these ${data.length} bytes are not in the format ${format}: ${shown}${data.length > 16 ? ' ...' : ''}; use the format in which the znode was written`,
   );
 }
 
@@ -30,7 +30,7 @@ function view(data: Uint8Array, length: number, format: string): DataView {
   return new DataView(data.buffer, data.byteOffset, length);
 }
 
-/** 8 bytes, the greatest first, as in Curator's DistributedAtomicLong. */
+/** 8 bytes, big-endian, as in Curator's DistributedAtomicLong. */
 export const bigint64: NumberFormat<bigint> = {
   zero: 0n,
   of: (count) => BigInt(count),
@@ -44,7 +44,10 @@ export const bigint64: NumberFormat<bigint> = {
   add: (one, other) => one + other,
 };
 
-/** 4 bytes, the greatest first, as in Curator's DistributedAtomicInteger and SharedCount, and in kazoo's Counter with `support_curator`. */
+/**
+ * 4 bytes, big-endian, as in Curator's DistributedAtomicInteger and SharedCount, and in kazoo's
+ * Counter with `support_curator`.
+ */
 export const int32: NumberFormat<number> = {
   zero: 0,
   of: (count) => count,
@@ -58,7 +61,9 @@ export const int32: NumberFormat<number> = {
   add: (one, other) => one + other,
 };
 
-/** Digits, as in kazoo's Counter: whole numbers that a number of JavaScript holds exactly, up to 2^53. */
+/**
+ * Digits, as in kazoo's Counter: whole numbers that a JavaScript number holds exactly, up to 2^53.
+ */
 export const textInteger: NumberFormat<number> = {
   zero: 0,
   of: (count) => count,
@@ -76,7 +81,7 @@ export const textInteger: NumberFormat<number> = {
   add: (one, other) => one + other,
 };
 
-/** Text, as in kazoo's Counter whose default is a float. */
+/** Text, as in kazoo's Counter with a float as its default. */
 export const textFloat: NumberFormat<number> = {
   zero: 0,
   of: (count) => count,

@@ -1,4 +1,7 @@
-/** A whole number that many read and some change, as a `SharedValue` (Curator's SharedCount). For one that is counted up by many, see `AtomicNumber`. */
+/**
+ * A whole number as a `SharedValue` (Curator's SharedCount): many read it, some change it. For a
+ * counter that many increment, see `AtomicNumber`.
+ */
 import { checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import { int32, type NumberFormat } from './number-format.ts';
@@ -6,7 +9,7 @@ import { SharedValue, type SharedValueOptions } from './shared-value.ts';
 
 /** How a count is kept. */
 export interface SharedCountOptions extends SharedValueOptions {
-  /** How it stands in the znode. Default: `int32`, 4 bytes, as in Curator's SharedCount. */
+  /** The format in the znode. Default: `int32`, 4 bytes, as in Curator's SharedCount. */
   readonly format?: NumberFormat<number> | undefined;
 }
 
@@ -19,7 +22,7 @@ export class SharedCount extends SharedValue<number> {
     super(source, path, { encode: (value) => format.encode(value), decode }, { acl });
   }
 
-  /** As it was read last; 0 when there is no znode. */
+  /** As last read; 0 if the znode does not exist. */
   get count(): number {
     return this.current?.value ?? 0;
   }

@@ -1,4 +1,7 @@
-/** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
+/**
+ * A value that many read and some change: lookups send no request, changes are reported, and a
+ * change can require that the value is still the known one (Curator's SharedValue).
+ */
 import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions, checkCodec, checkCount, checkFunction, checkPlace, checkSettings, surplusOf } from '../given.ts';
@@ -12,29 +15,35 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a value is kept. */
 export interface SharedValueOptions {
-  /** Of the znode, and of parents that have to be made, as containers. Default: everyone may do everything. */
+  /**
+   * The ACL of the znode, and of parents that have to be created, as containers. Default: all
+   * permissions for everyone.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** A value as it was at one moment, by which it can be changed only if it is that still. */
+/** A value as it was at one moment; a change can require that it is still the same. */
 export interface VersionedValue<Value> {
   /** The value itself. */
   readonly value: Value;
-  /** Of the znode, with the `czxid` and `version` that a change depends on. */
+  /** Of the znode; a change depends on its `czxid` and `version`. */
   readonly stat: Stat;
 }
 
-/** What is known of a value. */
+/** What a client knows of a value. */
 export interface SharedValueView<Value> {
-  /** undefined when there is no znode, or its data are no value. */
+  /** undefined if the znode does not exist, or its data cannot be decoded. */
   readonly current: VersionedValue<Value> | undefined;
-  /** What is wrong with the data; undefined when nothing is. */
+  /** What `decode` has thrown; undefined if it has not. */
   readonly decodeError: unknown;
-  /** False while there is no connection: then it is as of the past. */
+  /** False while there is no connection: then the value may be out of date. */
   readonly inStep: boolean;
 }
 
-/** A value in a znode, shared by those who read and change it: for as long as its client lives, or with `Sessions` for as long as those do. */
+/**
+ * A value in a znode that many read and change, kept as long as its client lives, or with
+ * `Sessions` as long as those do.
+ */
 export class SharedValue<Value> implements AsyncDisposable {
   /** The znode of the value. */
   readonly path: string;
@@ -44,10 +53,12 @@ export class SharedValue<Value> implements AsyncDisposable {
   readonly #cache: NodeCache<Value>;
 
   /**
-   * Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6, as `NodeCache` does.
-   * Throws a TypeError for what is no client, no path or no codec.
+   * Begins to read when it is created; `ready` resolves when it has read the znode. The znode need
+   * not exist, and may be created and deleted. Needs ZooKeeper 3.6, as `NodeCache` does. Throws a
+   * TypeError if `source` is not a client, `path` not a path or `codec` not a codec.
    *
-   * @param codec what its `encode` throws, the call that writes rejects with; what its `decode` throws is shown as `decodeError`.
+   * @param codec a call that writes rejects with what its `encode` throws; what its `decode` throws
+   * is shown as `decodeError`.
    */
   constructor(source: SessionSource, path: string, codec: Codec<Value>, options: SharedValueOptions = {}) {
     checkPlace(source, path);
@@ -61,13 +72,16 @@ export class SharedValue<Value> implements AsyncDisposable {
     this.#cache = new NodeCache(source, path, { decode: (data) => codec.decode(data) });
   }
 
-  /** As it was read last, without asking a server; undefined when there is no znode, or its data are no value. */
+  /**
+   * As last read, without a request; undefined if the znode does not exist, or its data cannot be
+   * decoded.
+   */
   get current(): VersionedValue<Value> | undefined {
     const znode = this.#cache.znode;
     return znode === undefined || znode.decodeError !== undefined ? undefined : { value: znode.data as Value, stat: znode.stat };
   }
 
-  /** What `decode` has thrown at the data as they were read last; undefined when it has not. */
+  /** What `decode` has thrown for the data as last read; undefined if it has not. */
   get decodeError(): unknown {
     return this.#cache.znode?.decodeError;
   }
@@ -77,15 +91,15 @@ export class SharedValue<Value> implements AsyncDisposable {
     return this.#cache.inStep;
   }
 
-  /** Resolves when the value was read. Rejects as `Cache.ready` does. */
+  /** Resolves when the value has been read. Rejects as `Cache.ready` does. */
   async ready(options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 1, 'ready(options)');
     return await this.#cache.ready(options);
   }
 
   /**
-   * Tells the value now, and whenever it is another, or the connection comes and goes. Values that follow each other fast may be told as one. Ends and throws as
-   * `Cache.changes` does.
+   * Yields the value now, and whenever it changes, or the connection is lost or restored. Values in
+   * quick succession may be yielded as one. Ends and throws as `Cache.changes` does.
    */
   changes(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<SharedValueView<Value>, void, undefined> {
     checkCount(arguments.length, 1, 'changes(options)');
@@ -101,8 +115,9 @@ export class SharedValue<Value> implements AsyncDisposable {
   }
 
   /**
-   * Makes it this value, whatever it is, and makes the znode if there is none. After a lost answer it is written again, over what another may have written in
-   * between. Rejects as `Client.setData` and `Client.create` do, and with a RecipeError, TimedOut, or the signal's reason.
+   * Sets it, whatever it is, and creates the znode if it does not exist. After a lost reply it
+   * writes again, over what another client may have written meanwhile. Rejects as `Client.setData`
+   * and `Client.create` do, and with a RecipeError, TimedOut, or the signal's reason.
    */
   async set(value: Value, options: WaitOptions = {}): Promise<void> {
     checkCount(arguments.length, 2, 'set(value, options)');
@@ -131,9 +146,10 @@ export class SharedValue<Value> implements AsyncDisposable {
   }
 
   /**
-   * Makes it this value if it is as it was `expected` to be, by version: `current` as it was seen, or undefined for no znode. Resolves with the value as it
-   * is then; with undefined when it was another's. Rejects as `Client.update` does: when the answer was lost, and whether it was written cannot be told, with the
-   * outcome `unknown`; and with a RecipeError, TimedOut, or the signal's reason.
+   * Sets it if its version is still that of `expected`: an earlier `current`, or undefined if the
+   * znode does not exist. Resolves with the new value; with undefined if it has changed. Rejects as
+   * `Client.update` does: with the outcome `unknown` when the reply was lost and it cannot be
+   * determined whether it was written; and with a RecipeError, TimedOut, or the signal's reason.
    */
   async compareAndSet(
     expected: VersionedValue<Value> | undefined,
@@ -151,8 +167,9 @@ export class SharedValue<Value> implements AsyncDisposable {
   }
 
   /**
-   * Changes it to what `change` makes of it, called again whenever somebody else was faster: with undefined when there is no znode, which is then made. Rejects as
-   * `compareAndSet` does, and with what `change`, `encode` or `decode` throws.
+   * Sets it to the result of `change`, which is called again whenever another client was faster;
+   * with undefined if the znode does not exist, which is then created. Rejects as `compareAndSet`
+   * does, and with what `change`, `encode` or `decode` throws.
    */
   async update(change: (value: Value | undefined) => Value | Promise<Value>, options: WaitOptions = {}): Promise<VersionedValue<Value>> {
     checkCount(arguments.length, 2, 'update(change, options)');
@@ -165,7 +182,7 @@ export class SharedValue<Value> implements AsyncDisposable {
     return { value: value as Value, stat: stat! };
   }
 
-  /** Tells nothing any more; the znode stays. Never rejects. */
+  /** Stops reporting changes; the znode stays. Never rejects. */
   close(): Promise<void> {
     const surplus = surplusOf(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
@@ -177,7 +194,7 @@ export class SharedValue<Value> implements AsyncDisposable {
     return this.close();
   }
 
-  /** The Stat since then; undefined when there is no znode. */
+  /** The Stat after the change; undefined if the znode does not exist. */
   async #update(updater: Updater, options: WaitOptions): Promise<Stat | undefined> {
     using limit = new Limit(this.#source, options, `a change of ${this.path}`);
     const { signal } = limit;

@@ -1,6 +1,9 @@
-/** One thing behind another. */
+/** Waits for two promises. */
 
-/** Resolves when both are settled, however. With nothing: what results held what came before them, a chain of them would hold all that ever was. */
+/**
+ * Resolves when both are settled. It resolves without a value: in a chain of such promises each
+ * result would keep the one before it alive, and so all earlier ones.
+ */
 export async function bothSettled(one: Promise<unknown>, other: Promise<unknown>): Promise<void> {
   await Promise.allSettled([one, other]);
 }

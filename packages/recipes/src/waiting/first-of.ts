@@ -1,7 +1,10 @@
-/** Waits for one of several things. */
+/** Waits for the first of several events. */
 import { onAbort } from '@tskeeper/client/internal';
 
-/** Resolves, or rejects, with the first of them, and ends the others by the signal that each is given. Rejects with the reason of `signal`. */
+/**
+ * Resolves or rejects with the first of the waits, and aborts the signal that the others received.
+ * Rejects with the reason of `signal`.
+ */
 export async function firstOf<Result>(signal: AbortSignal, waits: readonly ((signal: AbortSignal) => Promise<Result>)[]): Promise<Result> {
   signal.throwIfAborted();
   const over = new AbortController();

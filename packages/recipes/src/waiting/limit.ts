@@ -1,4 +1,7 @@
-/** What bounds a wait of several steps: one signal for the program's own, for its time, and for a reason that comes up meanwhile. */
+/**
+ * The deadline of a wait with several steps: one signal for the program's signal, the timeout, and
+ * any other reason to stop.
+ */
 import type { ClientView, TimerHandle } from '@tskeeper/client';
 import { onAbort, type OptionKinds } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions } from '../given.ts';
@@ -11,7 +14,10 @@ export class Limit implements Disposable {
   readonly #timer: TimerHandle | undefined;
   readonly #forget: (() => void) | undefined;
 
-  /** `what` was waited for in vain: `the lock /a`. `kinds` are the options of the call, if it has more than those of a wait. */
+  /**
+   * `what` completes "timed out waiting for": `lock /a`. `kinds` are the options of the call, if it
+   * takes more than those of a wait.
+   */
   constructor(zk: Pick<ClientView, 'clock'>, options: WaitOptions, what: string, kinds: OptionKinds = callOptions.wait) {
     checkCallOptions(options, kinds, what);
     const { signal, timeoutMs } = options;
@@ -19,7 +25,7 @@ export class Limit implements Disposable {
     this.#clock = zk.clock;
     if (timeoutMs !== undefined && timeoutMs !== Infinity) {
       this.#timer = zk.clock.after(timeoutMs, () =>
-        this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
+        this.end(new RecipeError('TimedOut', `timed out after ${timeoutMs} ms waiting for ${what}`)),
       );
     }
     this.#forget = signal && onAbort(signal, () => this.end(signal.reason));
@@ -29,7 +35,7 @@ export class Limit implements Disposable {
     return this.#abort.signal;
   }
 
-  /** There is no use in waiting any longer. */
+  /** Ends the wait with this reason. */
   end(reason: unknown): void {
     this.#abort.abort(reason);
   }
@@ -40,10 +46,10 @@ export class Limit implements Disposable {
   }
 }
 
-/** What the promise gives, unless the signal comes first. */
+/** The result of the promise, unless the signal is aborted first. */
 export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
   if (signal.aborted) {
-    // Nobody hears of it if it fails.
+    // The caller does not see a later failure.
     promise.catch(() => undefined);
     throw signal.reason;
   }

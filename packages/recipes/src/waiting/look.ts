@@ -1,4 +1,7 @@
-/** A look at a znode with a watch: what is so now, and what happens to it next, for whoever has something to do in between. */
+/**
+ * A read of a znode with a watch: the current state, and the next event. For callers that act
+ * between the two.
+ */
 import type { ClientView, KeeperState, WatchedEvent, WatchListener } from '@tskeeper/client';
 import { unlessAborted } from './limit.ts';
 
@@ -15,7 +18,7 @@ export class Look<Answer> {
     this.#heard = heard;
   }
 
-  /** `ask` reads the znode, and leaves the watch that it is given. Rejects as that does. */
+  /** `ask` reads the znode, and sets the watch that it receives. Rejects as `ask` does. */
   static async take<Answer>(zk: ClientView, path: string, ask: (watch: WatchListener) => Promise<Answer>): Promise<Look<Answer>> {
     const heard = new Heard();
     try {
@@ -26,12 +29,15 @@ export class Look<Answer> {
     }
   }
 
-  /** Whether something has happened since. */
+  /** Whether an event has arrived since. */
   get isOver(): boolean {
     return this.#heard.isOver;
   }
 
-  /** What happens next; `None` when the session has ended, which the next request tells. Rejects with the signal's reason. Leaves no watch behind. */
+  /**
+   * The type of the next event; `None` if the session has ended, which the next request reports.
+   * Rejects with the signal's reason, and then removes the watch.
+   */
   async next(signal: AbortSignal): Promise<WatchedEvent['type']> {
     try {
       return await unlessAborted(this.#heard.type, signal);
@@ -41,7 +47,7 @@ export class Look<Answer> {
     }
   }
 
-  /** Nobody waits for what happens next. */
+  /** Removes the watch: the caller does not wait for an event. */
   forget(): void {
     forget(this.#zk, this.#path, this.#heard);
   }
@@ -56,7 +62,8 @@ class Heard {
     let hear!: (type: WatchedEvent['type']) => void;
     this.type = new Promise((resolve) => (hear = resolve));
     this.listener = ({ type, state }) => {
-      // The loss of a connection says nothing of the znode: what is missed by it is told by the next one.
+      // The loss of a connection says nothing about the znode: after a reconnect the client sets
+      // the watch again, and an event that was missed follows.
       if (type === 'None' && !isEnd(state)) return;
       this.isOver = true;
       hear(type);
@@ -68,7 +75,7 @@ function forget(zk: ClientView, path: string, { isOver, listener }: Heard): void
   if (!isOver) void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
 }
 
-/** Of the session. */
+/** Whether the session has ended. */
 function isEnd(state: KeeperState): boolean {
   return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
 }

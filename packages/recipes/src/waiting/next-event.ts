@@ -1,13 +1,17 @@
-/** Waits for what happens next to a znode of others. */
+/** Waits for the next event of a znode that belongs to another client. */
 import type { ClientView, ReadOptions } from '@tskeeper/client';
 import { Look } from './look.ts';
 
-/** For what has to be found out, for as long as the session lives and the signal lets it; from one server or another, where the client leaves those that do not answer. */
+/**
+ * Retry options for requests that have to be answered: as long as the session lives and the signal
+ * is not aborted, at another server if the client leaves one that does not answer.
+ */
 export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity } } as const;
 
 /**
- * Resolves with true when anything has happened to the znode, or the session has ended, which the next request tells; with false at once if it is not
- * there. Rejects as `exists` does, and with the signal's reason. Leaves no watch behind.
+ * Resolves with true after any event of the znode, or after the end of the session, which the next
+ * request reports; with false at once if the znode does not exist. Rejects as `exists` does, and
+ * with the signal's reason. Leaves no watch behind.
  */
 export function nextEvent(zk: ClientView, path: string, signal: AbortSignal): Promise<boolean> {
   return eventUnless(
@@ -20,8 +24,9 @@ export function nextEvent(zk: ClientView, path: string, signal: AbortSignal): Pr
 }
 
 /**
- * Asks once, with a watch on `path`. Resolves with false at once if the answer is enough; otherwise with true, when what is watched has changed, or the session
- * has ended, which the next request tells. Rejects as `ask` does, and with the signal's reason. Leaves no watch behind.
+ * Reads once, with a watch on `path`. Resolves with false at once if the result is enough;
+ * otherwise with true, after an event of the watch, or after the end of the session, which the next
+ * request reports. Rejects as `ask` does, and with the signal's reason. Leaves no watch behind.
  */
 export async function eventUnless<Answer>(
   zk: ClientView,

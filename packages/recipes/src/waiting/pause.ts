@@ -1,8 +1,8 @@
-/** Waits for time to pass, for recipes that are about time. */
+/** Waits for time to pass. */
 import type { Clock } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 
-/** Resolves after so many milliseconds. Rejects with the signal's reason. */
+/** Resolves after this many milliseconds. Rejects with the signal's reason. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -1,7 +1,10 @@
-/** Reads of what may not be there. */
+/** Reads of znodes that may not exist. */
 import { KeeperError } from '@tskeeper/client';
 
-/** What was read, or undefined when there is no such znode. Rejects as the read does otherwise. */
+/**
+ * The result of the read, or undefined if the znode does not exist. Rejects as the read does
+ * otherwise.
+ */
 export async function unlessGone<Found>(found: Promise<Found>): Promise<Found | undefined> {
   try {
     return await found;

@@ -1,7 +1,10 @@
 /** How long to wait. */
 export interface WaitOptions {
-  /** Ends the waiting, which then rejects with the signal's reason. Default: none. */
+  /** Ends the wait, which then rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Ends the waiting after so many milliseconds; it then rejects with a RecipeError, TimedOut. `Infinity` is none. Default: none. */
+  /**
+   * Ends the wait after this many milliseconds; it then rejects with a RecipeError, TimedOut.
+   * `Infinity` means no limit. Default: none.
+   */
   readonly timeoutMs?: number | undefined;
 }

@@ -1,4 +1,7 @@
-/** Many who wait for one and the same thing, each with an end of its own. Nothing is kept of those who have given up: others may wait for very long. */
+/**
+ * Callers that wait for the same condition, each with its own limit. A caller that gives up leaves
+ * nothing behind: others may wait for very long.
+ */
 import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { Limit } from './limit.ts';
@@ -11,7 +14,7 @@ interface Waiter {
 
 export class WaitingRoom {
   readonly #zk: Pick<ClientView, 'clock'>;
-  /** What they wait for: `the cache of /a, in step,`. */
+  /** What they wait for: `the cache of /a`. */
   readonly #what: string;
   #waiters = new Set<Waiter>();
 
@@ -20,7 +23,7 @@ export class WaitingRoom {
     this.#what = what;
   }
 
-  /** Resolves with the next `admit`; rejects with the reason of `dismiss`, and as limits say. */
+  /** Resolves at the next `admit`; rejects with the reason of `dismiss`, and as `Limit` does. */
   async wait(options: WaitOptions): Promise<void> {
     using limit = new Limit(this.#zk, options, this.#what);
     const { signal } = limit;
@@ -45,7 +48,7 @@ export class WaitingRoom {
     for (const { reject } of this.#empty()) reject(reason);
   }
 
-  /** Whoever comes from now on waits for the next turn. */
+  /** Later callers wait for the next `admit`. */
   #empty(): ReadonlySet<Waiter> {
     const waiters = this.#waiters;
     this.#waiters = new Set();

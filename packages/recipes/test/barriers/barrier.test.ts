@@ -27,7 +27,7 @@ describe('a barrier', () => {
     expect(lines).toEqual(['exists /barriers/release watch', 'exists /barriers/release watch']);
     await t.until(new Barrier(t.zk, path).remove());
     await t.until(waiting);
-    // The watch that the last answer left is taken back.
+    // The watch of the last reply is removed.
     const last = ['exists /barriers/release watch', 'removeWatches /barriers/release'];
     expect(lines.slice(2)).toEqual(last);
     lines.length = 0;
@@ -35,7 +35,7 @@ describe('a barrier', () => {
     expect(lines).toEqual(last);
   });
 
-  it('B3: lets all 100 go on who wait, by two requests each', async () => {
+  it('B3: admits all 100 waiters, with two requests each', async () => {
     const { zk, lines } = await t.recorded();
     await t.until(new Barrier(t.zk, path).set());
     const waiting = Promise.all(Array.from({ length: 100 }, () => new Barrier(zk, path).wait()));
@@ -45,7 +45,7 @@ describe('a barrier', () => {
     expect(lines.filter((line) => line.startsWith('exists')).length).toBe(200);
   });
 
-  it('is set once, and removed once, whoever does so as well', async () => {
+  it('is set once, and removed once, however many clients do so', async () => {
     const barrier = new Barrier(t.zk, path, { data: 'until ten' });
     await t.until(barrier.remove());
     await t.until(Promise.all([barrier.set(), new Barrier(await t.client(), path).set()]));
@@ -54,7 +54,7 @@ describe('a barrier', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('can go with the session that has set it', async () => {
+  it('ends with the session that has set it, if it is ephemeral', async () => {
     const client = await t.client();
     await t.until(new Barrier(client, path, { ephemeral: true }).set());
     const waiting = new Barrier(t.zk, path).wait();
@@ -63,7 +63,7 @@ describe('a barrier', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('is waited for no longer than the time and the signal allow, over lost connections', async () => {
+  it('is waited for as long as the timeout and the signal allow, through lost connections', async () => {
     await t.until(new Barrier(t.zk, path).set());
     const client = await t.client();
     const late = failureOf(new Barrier(client, path).wait({ timeoutMs: 3000 }));

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const path = '/b';
 
-/** Who is inside, each in the place of its client. */
+/** The participants inside, at the index of their client. */
 function entering(clients: readonly Client[], size: number): Participation[] {
   const inside: Participation[] = [];
   for (const [index, zk] of clients.entries()) void new DoubleBarrier(zk, path, size).enter().then((each) => (inside[index] = each));
@@ -24,8 +24,8 @@ function entering(clients: readonly Client[], size: number): Participation[] {
 
 const clients = (count: number) => Promise.all(Array.from({ length: count }, () => t.client()));
 
-describe('the way into a double barrier', () => {
-  it('C1-7, C1-8: takes the six steps of the page in their order, and wakes whoever waits once', async () => {
+describe('entering a double barrier', () => {
+  it('C1-7, C1-8: takes the six steps of the page in their order, and wakes each waiter once', async () => {
     await t.until(t.zk.create(path));
     const [first, second, last] = [await t.recorded(), await t.recorded(), await t.recorded()];
     const inside: Participation[] = [];
@@ -38,7 +38,7 @@ describe('the way into a double barrier', () => {
     const steps = [
       'exists /b/ready watch',
       'create /b/guid-p ephemeral',
-      // Tells the participant if somebody takes its own znode away.
+      // Notices when another client deletes the participant's own znode.
       'exists /b/guid-p watch',
       'getChildren /b',
     ];
@@ -53,7 +53,7 @@ describe('the way into a double barrier', () => {
     expect(last.lines.slice(5)).toEqual([]);
   });
 
-  it('C1-9: is open at once for those who come when a round is on', async () => {
+  it('C1-9: succeeds at once during a round', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     expect(inside.length).toBe(2);
@@ -73,7 +73,7 @@ describe('the way into a double barrier', () => {
     expect(late.state).toBe('held');
   });
 
-  it('C1-2, C1-8: takes as many requests of each of 100 as of one, and one event', async () => {
+  it('C1-2, C1-8: takes as many requests for each of 100 as for one, and one event', async () => {
     await t.until(t.zk.create(path));
     const { zk, lines } = await t.recorded();
     const inside = entering(
@@ -95,7 +95,7 @@ describe('the way into a double barrier', () => {
     expect(lines.length).toBeLessThanOrEqual(4 * 99 + 2);
   });
 
-  it('is given up when the time is over, or the signal comes, and nobody counts those who have', async () => {
+  it('ends when the time is over or the signal is aborted, and others do not count a participant that has given up', async () => {
     const [one, two, three] = await clients(3);
     const late = failureOf(new DoubleBarrier(one!, path, 2).enter({ timeoutMs: 500 }));
     await t.pass(1000);
@@ -112,7 +112,7 @@ describe('the way into a double barrier', () => {
     expect(inside).toEqual([]);
   });
 
-  it('leaves no watch behind when the znode of the participant cannot be made', async () => {
+  it('leaves no watch behind when the znode of the participant cannot be created', async () => {
     await t.until(t.zk.create(path, null, { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] }));
     const { zk, lines } = await t.recorded();
     expect(await t.until(failureOf(new DoubleBarrier(zk, path, 2).enter()))).toMatchObject({ code: 'NoAuth' });
@@ -120,7 +120,7 @@ describe('the way into a double barrier', () => {
     expect(lines).toEqual(['exists /b/ready watch', 'create /b/guid-p ephemeral', 'removeWatches /b/ready']);
   });
 
-  it('ends for one whose znode is deleted by hand', async () => {
+  it("ends when the participant's znode is deleted by hand", async () => {
     const waiting = failureOf(new DoubleBarrier(await t.client(), path, 2).enter());
     await t.settle();
     const [name] = await t.childrenOf(path);
@@ -128,11 +128,11 @@ describe('the way into a double barrier', () => {
     expect(await t.until(waiting)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
   });
 
-  it('is for 1, 2, 3 and so on', () => {
+  it('requires a size of 1, 2, 3 and so on', () => {
     for (const size of [0, -1, 1.5, NaN]) expect(() => new DoubleBarrier(t.zk, path, size)).toThrow(RangeError);
   });
 
-  it('C1-13: is not open by a `ready` that a crash has left behind: it is taken away, and the data of the barrier stay', async () => {
+  it('C1-13: ignores a `ready` that a crash has left: it is deleted, and the data of the barrier stay', async () => {
     await t.until(t.zk.create(path, 'mine'));
     const crashed = await clients(2);
     const before = entering(crashed, 2);
@@ -164,7 +164,7 @@ describe('the way into a double barrier', () => {
     expect(inside.length).toBe(1);
   });
 
-  it('does not count one of the round before that is still at work', async () => {
+  it('does not count a participant of the round before that still works', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = await t.until(new DoubleBarrier(await t.client(), path, 2).enter());
@@ -180,7 +180,7 @@ describe('the way into a double barrier', () => {
   });
 });
 
-describe('the way out of a double barrier', () => {
+describe('leaving a double barrier', () => {
   /** In the order of their names. */
   async function sorted(count: number): Promise<{ readonly lines: string[]; readonly inside: Participation }[]> {
     const recorded = await Promise.all(Array.from({ length: count }, () => t.recorded()));
@@ -192,7 +192,7 @@ describe('the way out of a double barrier', () => {
     return all.sort((one, other) => (one.inside.path < other.inside.path ? -1 : 1));
   }
 
-  it('C1-10, C1-11: the lowest waits on the highest, the others go and wait on the lowest; each one that goes wakes one, the last one all', async () => {
+  it('C1-10, C1-11: the lowest waits for the highest, the others leave and wait for the lowest; each that leaves wakes one, the last one all', async () => {
     const [lowest, middle, highest] = await sorted(3);
     const left: string[] = [];
     const leave = (who: string, { inside }: typeof lowest & {}) => void inside.leave().then(() => left.push(who));
@@ -215,7 +215,7 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C1-12: is not blocked by one that dies inside', async () => {
+  it('C1-12: is not blocked by a participant that dies inside', async () => {
     const all = await clients(3);
     const inside = entering(all, 3);
     await t.settle();
@@ -230,7 +230,7 @@ describe('the way out of a double barrier', () => {
     await expect(t.until(inside[2]!.leave())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
   });
 
-  it('C1-13: ends a round, so that the next begins when all are there again; ten rounds of five', async () => {
+  it('C1-13: ends a round, so that the next begins when all have arrived again; ten rounds of five', async () => {
     const all = await clients(5);
     const rounds = all.map(async (zk) => {
       const seen: number[] = [];
@@ -243,7 +243,7 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('lets one that has left come again while another is slow to look', async () => {
+  it('allows a participant to enter again while another is slow to read', async () => {
     const fast = await t.client();
     t.world.wire.mannersOf = () => ({ delayMs: 300 });
     const slow = await t.client();
@@ -254,7 +254,7 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('is long enough for the own znode to be gone, should no server be reached just then', async () => {
+  it('waits until the own znode is gone, if no server can be reached at first', async () => {
     t.world.wire.mannersOf = () => ({ delayMs: 100 });
     const { zk, lines } = await t.recorded();
     const inside = await t.until(new DoubleBarrier(zk, path, 1).enter());
@@ -272,7 +272,7 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual(['ready']);
   });
 
-  it('is open to a latecomer while others wait for the next round, and those do not hold up anybody', async () => {
+  it('is possible for a latecomer while others wait for the next round, and those block no participant', async () => {
     const [one, two] = await clients(2);
     const inside = entering([one!, two!], 2);
     await t.settle();
@@ -288,7 +288,7 @@ describe('the way out of a double barrier', () => {
     expect(waiting.length).toBe(1);
   });
 
-  it('is given up when the time is over, and its znode goes all the same', async () => {
+  it('ends when the time is over, and the znode is deleted all the same', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = failureOf(inside[0]!.leave({ timeoutMs: 500 }));
@@ -297,7 +297,7 @@ describe('the way out of a double barrier', () => {
     expect(inside.map(({ state }) => state)).toEqual(['released', 'released']);
   });
 
-  it('is taken when work fails, without waiting for the others', async () => {
+  it('happens when work fails, without waiting for the others', async () => {
     const [one, two] = await clients(2);
     const failing = failureOf(
       new DoubleBarrier(one!, path, 2).run(() => {
@@ -309,7 +309,7 @@ describe('the way out of a double barrier', () => {
     await t.until(inside[0]!.leave());
   });
 
-  it('a participant is suspended without a connection, goes on with the next, and is lost with its session', async () => {
+  it('a participant is suspended without a connection, continues after a reconnect, and is lost with its session', async () => {
     const client = await t.client({ sessionTimeoutMs: 4000 });
     const inside = entering([t.zk, client], 2);
     await t.settle();

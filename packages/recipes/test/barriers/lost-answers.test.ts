@@ -1,6 +1,7 @@
 /**
- * Each request of one participant of a barrier is lost, once, and each answer to it, and the connection with it: the participant goes on, there is one znode of each while all are
- * inside, nobody gets stuck, and nothing is left behind.
+ * Each request of one participant of a barrier is lost, once, and each reply, and the connection
+ * with it: the participant continues, each has one znode while all are inside, none waits forever,
+ * and nothing is left behind.
  */
 import type { Client } from '@tskeeper/client';
 import { nameOf } from '@tskeeper/client/internal';
@@ -22,16 +23,16 @@ afterEach(async () => {
   await t.close();
 });
 
-/** One way in and out of it. */
+/** One way to enter and leave it. */
 type Enter = (zk: Client) => Promise<Participation>;
 
-/** Where the one that loses something comes, and goes. */
+/** Where the participant that loses something enters and leaves. */
 const orders = [
   { place: 'first', order: [0, 1, 2] },
   { place: 'last', order: [1, 2, 0] },
 ];
 
-/** One round of three, who come and go in these orders. */
+/** One round of three, which enter and leave in these orders. */
 async function round(
   path: string,
   clients: readonly Client[],
@@ -56,20 +57,20 @@ async function round(
   expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'released']);
 }
 
-describe('C1-3: the loss of any one request, or answer, of a participant', () => {
-  it.each(orders)('of a double barrier, who comes $place, keeps nobody from a round', async ({ order }) => {
+describe('C1-3: the loss of any one request or reply of a participant', () => {
+  it.each(orders)('of a double barrier that enters $place blocks no round', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       await round(path, [zk, ...others], (each) => new DoubleBarrier(each, path, 3).enter(), order, order.toReversed());
     });
     expect(runs).toBeGreaterThan(2 * 6);
   });
 
-  it('of one that is the first and the last at once does not leave the barrier open', async () => {
+  it('that is both the first and the last does not leave the barrier open', async () => {
     const runs = await withEachLoss(t, (zk, path) => new DoubleBarrier(zk, path, 1).run(() => 'inside'));
     expect(runs).toBeGreaterThan(2 * 6);
   });
 
-  it.each(orders)('of a simple barrier, who comes $place, keeps nobody from it', async ({ order }) => {
+  it.each(orders)('of a simple barrier that enters $place blocks no participant', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const enter: Enter = async (each) => (await SimpleBarrier.at(each, path, 3)).enter();
       await round(path, [zk, ...others], enter, order, order.toReversed());
@@ -77,7 +78,7 @@ describe('C1-3: the loss of any one request, or answer, of a participant', () =>
     expect(runs).toBeGreaterThan(2 * 4);
   });
 
-  it('of a barrier lets it be set, waited for and removed all the same', async () => {
+  it('of a barrier does not affect set, wait and remove', async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const [own, other] = [new Barrier(zk, path), new Barrier(others[0], path)];
       await own.set();

@@ -1,10 +1,12 @@
 /**
- * What double barriers promise, held over seeds that decide how many come, when connections break, stall and stay away until the session has expired, when the server
- * dies, who dies where, and who gives up:
+ * What double barriers guarantee, over seeds that decide how many participants arrive, when
+ * connections break, stall and stay away until the session has expired, when the server dies, which
+ * participants die, and which give up:
  *
- * - nobody is let in before as many are there as it takes, who have been in no round before; and into no round that is over, or that it has left;
- * - nobody has left before all of its round are done who were inside when it was done itself;
- * - once it is quiet all go round and round, and nothing is left behind.
+ * - no participant enters before enough others are present that have been in no round before; nor a
+ *   round that is over, or that it has left;
+ * - no participant has left before all that were inside when it called `leave` are done;
+ * - after the faults all go through round after round, and nothing is left behind.
  */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { nameOf } from '@tskeeper/client/internal';
@@ -43,10 +45,10 @@ class Worker {
   client: Client | undefined;
   address = '';
   passage: Passage | undefined;
-  /** Rounds since it is quiet. */
+  /** Rounds since the faults ended. */
   turns = 0;
   isQuiet = false;
-  /** Where its processes were that have died. */
+  /** The addresses of dead processes. */
   readonly dead = new Set<string>();
   readonly #name: string;
   readonly #world: ClientWorld;
@@ -77,7 +79,7 @@ class Worker {
     while (!this.#stop.aborted) {
       const died = new Promise<never>((_resolve, reject) => (this.#die = () => reject(new Error('died'))));
       const going = this.#go();
-      // One that has died hears nothing; what becomes of it is nobody's business.
+      // A dead process notices nothing; its outcome is ignored.
       going.catch(() => undefined);
       await Promise.race([going, died]).catch((error: unknown) => this.#judge(error));
       await this.#pause(this.#random.below(150));
@@ -220,15 +222,15 @@ async function story(seed: number, tally: Tally, plant?: () => { mockRestore(): 
 }
 
 describe('participants of a double barrier', () => {
-  it('B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over seeds', async () => {
+  it('B4, C1-12, C1-13, C1-3: never enter early, and never wait forever, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(30, (seed) => story(seed, tally));
     expectHappened(tally, 3);
   });
 
-  // `from`: the first seed that sees it, to save time.
+  // `from`: the first seed that detects it, to save time.
   const canaries: Record<string, { readonly from?: number; readonly plant: () => { mockRestore(): void }; readonly finds: RegExp }> = {
-    'does not check those with whom it begins a round': {
+    'begins a round without checks on its participants': {
       from: 15,
       plant: () =>
         vi.spyOn(Entrance.prototype, 'open').mockImplementation(async function (this: Entrance, waiting) {
@@ -237,23 +239,23 @@ describe('participants of a double barrier', () => {
         }),
       finds: /begins early|comes into a round/,
     },
-    'takes any `ready` at its word': {
+    'trusts any `ready`': {
       plant: () =>
         vi.spyOn(Entrance.prototype, 'goIn').mockImplementation(async function (this: Entrance) {
           return (await readReady(this.zk, this.ready, this.signal))?.openers;
         }),
       finds: /whose openers had left|that it has left/,
     },
-    'does not say that it has come late': {
+    'does not mark itself as late': {
       plant: () => vi.spyOn(Entrance.prototype, 'mark').mockResolvedValue(true),
       finds: /begins early|comes into a round|still not so/,
     },
-    'waits for those as well who are not inside': {
+    'also waits for participants that are not inside': {
       from: 29,
       plant: () => vi.spyOn(Exit.prototype, 'isInside').mockReturnValue(true),
       finds: /still not so/,
     },
-    'waits for all who ever come': {
+    'waits for later participants too': {
       from: 12,
       plant: () =>
         vi.spyOn(Exit.prototype, 'inside').mockImplementation(function (this: Exit, names) {
@@ -262,7 +264,7 @@ describe('participants of a double barrier', () => {
         }),
       finds: /still not so/,
     },
-    'takes `ready` along though another opener is inside': {
+    'deletes `ready` while another opener is inside': {
       plant: () => vi.spyOn(Exit.prototype, 'isLast').mockReturnValue(true),
       finds: /begins early|still not so/,
     },
@@ -273,17 +275,17 @@ describe('participants of a double barrier', () => {
         }),
       finds: /has left while .* was at work|that it has left/,
     },
-    'never takes away what a crash has left': {
+    'never deletes the `ready` that a crash has left': {
       plant: () => vi.spyOn(Entrance.prototype, 'clearAway').mockResolvedValue(),
       finds: /still not so/,
     },
-    'leaves its znode there when it gives up': {
+    'keeps its znode when it gives up': {
       plant: () => vi.spyOn(ParticipantPlace.prototype, 'leave').mockResolvedValue(),
       finds: /still not so|left behind|that it has left/,
     },
   };
 
-  it.each(sample(Object.keys(canaries), 3))('are found out when one %s', async (name) => {
+  it.each(sample(Object.keys(canaries), 3))('are detected when one %s', async (name) => {
     const { from = 1, plant, finds } = canaries[name]!;
     const caught = await findings((seed) => story(seed, new Tally(), plant), { enough: 1, first: from });
     expect(caught).toEqual([expect.stringMatching(finds)]);

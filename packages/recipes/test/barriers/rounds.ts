@@ -1,14 +1,14 @@
 /**
- * Judges what participants of a double barrier tell, in the order in which they tell it. By the names of those who opened a round, which each participant hears of as
- * it gets in, it is known which round it is in.
+ * Checks what participants of a double barrier report, in the order of their reports. A participant
+ * learns the names of those that opened its round, which identify the round.
  */
 import type { Participation } from '../../src/index.ts';
 
-/** One way of a participant through the barrier, from the call of `enter` on. */
+/** One passage of a participant through the barrier, from the call of `enter` on. */
 export interface Passage {
   readonly who: string;
   readonly called: number;
-  /** Of its znode, as soon as it is known. */
+  /** The name of its znode, as soon as it is known. */
   name?: string;
   admitted?: number;
   inside?: Participation;
@@ -16,7 +16,7 @@ export interface Passage {
   leaving?: number;
   /** When `leave` had resolved. */
   left?: number;
-  /** Its process has died, or has given up, and its znode may be there for a while. */
+  /** Its process has died, or has given up, and its znode may still exist for a while. */
   isOver?: boolean;
 }
 
@@ -40,12 +40,13 @@ export class Rounds {
     return passage;
   }
 
-  /** Whether it came when the round was on. */
+  /** Whether it entered during the round. */
   admitted(passage: Passage, inside: Participation): boolean {
     const openers = passage.openers!;
     passage.admitted = ++this.#now;
     passage.inside = inside;
-    // It has heard of `ready`, and found it gone: there was a round between its call and now, judged in the end.
+    // It received the event of `ready`, and found it gone: there was a round between its call and
+    // now, checked at the end.
     if (openers.size === 0) return true;
     const key = keyOf(passage);
     if (!this.#rounds.has(key)) this.#begins(key, openers);
@@ -84,7 +85,7 @@ export class Rounds {
     if (behind !== undefined) throw new Error(`${passage.who} has left while ${behind.who} was at work`);
   }
 
-  /** What can be judged only when all names are known. */
+  /** The checks that need all names. */
   judge(): void {
     const named = new Map(this.passages.map((passage) => [passage.name, passage]));
     const nameless = this.passages.filter(({ name }) => name === undefined).length;
@@ -99,8 +100,8 @@ export class Rounds {
         if (early !== undefined) throw new Error(`a round begins early: ${early.who} was inside before ${passage.who} came`);
       }
     }
-    // Made for one who had given up by then.
-    if (unknown > nameless) throw new Error(`${unknown} have opened rounds whom nobody knows`);
+    // Created by a participant that had given up by then.
+    if (unknown > nameless) throw new Error(`${unknown} unknown participants have opened rounds`);
   }
 }
 

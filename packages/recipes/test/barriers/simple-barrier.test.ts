@@ -18,7 +18,7 @@ afterEach(async () => {
 const path = '/b';
 
 describe('a simple barrier', () => {
-  it('C0-2: is a persistent znode without data, open to all, which two may make at the same time', async () => {
+  it('C0-2: is a persistent znode without data, open to all, which two participants may create at the same time', async () => {
     const [one, two] = [await t.client(), await t.client()];
     await t.until(Promise.all([SimpleBarrier.at(one, path, 2), SimpleBarrier.at(two, path, 2)]));
     const { data, stat } = await t.until(t.zk.getData(path));
@@ -26,7 +26,7 @@ describe('a simple barrier', () => {
     expect((await t.until(t.zk.getACL(path))).acl).toEqual([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
   });
 
-  it('C0-3, C0-4, C0-7: is entered and left by the requests of the page, under a name that each has for itself', async () => {
+  it("C0-3, C0-4, C0-7: is entered and left by the requests of the page, under a name of each participant's own", async () => {
     const { zk, lines } = await t.recorded();
     const barrier = await t.until(SimpleBarrier.at(zk, path, 2, { name: 'anna' }));
     const other = await t.until(SimpleBarrier.at(t.zk, path, 2, { name: 'bert' }));
@@ -35,7 +35,7 @@ describe('a simple barrier', () => {
     await t.settle();
     expect(lines).toEqual([
       'create /b/guid-anna ephemeral',
-      // Tells the participant if somebody takes its own znode away.
+      // Notices when another client deletes the participant's own znode.
       'exists /b/guid-anna watch',
       'getChildren /b watch',
     ]);
@@ -53,7 +53,7 @@ describe('a simple barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C0-5: nobody begins the second half before all have ended the first, over random runs with lost connections', async () => {
+  it('C0-5: no participant begins the second half before all have ended the first, over random runs with lost connections', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(() => t.client()));
     for (let seed = 1; seed <= breadth(8, 50); seed++) {
       const random = new SeededRandom(seed);
@@ -85,7 +85,8 @@ describe('a simple barrier', () => {
     const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.at(zk, path, 3)).enter())));
     let haveLeft = false;
     const leaving = Promise.all(inside.slice(0, 2).map((each) => each.leave())).then(() => (haveLeft = true));
-    // Its process is gone: the connection, which is the youngest, breaks and never comes back, and the session is not closed.
+    // Its process is gone: the connection, which is the latest, breaks and never comes back, and
+    // the session is not closed.
     t.world.wire.name('server', []);
     t.world.break();
     await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
@@ -96,7 +97,7 @@ describe('a simple barrier', () => {
     expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'lost']);
   });
 
-  it('lets one in that is slow to look, when others have gone again', async () => {
+  it('admits a participant that is slow to read, when others have left again', async () => {
     t.world.wire.mannersOf = () => ({ delayMs: 300 });
     const slow = await t.client();
     t.world.wire.mannersOf = () => ({});
@@ -109,14 +110,14 @@ describe('a simple barrier', () => {
     await t.until(inside.leave());
   });
 
-  it('is given up when the time is over, and nobody counts those who have', async () => {
+  it('is no longer waited for when the time is over, and others do not count a participant that has given up', async () => {
     const barrier = await t.until(SimpleBarrier.at(t.zk, path, 2));
     expect(await t.until(failureOf(barrier.enter({ timeoutMs: 500 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
     expect(await t.childrenOf(path)).toEqual([]);
     await expect(SimpleBarrier.at(t.zk, path, 0)).rejects.toThrow(RangeError);
   });
 
-  it('is left also by one that looks when the root has been deleted, as nobody was left', async () => {
+  it('is left also by a participant that reads after the empty root was deleted', async () => {
     const one = await t.client();
     const two = await t.client();
     const inside = await t.until(Promise.all([one, two].map(async (zk) => (await SimpleBarrier.at(zk, path, 2)).enter())));
@@ -133,7 +134,7 @@ describe('a simple barrier', () => {
     expect(looks).toBe(2);
   });
 
-  it('deletes its znode though somebody has written to it', async () => {
+  it('deletes its znode though another client has written to it', async () => {
     const inside = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 1))).enter());
     await t.until(t.zk.setData(inside.path, 'x'));
     await t.until(inside.leave());

@@ -1,4 +1,4 @@
-/** What wakes those who wait in a double barrier, and is not what they wait for. */
+/** Events that wake waiting participants of a double barrier, and are not what they wait for. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DoubleBarrier } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
@@ -16,7 +16,7 @@ afterEach(async () => {
 const path = '/b';
 
 describe('a double barrier', () => {
-  it('C1-8: is not opened by a connection that is lost and found, nor by what somebody writes to it', async () => {
+  it('C1-8: is not opened by a lost and restored connection, nor by foreign writes to its znodes', async () => {
     const one = await t.client();
     let isIn = false;
     const first = new DoubleBarrier(one, path, 2).enter();
@@ -34,13 +34,13 @@ describe('a double barrier', () => {
     await t.until(Promise.all([(await t.until(first)).leave(), second.leave()]));
   });
 
-  it('C1-10: keeps one waiting to get out while others begin to come for the next round', async () => {
+  it('C1-10: keeps a leaving participant waiting while others arrive for the next round', async () => {
     const clients = await Promise.all([1, 2, 3, 4].map(() => t.client()));
     const barrier = (at: number) => new DoubleBarrier(clients[at]!, path, 2);
     const inside = await t.until(Promise.all([barrier(0).enter(), barrier(1).enter()]));
     const order = inside.toSorted((a, b) => (a.path < b.path ? -1 : 1));
     let isOut = false;
-    // The lowest, which waits for the other with its znode still there.
+    // The lowest, which waits for the other while its own znode still exists.
     const lowest = order[0]!.leave().then(() => (isOut = true));
     await t.settle();
     const late = await t.until(barrier(2).enter());

@@ -1,4 +1,4 @@
-/** Caches in stories of chance, and what finds them out when they are broken. */
+/** Caches in random stories, and the detection of broken ones. */
 import { ClientView } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
@@ -10,11 +10,11 @@ import { run, Tally, withLoops } from './cache-story.ts';
 
 describe('caches', () => {
   it.each(breadth([0], [0, 60, 120, 180, 240, 300]))(
-    'B20, B21: show the tree, tell what has happened and nothing else, over the seeds after %i',
+    'B20, B21: show the tree, and report what has happened and nothing else, over the seeds after %i',
     async (behind) => {
       const tally = new Tally();
       for (let seed = behind + 1; seed <= behind + breadth(5, 60); seed++) expect(await run(seed, tally), `seed ${seed}`).toBe(undefined);
-      // All of it has really happened.
+      // All of these have really happened.
       expectHappened(tally, 10);
     },
   );
@@ -29,33 +29,33 @@ describe('broken caches', () => {
   const getChildren = method(ClientView, 'getChildren');
 
   const canaries: Record<string, () => void> = {
-    'does not read again what changes while it is read': () => {
+    'does not repeat a read of a znode that changes meanwhile': () => {
       vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
         if (!this.isPending(path)) ask.call(this, path, kind);
       });
     },
-    'does not survey what it was only to look at': () => {
+    'does not survey a znode that it only looks at': () => {
       vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
         ask.call(this, path, kind === 'survey' && path.endsWith('x') ? 'look' : kind);
       });
     },
-    'takes no notice of a lost connection': () => {
+    'ignores a lost connection': () => {
       withLoops((event) => (event.type === 'Reread' && event.because === 'reconnected' ? undefined : event));
     },
-    'says that it is in step whether it is or not': () => {
+    'always says that it is in step': () => {
       vi.spyOn(Cache.prototype, 'inStep', 'get').mockReturnValue(true);
     },
-    'keeps what is below a znode that has gone': () => {
+    'keeps the znodes below a deleted one': () => {
       vi.spyOn(ZnodeStore.prototype, 'below').mockReturnValue([]);
     },
-    'shows what hangs on nothing': () => {
+    'shows znodes without their parents': () => {
       const get = method(ZnodeStore, 'get');
       const made = { path: '/m/a', data: undefined, decodeError: undefined, stat: { czxid: 0n, mzxid: 0n } } as CachedZnode<unknown>;
       vi.spyOn(ZnodeStore.prototype, 'get').mockImplementation(function (this: ZnodeStore<unknown>, path) {
         return get.call(this, path) ?? (path === made.path ? made : undefined);
       });
     },
-    'shows the past': () => {
+    'shows an older state': () => {
       const former = new Map<string, Awaited<ReturnType<typeof getData>>>();
       vi.spyOn(ClientView.prototype, 'getData').mockImplementation(async function (this: ClientView, path, options) {
         const now = await getData.call(this, path, options);
@@ -64,7 +64,7 @@ describe('broken caches', () => {
         return shown !== undefined && now.stat.version % 3 === 2 ? shown : now;
       });
     },
-    'takes a znode that was made again for the same': () => {
+    'takes a znode that was created again for the same': () => {
       const first = new Map<string, bigint>();
       vi.spyOn(ClientView.prototype, 'getData').mockImplementation(async function (this: ClientView, path, options) {
         const { data, stat } = await getData.call(this, path, options);
@@ -72,21 +72,21 @@ describe('broken caches', () => {
         return { data, stat: { ...stat, czxid: first.get(path)! } };
       });
     },
-    'overlooks a child that came while it was away': () => {
+    'misses a child that was created while it was disconnected': () => {
       vi.spyOn(ClientView.prototype, 'getChildren').mockImplementation(async function (this: ClientView, path, options) {
         const { children, stat } = await getChildren.call(this, path, options);
         return { children: children.filter((name) => name !== 'y'), stat };
       });
     },
-    'keeps quiet of what is too much': () => {
+    'does not report an overflow': () => {
       vi.spyOn(ChangeStream.prototype, 'push').mockImplementation(function (this: ChangeStream<never>, change) {
         if (!('path' in change) || change.path !== '/m/b') push.call(this, change);
       });
     },
   };
 
-  it.each(breadth(['shows the past', 'keeps quiet of what is too much'], Object.keys(canaries)))(
-    'are found out: one that %s',
+  it.each(breadth(['shows an older state', 'does not report an overflow'], Object.keys(canaries)))(
+    'are detected: one that %s',
     async (name) => {
       const enough = breadth(1, 3);
       let caught = 0;
@@ -95,7 +95,7 @@ describe('broken caches', () => {
           canaries[name]!();
           const isCaught = await run(seed, new Tally()).then(
             (fault) => fault !== undefined,
-            // Never in step, that is.
+            // That is, it is never in step.
             (error: Error) => /still not so after/.test(error.message),
           );
           if (isCaught) caught++;

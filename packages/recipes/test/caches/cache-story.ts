@@ -1,11 +1,13 @@
 /**
- * What caches promise, held over seeds that decide what is written, which ACLs keep them out, where connections break, stall, and stay away until the
- * session has expired, when the server dies, how caches are set, and how slow those who listen are:
+ * What caches guarantee, over seeds that decide what is written, which ACLs exclude them, when
+ * connections break, stall, and stay away until the session has expired, when the server dies, the
+ * options of caches, and how slow loops are:
  *
- * - once it is quiet a cache shows what the tree has, and says that it is in step;
+ * - after the faults a cache shows what the tree has, and says that it is in step;
  * - a cache that says so after a lost connection has read everything again;
- * - what it tells, replayed, is what it shows; it tells of nothing that has not been, and no znode as older than before;
- * - what it shows hangs on what it shows.
+ * - its changes, replayed, give what it shows; it reports no state that did not exist, and no znode
+ *   older than before;
+ * - the parents of what it shows are shown.
  */
 import {
   type Client,
@@ -28,7 +30,7 @@ import { Storm, storyWorld } from '../support/storm.ts';
 const root = '/m';
 const paths = [root, '/m/a', '/m/b', '/m/c', '/m/a/x', '/m/a/y', '/m/b/x', '/m/a/x/1', '/m/a/x/2', '/m/a/x/1/i'];
 
-/** What has happened in a run. */
+/** Counts of what has happened in a run. */
 export class Tally {
   changes = 0;
   recreated = 0;
@@ -74,13 +76,16 @@ async function readTree(writer: Client, reader: Client): Promise<Map<string, Tru
 
 type AnyCache = TreeCache | ChildrenCache | NodeCache;
 
-/** Everything a cache shows, by the paths of the writer. */
+/** Everything that a cache shows, by the paths of the writer. */
 function shownBy(cache: AnyCache, prefix: string): Map<string, CachedZnode> {
   const znodes = cache instanceof NodeCache ? (cache.znode === undefined ? [] : [cache.znode]) : [...cache];
   return new Map(znodes.map((znode) => [znode.path === '/' ? prefix : prefix + znode.path, znode]));
 }
 
-/** What has been written, and what caches have told of it. The answer to a write may come behind what it has done, or not at all. */
+/**
+ * What has been written, and what caches have reported of it. The reply to a write may arrive after
+ * its effects, or not at all.
+ */
 class Ledger {
   readonly #written = new Set<string>();
   readonly #unsure = new Set<string>();
@@ -100,19 +105,19 @@ class Ledger {
 
   get fault(): string | undefined {
     for (const [version, path] of this.#told)
-      if (!this.#written.has(version) && !this.#unsure.has(path)) return `nobody has written ${version}`;
+      if (!this.#written.has(version) && !this.#unsure.has(path)) return `${version} was never written`;
     return undefined;
   }
 }
 
-/** One cache after the other, each on a session that has not expired yet, and somebody who listens. */
+/** One cache after the other, each with a session that has not expired yet, and a loop. */
 class Mirror {
   readonly #world: ClientWorld;
   readonly #random: SeededRandom;
   readonly #tally: Tally;
   readonly #ledger: Ledger;
   readonly kind: 'tree' | 'children' | 'node';
-  /** Of a view; the cache's own paths are without it. */
+  /** Of a view; the paths of the cache are without it. */
   readonly prefix: string;
   readonly top: string;
   readonly maxDepth: number;
@@ -124,9 +129,9 @@ class Mirror {
   client: Client | undefined;
   cache: AnyCache | undefined;
   replayed = new Map<string, CachedZnode>();
-  /** The last version of each znode that was told of. */
+  /** The last reported version of each znode. */
   #last = new Map<string, Version & { hidden: boolean }>();
-  /** Changes of these may have been in what the cache showed when an overflow was told of. */
+  /** Changes of these may have been visible in the cache when an overflow was reported. */
   #perhapsSeen = new Set<string>();
   idle = false;
 
@@ -215,7 +220,7 @@ class Mirror {
     const { before, after } = change;
     this.#tally.changes++;
     const known = this.replayed.get(path);
-    // What comes behind an overflow may be in what was shown by then.
+    // What follows an overflow may have been visible by then.
     const seenUpTo = known?.stat.mzxid ?? -1n;
     if (this.#perhapsSeen.has(path) && (after === undefined ? seenUpTo !== before?.stat.mzxid : seenUpTo >= after.stat.mzxid)) return;
     this.#perhapsSeen.delete(path);
@@ -285,7 +290,7 @@ function must(isSo: boolean, otherwise: string): void {
   if (!isSo) throw new Broken(otherwise);
 }
 
-/** Loops that tell something else, or nothing in place of an event. Returns what puts things right again. */
+/** Loops that deliver other events, or none. Returns a function that restores them. */
 export function withLoops(told: (event: WatchLoopEvent) => WatchLoopEvent | undefined): () => void {
   const watch = Object.getOwnPropertyDescriptor(ClientView.prototype, 'watch')!.value as (
     this: ClientView,
@@ -311,7 +316,7 @@ export function withLoops(told: (event: WatchLoopEvent) => WatchLoopEvent | unde
   return () => spy.mockRestore();
 }
 
-/** As before ZooKeeper 3.9, where events do not say which txn they are of. */
+/** As before ZooKeeper 3.9, where events do not contain their txn. */
 const withoutZxids = () => withLoops((event) => (event.type === 'Reread' ? event : { ...event, zxid: undefined }));
 
 /** What was found wrong; undefined if nothing was. */
@@ -401,7 +406,8 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
 
   let fault: string | undefined;
   if (!isSealing) {
-    // A while without faults, in which nothing is put right again by a Reread. (Nobody is told what becomes of what they may not READ.)
+    // A while without faults, in which no Reread repairs anything. (Clients receive no events about
+    // what they may not READ.)
     for (let step = 0; step < 8; step++) {
       writeSome(1 + random.below(3));
       await world.pass(200, 200);

@@ -22,14 +22,14 @@ async function read(zk: Client): Promise<string[]> {
   return paths(znodes);
 }
 
-/** Looks at each change, until it is so. */
+/** Consumes changes until the condition holds. */
 async function until<Data>(cache: Cache<Data>, isSo: () => boolean): Promise<void> {
   const changes = cache.changes();
   while (!isSo()) await changes.next();
   await changes.return();
 }
 
-it('B20, B21: follow a tree of 1,641 znodes through churn, lost connections and restarts of the server', async () => {
+it('B20, B21: caches follow a tree of 1,641 znodes through churn, lost connections and restarts of the server', async () => {
   await using server = await TestServer.start();
   await using writer = await connect(server.connectString, { retry: true });
   await using zk = await connect(server.connectString);

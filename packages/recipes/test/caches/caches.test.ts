@@ -33,7 +33,7 @@ const text = (znode: CachedZnode | undefined) => znode && utf8.decode(znode.data
 const wait = <T>(promise: Promise<T>) => world.until(promise);
 const word = (change: CacheChange) => ('path' in change ? `${change.kind} ${change.path}` : change.kind);
 
-/** What a stream has told since it was last asked. */
+/** What a stream has yielded since the last call. */
 function listen(stream: CacheChanges<Uint8Array | null>): () => Promise<string[]> {
   const words: string[] = [];
   const note = async () => {
@@ -46,7 +46,10 @@ function listen(stream: CacheChanges<Uint8Array | null>): () => Promise<string[]
   };
 }
 
-/** Breaks the connection of `zk`, which the server has not noticed when others go on, and has it connect again later. */
+/**
+ * Breaks the connection of `zk`, which the server has not noticed when others continue, and lets it
+ * reconnect later.
+ */
 async function away(meanwhile: () => Promise<unknown>): Promise<void> {
   const cable = world.cnxn;
   world.wire.cut(cable.dialer.address, cable.listener.address);
@@ -56,7 +59,7 @@ async function away(meanwhile: () => Promise<unknown>): Promise<void> {
 }
 
 describe('a NodeCache', () => {
-  it('B21: shows a znode that comes, changes, goes, and comes again', async () => {
+  it('B21: shows a znode that is created, changed, deleted and created again', async () => {
     await using cache = new NodeCache(zk, '/a');
     const told = listen(cache.changes());
     await wait(cache.ready());
@@ -77,7 +80,7 @@ describe('a NodeCache', () => {
     expect(cache.znode).toBe(undefined);
   });
 
-  it('B21: shows what decode makes of the data, and what it throws at them', async () => {
+  it('B21: shows the result of decode, and what it throws', async () => {
     await wait(other.create('/a', '{"size":1}'));
     const decode = vi.fn<(data: Uint8Array | null) => { readonly size: number }>((data) => JSON.parse(utf8.decode(data ?? undefined)));
     await using cache = new NodeCache(zk, '/a', { decode });
@@ -130,7 +133,7 @@ describe('a TreeCache', () => {
     for (const path of ['/t', '/t/a', '/t/a/1', '/t/a/1/i', '/t/b']) await other.create(path, `of ${path}`);
   };
 
-  it('B20: shows a subtree, by path, by parent and one after the other', async () => {
+  it('B20: shows a subtree, by path, by parent and by iteration', async () => {
     await wait(build());
     await using cache = new TreeCache(zk, '/t');
     await wait(cache.ready());
@@ -141,7 +144,7 @@ describe('a TreeCache', () => {
     expect([...cache].map(({ path }) => path).toSorted()).toEqual(['/t', '/t/a', '/t/a/1', '/t/a/1/i', '/t/b']);
   });
 
-  it('B20: has the root of the tree as its root, if asked', async () => {
+  it('B20: accepts the root of the tree as its root', async () => {
     await wait(build());
     await using cache = new TreeCache(zk, '/', { maxDepth: 1 });
     await wait(cache.ready());
@@ -149,7 +152,7 @@ describe('a TreeCache', () => {
     expect(cache.size).toBe(3);
   });
 
-  it('B20: goes as deep, and shows what, its options say', async () => {
+  it('B20: shows the levels and the znodes that its options say', async () => {
     await wait(build());
     await using shallow = new TreeCache(zk, '/t', { maxDepth: 1 });
     await using chosen = new TreeCache(zk, '/t', { include: (path) => path !== '/t/a' });
@@ -165,7 +168,7 @@ describe('a TreeCache', () => {
     expect([bare.get('/t/b')!.data, bare.get('/t/b')!.stat.version]).toEqual([undefined, 1]);
   });
 
-  it('B20: after a lost connection tells what has happened meanwhile, and nothing else, and asks for no data that it has', async () => {
+  it('B20: reports after a lost connection what has happened meanwhile, and nothing else, and reads no data that it has', async () => {
     await wait(build());
     await using cache = new TreeCache(zk, '/t');
     await wait(cache.ready());
@@ -194,7 +197,7 @@ describe('a TreeCache', () => {
     expect(getData).not.toHaveBeenCalled();
   });
 
-  it('CURATOR-182, CURATOR-388: go on when their root is gone and comes again, and do not make it themselves', async () => {
+  it('CURATOR-182, CURATOR-388: caches continue when their root is deleted and created again, and do not create it themselves', async () => {
     await wait(build());
     await using tree = new TreeCache(zk, '/t');
     await using children = new ChildrenCache(zk, '/t');
@@ -209,7 +212,7 @@ describe('a TreeCache', () => {
     expect([[...tree].map(({ path }) => path), children.names]).toEqual([['/t', '/t/again'], ['again']]);
   });
 
-  it('B20: goes on without what this client may not READ, and says so', async () => {
+  it('B20: continues without the znodes that this client may not READ, and lists them', async () => {
     await wait(build());
     await wait(other.addAuth('digest', 'u:p'));
     await using cache = new TreeCache(zk, '/t');
@@ -231,7 +234,7 @@ describe('a TreeCache', () => {
 });
 
 describe('caches', () => {
-  it('B20, B21: share a watch, and the last takes it away', async () => {
+  it('B20, B21: share a watch, which the last one removes', async () => {
     await wait(other.create('/s', 'one'));
     const [first, second] = [new TreeCache(zk, '/s'), new ChildrenCache(zk, '/s')];
     await wait(Promise.all([first.ready(), second.ready()]));
@@ -244,7 +247,7 @@ describe('caches', () => {
     await expect(wait(zk.removeWatches('/s'))).rejects.toMatchObject({ code: 'NoWatcher' });
   });
 
-  it('B20, B21: let loops begin and end as they like, each with all that comes', async () => {
+  it('B20, B21: allow loops to begin and end at any time, each with all later changes', async () => {
     await using cache = new TreeCache(zk, '/s');
     await wait(cache.ready());
     const [one, two] = [cache.changes(), cache.changes()];
@@ -275,7 +278,7 @@ describe('caches', () => {
     expect(await cache.changes().next()).toEqual({ done: true, value: undefined });
   });
 
-  it('B20, B21: let a loop that waits end with them', async () => {
+  it('B20, B21: end a waiting loop with them', async () => {
     const cache = new TreeCache(zk, '/s');
     await wait(cache.ready());
     const left = cache.changes().next();
@@ -284,7 +287,7 @@ describe('caches', () => {
     expect(await cache.changes().next()).toEqual({ done: true, value: undefined });
   });
 
-  it('B20, B21: put one word in the place of changes that are too many for a loop', async () => {
+  it('B20, B21: replace changes that are too many for a loop by one entry', async () => {
     await using cache = new TreeCache(zk, '/s');
     await wait(cache.ready());
     const changes = cache.changes({ maxQueuedChanges: 3 });
@@ -300,7 +303,7 @@ describe('caches', () => {
     expect((await changes.next()).value).toMatchObject({ kind: 'deleted', path: '/s', after: undefined });
   });
 
-  it('B20, B21: wait to be in step as long as they are let', async () => {
+  it('B20, B21: wait to be in step within time and signal', async () => {
     const cache = new NodeCache(zk, '/a');
     await wait(cache.ready());
     await cache.ready({ timeoutMs: 0 });
@@ -310,7 +313,7 @@ describe('caches', () => {
     await world.untilSo(() => !cache.inStep);
     const late = await wait(cache.ready({ timeoutMs: 200 }).catch((error: unknown) => error));
     expect(late).toBeInstanceOf(RecipeError);
-    expect(late).toMatchObject({ code: 'TimedOut', message: 'the cache of /a, in step, was not to be had within 200 ms' });
+    expect(late).toMatchObject({ code: 'TimedOut', message: 'timed out after 200 ms waiting for the cache of /a' });
     const aborter = new AbortController();
     const waiting = cache.ready({ signal: aborter.signal });
     aborter.abort(new Error('no more'));
@@ -322,7 +325,7 @@ describe('caches', () => {
     await expect(cache.ready()).rejects.toMatchObject({ code: 'Closed' });
   });
 
-  it('B20, B21: end with their session, and say why behind all that was told', async () => {
+  it('B20, B21: end with their session, and throw the reason after all reported changes', async () => {
     const cache = new TreeCache(zk, '/a');
     await wait(cache.ready());
     const changes = cache.changes();
@@ -343,7 +346,7 @@ describe('caches', () => {
     expect((await changes.next()).done).toBe(true);
     await expect(cache.ready()).rejects.toBe(failure);
     await expect(cache.changes().next()).rejects.toBe(failure);
-    // What it showed last is still there, and said to be of the past.
+    // It still shows what it showed last, and says that it may be out of date.
     expect([text(cache.get('/a')), cache.inStep]).toEqual(['last', false]);
   });
 
@@ -356,13 +359,15 @@ describe('caches', () => {
     expect(cache.isClosed).toBe(true);
   });
 
-  it('refuse what makes no sense, at once', () => {
+  it('reject invalid options, at once', () => {
     expect(() => new NodeCache(zk, 'a')).toThrow('"a" is not a path of a znode: it must start with "/"');
     expect(() => new TreeCache(zk, '/a', { maxDepth: 0 })).toThrow(
       /^maxDepth is a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
     );
     expect(() => new TreeCache(zk, '/a', { concurrency: 0 })).toThrow('concurrency is a whole number from 1, not 0');
-    expect(() => new TreeCache(zk, '/a', { data: false, decode: String })).toThrow(/nothing to decode with data: false; leave one/);
+    expect(() => new TreeCache(zk, '/a', { data: false, decode: String })).toThrow(
+      /with data: false there is nothing to decode; leave out/,
+    );
     const cache = new NodeCache(zk, '/a');
     expect(() => cache.changes({ maxQueuedChanges: 0.5 })).toThrow('maxQueuedChanges is a whole number from 1, not 0.5');
     void cache.close();

@@ -1,4 +1,7 @@
-/** What does not compile. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
+/**
+ * Code that does not compile. The compiler checks the assertions (`npm run check`); none of this is
+ * run.
+ */
 import type { Client, ClientView, KeeperError, Stat } from '@tskeeper/client';
 import { expectTypeOf, it } from 'vitest';
 import { type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '../../src/index.ts';
@@ -25,7 +28,7 @@ export async function caches(): Promise<void> {
 
   const tree = new TreeCache(zk, '/a', { decode: (_data, path) => path });
   for await (const change of tree.changes()) {
-    // @ts-expect-error a mark is of no path: a loop that forgets them does not compile
+    // @ts-expect-error a mark has no path: a loop that forgets marks does not compile
     void change.path;
     switch (change.kind) {
       case 'created':
@@ -53,6 +56,6 @@ export async function caches(): Promise<void> {
   }
 }
 
-it('caches have types that say what they show and tell', () => {
+it('the types of caches say what they show and report', () => {
   expectTypeOf(caches).returns.resolves.toBeVoid();
 });

@@ -1,4 +1,4 @@
-/** Orders of events and answers that matter. */
+/** Orders of events and replies that matter. */
 import { ErrorCode } from '@tskeeper/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CacheChange, TreeCache, type TreeCacheOptions } from '../../src/index.ts';
@@ -53,7 +53,7 @@ async function openInStep(options: TreeCacheOptions = {}): Promise<Scene> {
 const czxidOf = (cache: TreeCache, path: string) => cache.get(path)?.stat.czxid;
 
 describe('a cache', () => {
-  it('reads what changes while it is being read once more, and once only', async () => {
+  it('reads a znode that changes while it is being read again, and only once', async () => {
     const { zk, told } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
     for (let times = 0; times < 5; times++) await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
@@ -75,7 +75,7 @@ describe('a cache', () => {
     expect(told).toEqual(['changed /r/p']);
   });
 
-  it('CURATOR-476: is in step though a child that it was told of is gone by the time it is read', async () => {
+  it('CURATOR-476: is in step though a child in its list is gone before it is read', async () => {
     const { zk, cache, told } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
@@ -85,7 +85,7 @@ describe('a cache', () => {
     expect(told).toEqual(['created /r', 'inStep']);
   });
 
-  it('has a bounded number of reads under way', async () => {
+  it('has a bounded number of reads in flight', async () => {
     const { zk } = open({ concurrency: 3 });
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 10 });
@@ -98,7 +98,7 @@ describe('a cache', () => {
     expect(zk.reads).toEqual([]);
   });
 
-  it('forgets a deleted znode without a read, when its txn is known', async () => {
+  it('removes a deleted znode without a read, when its txn is known', async () => {
     const { zk, cache, told } = await openInStep();
     await zk.tell(zk.changed('NodeDeleted', '/r/p', 9));
     expect(zk.reads).toEqual([]);
@@ -106,7 +106,7 @@ describe('a cache', () => {
     expect(cache.children('/r')).toEqual(['q']);
   });
 
-  it('keeps a znode that was deleted and made again by one txn, and read by then', async () => {
+  it('keeps a znode that was deleted and created again by one txn, and has been read by then', async () => {
     const { zk, cache, told } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8));
     await zk.answer('getData /r/p', { czxid: 9 });
@@ -116,7 +116,7 @@ describe('a cache', () => {
     expect(czxidOf(cache, '/r/p')).toBe(9n);
   });
 
-  it('does not keep a znode whose deletion is told of ahead of an older answer', async () => {
+  it('does not keep a znode whose deletion is reported before an older reply', async () => {
     const { zk, cache, told } = await openInStep();
     await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
     await zk.tell(zk.changed('NodeDeleted', '/r/n', 9));
@@ -126,7 +126,7 @@ describe('a cache', () => {
     expect(cache.get('/r/n')).toBe(undefined);
   });
 
-  it('does not lose a child that was read ahead of its new parent', async () => {
+  it('does not lose a child that was read before its new parent', async () => {
     const { zk, cache } = await openInStep({ concurrency: 1 });
     await zk.tell(
       zk.changed('NodeDataChanged', '/r/q', 10),
@@ -146,12 +146,12 @@ describe('a cache', () => {
     expect(zk.reads).toEqual([]);
   });
 
-  it('keeps what is of the new tree when its parents turn out to be new one by one', async () => {
+  it('keeps the znodes of the new tree when its parents turn out to be new one by one', async () => {
     const { zk, cache, told } = await openInStep({ concurrency: 1 });
     await zk.tell(zk.changed('NodeCreated', '/r/p/x', 6));
     await zk.answer('getData /r/p/x', { czxid: 6 });
     told.length = 0;
-    // p, p/x and p/x/1 are made anew, and events do not say by which txn.
+    // p, p/x and p/x/1 are created anew, and events do not contain the txn.
     await zk.tell(
       zk.changed('NodeDataChanged', '/r/q'),
       zk.changed('NodeCreated', '/r/p/x/1'),
@@ -184,7 +184,7 @@ describe('a cache', () => {
     expect(cache.unreadable).toEqual([]);
   });
 
-  it('forgets that something was unreadable when it has gone', async () => {
+  it('removes a znode from the unreadable ones when it is deleted', async () => {
     const { zk, cache, told } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 9), zk.changed('NodeDataChanged', '/r/q', 9));
     await zk.refuse('getData /r/p', ErrorCode.NoAuth);
@@ -198,7 +198,7 @@ describe('a cache', () => {
     expect(told).toEqual(['unreadable /r/p', 'unreadable /r/q', 'outOfStep', 'inStep']);
   });
 
-  it('reads nothing below what it does not show', async () => {
+  it('reads nothing below a znode that it does not show', async () => {
     const { zk } = await openInStep({ include: (path) => path !== '/r/z', maxDepth: 2 });
     await zk.tell(
       zk.changed('NodeCreated', '/r/z', 8),
@@ -209,12 +209,12 @@ describe('a cache', () => {
     expect(zk.reads).toEqual([]);
   });
 
-  it('is in step only when all has been read since the last Reread', async () => {
+  it('is in step only when everything has been read since the last Reread', async () => {
     const { zk, cache, told } = await openInStep();
     await zk.reread('overflowed');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
     expect(zk.reads).toEqual(['getChildren /r/p', 'getChildren /r/q']);
-    // Another, before these are answered.
+    // Another one, before these are answered.
     await zk.reread('overflowed');
     await zk.answer('getChildren /r/p', { czxid: 2 });
     await zk.answer('getChildren /r/q', { czxid: 3 });
@@ -227,7 +227,7 @@ describe('a cache', () => {
     expect(told).toEqual(['outOfStep', 'inStep']);
   });
 
-  it('is not in step by an answer that was under way when events were lost', async () => {
+  it('is not in step by a reply that was in flight when events were lost', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.reread('overflowed');
@@ -237,7 +237,7 @@ describe('a cache', () => {
     expect(cache.inStep).toBe(true);
   });
 
-  it('reads nothing while there is no connection, and everything when there is', async () => {
+  it('reads nothing while there is no connection, and everything after a reconnect', async () => {
     const { zk, told } = await openInStep({ concurrency: 1 });
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 9));
     await zk.disconnect();
@@ -251,11 +251,11 @@ describe('a cache', () => {
     expect(told).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
   });
 
-  it('takes no answer for a survey of what it is to read again, that was asked for ahead of the Reread', async () => {
+  it('does not take a reply to a read from before the Reread for its survey', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
-    // While this is under way the survey finds the same child.
+    // While this is in flight the survey finds the same child.
     await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
     await zk.answer('getChildren /r', { czxid: 1 }, ['n', 'p']);
     await zk.answer('getData /r/n', { czxid: 8 });
@@ -274,7 +274,7 @@ describe('a cache', () => {
     expect(cache.inStep).toBe(true);
   });
 
-  it('reads nothing that was to be read once more when the connection is lost', async () => {
+  it('drops repeated reads when the connection is lost', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
@@ -285,7 +285,7 @@ describe('a cache', () => {
     expect(cache.inStep).toBe(false);
   });
 
-  it('stays as it is when it is closed, and leaves nothing behind', async () => {
+  it('keeps its state when it is closed, and leaves no watch and no listener behind', async () => {
     const { zk, cache } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 8));
     await zk.tell(zk.changed('NodeDataChanged', '/r/q', 9), zk.changed('NodeCreated', '/r/n', 10));
@@ -301,7 +301,7 @@ describe('a cache', () => {
     expect(cache.get('/r/q')?.stat.mzxid).toBe(3n);
   });
 
-  it('asks for no data that it has, when it reads everything again', async () => {
+  it('reads no data that it has, when it reads everything again', async () => {
     const { zk, told } = await openInStep({ maxDepth: 1 });
     await zk.reread('reconnected');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
@@ -311,7 +311,7 @@ describe('a cache', () => {
     expect(told).toEqual(['outOfStep', 'changed /r/q', 'inStep']);
   });
 
-  it('makes a read again after a pause, when the server was too busy for it', async () => {
+  it('repeats a read after a pause, when the server was overloaded', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.refuse('getData /r', ErrorCode.ThrottledOp);
@@ -322,7 +322,7 @@ describe('a cache', () => {
     expect(cache.inStep).toBe(true);
   });
 
-  it('ends with an error that no repetition would mend', async () => {
+  it('ends with an error that no retry could repair', async () => {
     const { zk, cache, told } = open();
     const ready = cache.ready().catch((error: unknown) => error);
     await zk.reread();

@@ -1,11 +1,14 @@
-/** A client whose loop tells what the test says, and whose reads are answered when and as the test says: for orders that chance hardly ever brings about. */
+/**
+ * A client whose loop yields what the test says, and whose reads are answered when and as the test
+ * says: for orders that occur too rarely by chance.
+ */
 import { type ClientView, KeeperError, type SessionEvent, type Stat, type WatchLoopEvent } from '@tskeeper/client';
 import { ErrorCode } from '@tskeeper/protocol';
 import { ManualClock } from '@tskeeper/runtime';
 
 export interface ScriptedStat {
   readonly czxid: number;
-  /** Default: as made. */
+  /** Default: as created. */
   readonly mzxid?: number;
   readonly numChildren?: number;
 }
@@ -46,12 +49,12 @@ export class ScriptedClient {
     return this as unknown as ClientView;
   }
 
-  /** `getData /a`: those that wait for an answer. */
+  /** `getData /a`: the reads that wait for a reply. */
   get reads(): readonly string[] {
     return this.#reads.map(({ call, path }) => `${call} ${path}`);
   }
 
-  /** How many listen to the state of the session. */
+  /** How many listeners the state of the session has. */
   get listeners(): number {
     return this.#stateListeners.size;
   }
@@ -76,7 +79,10 @@ export class ScriptedClient {
     return { type, path, zxid: zxid === undefined ? undefined : BigInt(zxid) };
   }
 
-  /** Answers the oldest read, which must be this one. `children` or the data's Stat; null: there is none. */
+  /**
+   * Answers the oldest read, which must be this one, with `children` or the data's Stat; null: the
+   * znode does not exist.
+   */
   async answer(read: string, stat: ScriptedStat | null, children: readonly string[] = []): Promise<void> {
     const { call, path, resolve, reject } = this.#next(read);
     if (stat !== null) {
@@ -148,7 +154,7 @@ export class ScriptedClient {
   }
 }
 
-/** Until whatever needs no answer has happened. */
+/** Until everything that needs no reply has happened. */
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

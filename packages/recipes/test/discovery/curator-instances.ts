@@ -1,6 +1,7 @@
 /**
- * Data of instances as Curator 5.9.0 writes them: what `JsonInstanceSerializer.serialize` gives, run on OpenJDK, for payload classes Void, String, a bean, Map, List
- * and Long. The first three with its default, the others with `compatibleSerializationMode` false.
+ * Data of instances as Curator 5.9.0 writes them: the output of `JsonInstanceSerializer.serialize`,
+ * run on OpenJDK, for payload classes Void, String, a bean, Map, List and Long. The first three
+ * with its default, the others with `compatibleSerializationMode` false.
  */
 export const curatorInstances = [
   '{"name":"api","id":"7f6c","address":"10.0.0.1","port":8080,"sslPort":null,"payload":null,"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC","uriSpec":null}',

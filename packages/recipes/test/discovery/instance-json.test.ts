@@ -16,7 +16,7 @@ describe('the JSON of an instance', () => {
     expect(JSON.stringify(rawWith(rawInstanceOf(bytes(text)), instance))).toBe(text);
   });
 
-  it('B26: says what Curator says: types, times, addresses, and whether it is to be used', () => {
+  it('B26: contains what Curator does: types, times, addresses, and whether the instance is enabled', () => {
     expect(curatorInstances.map((text) => read(text).serviceType)).toEqual([
       'dynamic',
       'static',
@@ -42,7 +42,7 @@ describe('the JSON of an instance', () => {
     });
   });
 
-  it('B26: keeps what is not known here, and writes `enabled` only where it says something', () => {
+  it('B26: keeps unknown fields, and writes `enabled` only if needed', () => {
     const raw = rawInstanceOf(bytes('{"name":"a","zone":"b","id":"c"}'));
     expect(rawWith(raw, { enabled: true, port: 7 })).toEqual({ name: 'a', zone: 'b', id: 'c', port: 7 });
     const disabled = rawWith(raw, { enabled: false });
@@ -52,19 +52,19 @@ describe('the JSON of an instance', () => {
   });
 
   it.each([
-    ['[]', 'an instance is an object'],
-    ['null', 'an instance is an object'],
-    ['{"id":"a"}', 'an instance has a field name'],
-    ['{"name":"a"}', 'an instance has a field id'],
+    ['[]', 'an instance must be a JSON object'],
+    ['null', 'an instance must be a JSON object'],
+    ['{"id":"a"}', 'the field name is missing'],
+    ['{"name":"a"}', 'the field id is missing'],
     ['{"name":"a","id":"b","port":"80"}', 'port is a number, not "80"'],
     ['{"name":"a","id":"b","enabled":1}', 'enabled is a boolean, not 1'],
-    ['{"name":"a","id":"b","serviceType":"LOCAL"}', 'there is no serviceType "LOCAL"'],
-    ['{"name":"a","id":"b","uriSpec":{}}', 'a uriSpec has parts'],
-  ])('B26: is refused when it is %s: %s', (text, why) => {
+    ['{"name":"a","id":"b","serviceType":"LOCAL"}', 'unknown serviceType "LOCAL"'],
+    ['{"name":"a","id":"b","uriSpec":{}}', 'the uriSpec must have an array of parts'],
+  ])('B26: is rejected when it is %s: %s', (text, why) => {
     expect(() => read(text)).toThrow(new TypeError(why));
   });
 
-  it('B26: has addresses put together by its uriSpec', () => {
+  it('B26: gives URIs by its uriSpec', () => {
     const instance: ServiceInstance = {
       ...read(curatorInstances[0]),
       uriSpec: '{scheme}://{address}:{port}/{ path }?{[}{service-type}{]}{none}',

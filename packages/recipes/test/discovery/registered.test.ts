@@ -1,9 +1,11 @@
 /**
- * What discovery promises, held over seeds that decide when connections break, and stay away until sessions have expired, when the server dies, and when somebody
- * deletes the znode of an instance by hand. Processes register, say new things of themselves, unregister, and register again; others look on.
+ * What discovery guarantees, over seeds that decide when connections break, and stay away until
+ * sessions have expired, when the server dies, and when the znode of an instance is deleted by
+ * hand. Processes register, change their fields, unregister, and register again; others observe.
  *
- * - What is shown of an instance is something that it has said, and never as it was before;
- * - once it is quiet, exactly those that are registered are shown, with what they said last, and nothing is left of the others.
+ * - An observer shows only fields that the instance has had, and never older ones than before;
+ * - after the faults, exactly the registered instances are shown, with their last fields, and
+ *   nothing is left of the others.
  */
 import { connect, type ClientView } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -24,12 +26,12 @@ class Tally {
   timedOut = 0;
 }
 
-/** A process with one instance, which counts what it has said. */
+/** A process with one instance, which counts its changes. */
 class Process {
   readonly id: string;
-  /** What it has said last; goes on through all its registrations. */
+  /** Its last change; continues through all its registrations. */
   said = 0;
-  /** It has given up waiting for what it said last, which may have been written or not. */
+  /** It has given up waiting for its last change, which may or may not have been written. */
   isUncertain = false;
   registration: Registration<number> | undefined;
   #stopped = false;
@@ -82,13 +84,13 @@ class Process {
     this.#stopped = true;
   }
 
-  /** Says again what may not have been heard. */
+  /** Repeats a change that may have been lost. */
   async repeat(): Promise<void> {
     if (this.isUncertain) await this.registration?.update({ payload: this.said });
   }
 }
 
-/** Compares what is shown with what was said. */
+/** Compares what is shown with the changes. */
 class Onlooker {
   readonly #provider: ServiceProvider<number>;
   readonly #processes: readonly Process[];
@@ -174,7 +176,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('instances', () => {
-  it('B26: are shown as they say, whatever happens, over seeds', async () => {
+  it('B26: are shown as registered under failures, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(16, (seed) => run(seed, tally));
     expectHappened(tally, 3);
@@ -182,7 +184,7 @@ describe('instances', () => {
 
   const setData = Object.getOwnPropertyDescriptor(PersistentNode.prototype, 'setData')!.value as PersistentNode['setData'];
   const canaries: Record<string, Canary> = {
-    'is registered with the first session alone': {
+    'is registered in the first session only': {
       plant: () =>
         vi.spyOn(Sessions.prototype, 'each').mockImplementation(function (this: Sessions, begin) {
           begin(this.client);
@@ -190,7 +192,7 @@ describe('instances', () => {
         }),
       finds: /still not so|still not settled/,
     },
-    'says the last but one thing': {
+    'writes the last change but one': {
       plant: () => {
         const last = new WeakMap<PersistentNode, string>();
         vi.spyOn(PersistentNode.prototype, 'setData').mockImplementation(function (this: PersistentNode, data, options) {
@@ -205,7 +207,7 @@ describe('instances', () => {
       plant: () => vi.spyOn(PersistentNode.prototype, 'close').mockResolvedValue(),
       finds: /still not so|left behind|still not settled|was with/,
     },
-    'is shown as it was, by a cache that never closes': {
+    'is shown in an old state, by a cache that never closes': {
       plant: () => {
         const first = new WeakMap<ClientView, ServiceCache['instances']>();
         vi.spyOn(ServiceCache.prototype, 'instances', 'get').mockImplementation(function (this: ServiceCache) {

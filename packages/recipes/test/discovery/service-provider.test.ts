@@ -22,14 +22,14 @@ const [a, b, c] = [instance('a'), instance('b'), instance('c')];
 const chosen = (strategy: ProviderStrategy, ...turns: ServiceInstance[][]) => turns.map((instances) => strategy(instances)?.id).join('');
 
 describe('a strategy', () => {
-  it('B26: chooses one after another, also while they come and go', () => {
+  it('B26: chooses one after another, also while instances come and go', () => {
     expect(chosen(roundRobin(), [a, b, c], [a, b, c], [a, b, c], [a, b, c], [a, b], [a], [a], [a, b])).toBe('abcabaab');
     expect(chosen(roundRobin(), [], [a, b], [], [a, b])).toBe('ab');
     const turns = Array.from({ length: 300 }, () => [a, b, c]);
     expect(chosen(roundRobin(), ...turns)).toBe('abc'.repeat(100));
   });
 
-  it('B26: chooses by chance, all alike', () => {
+  it('B26: chooses randomly, all with the same frequency', () => {
     const numbers = [0, 0.34, 0.99, 0.5];
     expect(
       chosen(
@@ -48,7 +48,7 @@ describe('a strategy', () => {
     ).toBe('');
   });
 
-  it('B26: keeps to one for as long as it is there, and whatever it says of itself', () => {
+  it('B26: keeps one as long as it is usable, whatever its fields are', () => {
     expect(chosen(sticky(), [a, b, c], [a, b, c], [b, c], [a, b, c], [], [a, b])).toBe('aacca');
     const strategy = sticky(randomly(() => 0.99));
     expect([strategy([a, b]), strategy([a, { ...b, payload: 2 }, c])?.payload]).toEqual([b, 2]);
@@ -71,7 +71,7 @@ describe('a service provider', () => {
   const register = (id: string) => t.until(registry.register({ name: 'api', id, address: id }));
   const ids = (provider: { readonly instances: readonly ServiceInstance[] }) => provider.instances.map(({ id }) => id).join('');
 
-  it('B26: chooses among those that are registered, enabled and wanted, as they come and go', async () => {
+  it('B26: chooses among those that are registered, enabled and included, as they come and go', async () => {
     const provider = registry.provider('api', { include: ({ id }) => id !== 'x' });
     expect(provider.choose()).toBe(undefined);
     await t.until(provider.ready());
@@ -92,7 +92,7 @@ describe('a service provider', () => {
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B26: passes over what has failed too often within a time, until that is over or it was registered anew', async () => {
+  it('B26: skips an instance that has failed too often within a time, until that is over or it is registered again', async () => {
     const provider = registry.provider('api', { downAfterErrors: 2, downForMs: 10_000 });
     const one = await register('a');
     await register('b');
@@ -101,7 +101,7 @@ describe('a service provider', () => {
     fail();
     expect(ids(provider)).toBe('ab');
     await t.pass(10_000, 1000);
-    // The first of them is too long ago.
+    // The first of these errors is too old.
     fail();
     expect(ids(provider)).toBe('ab');
     await t.pass(4000, 1000);
@@ -121,7 +121,7 @@ describe('a service provider', () => {
     expect(ids(provider)).toBe('ab');
   });
 
-  it('B26: shows without a connection what was, and is in step again with the next; and goes on with the next session', async () => {
+  it('B26: shows the last known instances without a connection, is in step again after a reconnect, and continues in the next session', async () => {
     const many = await t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
     const provider = new ServiceRegistry(many, '/services').provider('api');
     await register('a');
@@ -141,7 +141,7 @@ describe('a service provider', () => {
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B26: is waited for as long as is said, and ends with its client', async () => {
+  it('B26: is waited for within time and signal, and ends with its client', async () => {
     const zk = await t.client();
     const { backward } = t.world.cnxn;
     backward.hold();
@@ -160,7 +160,7 @@ describe('a service provider', () => {
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Lost' });
   });
 
-  it('B26: of a client that is over says so, as does one whose instances cannot be read, however late it is asked', async () => {
+  it('B26: rejects when its client is closed or its instances cannot be read, however late the call', async () => {
     const zk = await t.client();
     await t.until(zk.close());
     const late = new ServiceRegistry(zk, '/services').provider('api');
@@ -178,9 +178,9 @@ describe('a service provider', () => {
     expect(scripted.listeners).toBe(0);
   });
 
-  it('B26: refuses numbers that make no sense', () => {
+  it('B26: rejects numbers out of range', () => {
     expect(() => registry.provider('api', { downAfterErrors: 0 })).toThrow(
-      new RangeError('downAfterErrors is a whole number from 1, not 0; leave noteError out if no instance is to be passed over'),
+      new RangeError('downAfterErrors is a whole number from 1, not 0; if no instance is to be skipped, do not call noteError'),
     );
     expect(() => registry.provider('api', { downForMs: -1 })).toThrow(
       new RangeError('downForMs is a number of milliseconds from 0, not -1'),

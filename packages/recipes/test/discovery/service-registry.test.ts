@@ -32,7 +32,7 @@ const rawOf = async (at: string) => JSON.parse(utf8.decode((await t.until(t.zk.g
 const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
 
 describe('a service registry', () => {
-  it('B26: registers by one ephemeral, in the form of Curator, and looks after it by a watch', async () => {
+  it("B26: registers by one ephemeral, in Curator's format, and watches it", async () => {
     const { zk, lines } = await t.recorded();
     await t.until(t.zk.ensurePath('/services/api'));
     const registration = await t.until(registryOf(zk).register(api));
@@ -72,7 +72,7 @@ describe('a service registry', () => {
     expect(stat.ephemeralOwner).toBe(0n);
   });
 
-  it('B26: finds services and their instances, and passes over what is none', async () => {
+  it('B26: finds services and their instances, and skips invalid ones', async () => {
     const registry = registryOf(await t.client());
     expect(await t.until(registry.names())).toEqual([]);
     expect(await t.until(registry.instances('api'))).toEqual([]);
@@ -101,7 +101,7 @@ describe('a service registry', () => {
     await cache.close();
   });
 
-  it('B26: changes what is said of an instance, by its owner and by others, and keeps what it does not know', async () => {
+  it('B26: changes fields of an instance, for its owner and for others, and keeps unknown fields', async () => {
     const registration = await t.until(registryOf(await t.client()).register(api));
     const operator = registryOf(t.zk);
     await t.until(operator.update('api', '10.0.0.1:8080', { enabled: false }));
@@ -118,7 +118,7 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toEqual({ ...raw, zone: 'b', enabled: true, payload: { load: 2 } });
   });
 
-  it('B26: loses no change of an owner who makes several at once', async () => {
+  it('B26: loses no change when an owner makes several at once', async () => {
     const registration = await t.until(registryOf(await t.client()).register(api));
     const changes = [{ port: 1 }, { sslPort: 2 }, { enabled: false }, { payload: { load: 4 } }];
     await t.until(Promise.all(changes.map((change) => registration.update(change))));
@@ -134,7 +134,7 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toMatchObject({ port: 5, sslPort: 2 });
   });
 
-  it('B26: makes it again when somebody has deleted it, and in the next session when it went with the last', async () => {
+  it('B26: registers again when the znode was deleted, and in the next session when it ended with the last', async () => {
     const many = await sessions();
     const registration = await t.until(registryOf(many).register(api));
     const states: string[] = [];
@@ -154,7 +154,7 @@ describe('a service registry', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('CURATOR-164, CURATOR-617: is not found again when it is unregistered while its session ends, nor is it unregistered in vain', async () => {
+  it('CURATOR-164, CURATOR-617: an instance that is unregistered while its session ends is not registered again, and unregistering works', async () => {
     const many = await sessions();
     const all = await Promise.all(
       (['dynamic', 'static'] as const).map((serviceType) => t.until(registryOf(many).register({ ...api, id: serviceType, serviceType }))),
@@ -172,7 +172,7 @@ describe('a service registry', () => {
     await t.until(many.close());
   });
 
-  it('B26: ends with its client, and says so', async () => {
+  it('B26: ends with its client, with the reason', async () => {
     const zk = await t.client();
     const registration = await t.until(registryOf(zk).register(api));
     await expire(t, zk);
@@ -201,7 +201,7 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toMatchObject({ payload: { load: 1 } });
   });
 
-  it('B26: leaves one znode when the answer to its making is lost, and none when that to its deletion is', async () => {
+  it('B26: leaves one znode when the reply to its creation is lost, and none when that to its deletion is', async () => {
     const deaf = await forgetful(t);
     await t.until(t.zk.ensurePath('/services/api'));
     deaf.lose('create2');
@@ -217,7 +217,7 @@ describe('a service registry', () => {
     expect(await t.childrenOf('/services/api')).toEqual([]);
   });
 
-  it('B26: asks the same of a server however many others there are', async () => {
+  it('B26: sends a constant number of requests, however many other instances there are', async () => {
     const clients = await Promise.all([t.client(), t.client()]);
     const others = Array.from({ length: 100 }, (_, n) => registryOf(clients[n % 2]!).register({ ...api, port: n }));
     await t.until(Promise.all(others));
@@ -228,15 +228,15 @@ describe('a service registry', () => {
     expect(lines.length).toBe(5);
   });
 
-  it('B26: refuses what makes no sense', async () => {
+  it('B26: rejects invalid arguments', async () => {
     const registry = registryOf(t.zk);
     const make = (more: object) => failureOf(registry.register({ ...api, ...more }));
     expect(await make({ name: 'a/b' })).toEqual(
-      new TypeError('the name or the id of a service is a string without "/" that is not empty, not "a/b"'),
+      new TypeError('the name or the id of a service is a non-empty string without "/", not "a/b"'),
     );
     expect(await make({ id: '' })).toBeInstanceOf(TypeError);
     expect(await make({ uriSpec: '{a' })).toBeInstanceOf(TypeError);
-    expect(await make({ payload: {} })).toMatchObject({ code: 'Refused', message: `the payload of ${path} is not right: no load` });
+    expect(await make({ payload: {} })).toMatchObject({ code: 'Refused', message: `invalid payload for ${path}: no load` });
     expect(await t.until(registry.names())).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.wor
 const leader = async () => new TextDecoder().decode((await t.until(new Election(t.zk, path).leader()))?.data ?? undefined);
 
 describe('a candidate', () => {
-  it('is waited for as long as is said, also when it leads in between for a moment', async () => {
+  it('is waited for within time and signal, also when it leads for a moment meanwhile', async () => {
     const other = new Candidate(await t.client(), path);
     other.onChange((leadership) => leadership && t.zk.clock.after(300, () => void leadership.resign()));
     await t.until(other.leading());
@@ -35,7 +35,7 @@ describe('a candidate', () => {
     await t.until(other.close());
   });
 
-  it('B16: leads until it is closed, and the next one does from then on', async () => {
+  it('B16: leads until it is closed, and then the next one does', async () => {
     const heard: (bigint | undefined)[] = [];
     const one = new Candidate(await t.client(), path, { data: 'one' });
     one.onChange((leadership) => heard.push(leadership?.fencingToken));
@@ -46,7 +46,7 @@ describe('a candidate', () => {
     expect([await leader(), two.leadership, one.leadership === first]).toEqual(['one', undefined, true]);
     expect(await t.until(failureOf(two.leading({ timeoutMs: 100 })))).toMatchObject({
       code: 'TimedOut',
-      message: `the leadership of ${path} was not to be had within 100 ms`,
+      message: `timed out after 100 ms waiting for the leadership of ${path}`,
     });
     await t.until(one.close());
     await t.until(one.close());
@@ -63,7 +63,7 @@ describe('a candidate', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B16, E29: stands anew when its session is over, behind the others, and leads by the new one alone', async () => {
+  it('B16, E29: queues again at the end when its session is over, and leads only by the new one', async () => {
     const mine = await sessions();
     const one = new Candidate(mine, path, { data: 'one' });
     const first = await t.until(one.leading());
@@ -85,7 +85,7 @@ describe('a candidate', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B16: stands anew when somebody deletes its znode, whether it leads or waits', async () => {
+  it('B16: queues again when its znode is deleted, whether it leads or waits', async () => {
     const one = new Candidate(await t.client(), path, { data: 'one' });
     const first = await t.until(one.leading());
     const two = new Candidate(await t.client(), path, { data: 'two' });
@@ -102,7 +102,7 @@ describe('a candidate', () => {
     await t.until(Promise.all([one.close(), two.close()]));
   });
 
-  it('B16: is over with the client it stands by, and when a server refuses it', async () => {
+  it('B16: ends with its client, and when a server rejects it', async () => {
     const client = await t.client();
     const one = new Candidate(client, path);
     await t.until(one.leading());
@@ -134,7 +134,7 @@ describe('a candidate', () => {
       }),
     );
     await t.pass(4900);
-    // In the middle of a term: nobody else leads before its work has stopped.
+    // In the middle of a term: no other candidate leads before its work has stopped.
     for (const candidate of candidates) await t.until(candidate.close());
     await t.until(Promise.all(running));
     expect(stopped).toBeGreaterThan(0);
@@ -142,7 +142,7 @@ describe('a candidate', () => {
     terms.forEach((who, at) => expect(who).toBe(terms[at % 3]));
   });
 
-  it('B16: resigns when its work fails, and stands on', async () => {
+  it('B16: resigns when its work fails, and stays in the election', async () => {
     const one = new Candidate(await t.client(), path);
     const failed = failureOf(one.run(() => Promise.reject(new Error('no more coal'))));
     expect(await t.until(failed)).toEqual(new Error('no more coal'));
@@ -153,7 +153,7 @@ describe('a candidate', () => {
     await t.until(one.close());
   });
 
-  it('B16: runs its work again when that has stopped because the leadership was lost, however it says so', async () => {
+  it('B16: runs its work again when that has stopped because the leadership was lost, with whatever error', async () => {
     const one = new Candidate(await t.client(), path);
     const ways: ((leadership: Leadership, signal: AbortSignal) => Promise<unknown>)[] = [
       (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
@@ -175,7 +175,7 @@ describe('a candidate', () => {
     await t.until(one.close());
   });
 
-  it('B16: tells its work when somebody else resigns the leadership, and runs one thing at a time', async () => {
+  it('B16: aborts the signal of its work when the leadership is resigned elsewhere, and runs one function at a time', async () => {
     const one = new Candidate(await t.client(), path);
     const heard: unknown[] = [];
     const running = one.run(async (_leadership, signal) => {
@@ -184,17 +184,17 @@ describe('a candidate', () => {
     });
     await t.until(one.leading());
     expect(await t.until(failureOf(one.run(() => undefined)))).toEqual(
-      new TypeError(`the candidate for ${path} runs something already, and resigns after it; give what else there is to that`),
+      new TypeError(`the candidate for ${path} already runs a function, and resigns after it; do all work in that one`),
     );
     await t.until(one.leadership!.resign());
     await t.until(one.leading());
-    expect(heard).toEqual([expect.objectContaining({ code: 'Lost', message: 'the leadership was resigned while its work was under way' })]);
+    expect(heard).toEqual([expect.objectContaining({ code: 'Lost', message: 'the leadership was resigned while its work was running' })]);
     await t.until(one.close());
     await t.until(running);
   });
 
   it.each(['resigned', 'closed', 'unwanted'])(
-    'B16: does not call its work when that is %s in the very turn in which it comes to lead',
+    'B16: does not call its work when it is %s in the same turn in which it becomes the leader',
     async (what) => {
       const one = new Candidate(await t.client(), path);
       const unwanted = new AbortController();
@@ -230,7 +230,7 @@ describe('a candidate', () => {
     },
   );
 
-  it('B16, C1-39: wakes one of 100 when the leader is closed, with requests that do not grow with them', async () => {
+  it('B16, C1-39: wakes one of 100 when the leader is closed, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const candidates = Array.from({ length: 100 }, () => new Candidate(zk, path));
     await t.pass(500);

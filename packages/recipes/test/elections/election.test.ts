@@ -15,10 +15,10 @@ afterEach(async () => {
 });
 
 const path = '/election';
-const nameOf = (leader: Leader | undefined) => (leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined));
+const nameOf = (leader: Leader | undefined) => (leader === undefined ? 'none' : new TextDecoder().decode(leader.data ?? undefined));
 
 describe('an election', () => {
-  it('C1-38, C1-39: watches the candidate right ahead; the end of one in the middle makes nobody a leader, that of the leader one', async () => {
+  it('C1-38, C1-39: watches the candidate before it; the end of one in the middle makes none a leader, that of the leader one', async () => {
     const clients = await Promise.all([t.recorded(), t.recorded(), t.recorded(), t.recorded()]);
     const leaders: number[] = [];
     for (const [index, { zk }] of clients.entries()) {
@@ -46,7 +46,7 @@ describe('an election', () => {
     expect(leaders).toEqual([0, 2]);
   });
 
-  it('C1-40: shows who leads, and whether it has said that it knows', async () => {
+  it('C1-40: shows the leader, and whether it has acknowledged', async () => {
     const seen: string[] = [];
     const watching = (async () => {
       for await (const leader of new Election(t.zk, path).observe())
@@ -68,13 +68,13 @@ describe('an election', () => {
     await t.settle();
     await t.until(second.resign());
     await t.settle();
-    expect(seen).toEqual(['nobody', 'one', 'one knows', 'two', 'two knows', 'nobody']);
+    expect(seen).toEqual(['none', 'one', 'one knows', 'two', 'two knows', 'none']);
     expect(await t.childrenOf(path)).toEqual([]);
     await t.until(t.zk.close());
     await watching;
   });
 
-  it('C1-40: is acknowledged anew over the word of a leader whose session lives on', async () => {
+  it('C1-40: replaces the acknowledgement of an earlier leader whose session lives on', async () => {
     const client = await t.client();
     const election = new Election(client, path, { data: 'one' });
     const first = await t.until(election.lead());
@@ -90,7 +90,7 @@ describe('an election', () => {
     await expect(t.until(first.acknowledge())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
   });
 
-  it.each([1, 2])('is shown in the order of things, also when the leader goes ahead of question %i about it', async (at) => {
+  it.each([1, 2])('shows a consistent leader, also when the leader changes before read %i of the query', async (at) => {
     const one = await t.client();
     let left = Infinity;
     const zk = await fated(t, ({ opCode }) => {
@@ -115,7 +115,7 @@ describe('an election', () => {
     await watching;
   });
 
-  it('leads while the work goes on, and resigns behind it', async () => {
+  it('leads while the work runs, and resigns after it', async () => {
     const election = new Election(t.zk, path);
     const leaderships: Leadership[] = [];
     const result = await t.until(

@@ -16,7 +16,7 @@ afterEach(async () => {
 const path = '/events/loaded';
 
 describe('an event', () => {
-  it('C1-41: lets everyone through who waits when it is set, and who comes after that, until it is reset', async () => {
+  it('C1-41: admits all waiters when it is set, and later ones, until it is reset', async () => {
     const event = new EventHandle(t.zk, path);
     const { zk, lines } = await t.recorded();
     const passed: number[] = [];
@@ -35,13 +35,13 @@ describe('an event', () => {
     const late = failureOf(event.wait({ timeoutMs: 1000 }));
     expect(await t.until(late)).toMatchObject({
       code: 'TimedOut',
-      message: `the setting of the event ${path} was not to be had within 1000 ms`,
+      message: `timed out after 1000 ms waiting for the setting of event ${path}`,
     });
   });
 
-  it('C1-41: lets those through who waited while it was set and reset at once', async () => {
+  it('C1-41: admits the waiters that waited while it was set and reset at once', async () => {
     const event = new EventHandle(t.zk, path);
-    // So that the znode is there, and both are one request each.
+    // So that the znode exists, and both are one request each.
     await t.until(event.set());
     await t.until(event.reset());
     const waiting = new EventHandle(await t.client(), path).wait();
@@ -51,7 +51,7 @@ describe('an event', () => {
     expect(await t.until(event.isSet())).toBe(false);
   });
 
-  it('C1-41: rejects when the session ends, not resolves', async () => {
+  it('C1-41: rejects a wait when the session ends, and does not resolve', async () => {
     const client = await t.client();
     const waiting = failureOf(new EventHandle(client, path).wait());
     await t.settle();
@@ -60,8 +60,8 @@ describe('an event', () => {
   });
 });
 
-describe('an event that resets itself', () => {
-  it('C1-41: takes its steps, and lets one through with each time that it is set', async () => {
+describe('an event with autoReset', () => {
+  it('C1-41: takes its steps, and admits one waiter each time that it is set', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     const { zk, lines } = await t.recorded();
     const waiting = new EventHandle(zk, path, { autoReset: true }).wait();
@@ -74,7 +74,7 @@ describe('an event that resets itself', () => {
       'getChildren /events/loaded',
       'exists /events/loaded/set watch',
       'multi: delete /events/loaded/set, setData /events/loaded/guid-waiting-0000000000',
-      // Tells of a change of its own znode, which is that it went through.
+      // The event of its own znode, which says that it has taken the event.
       'exists /events/loaded/guid-waiting-0000000000 watch',
       'delete /events/loaded/guid-waiting-0000000000',
     ]);
@@ -82,7 +82,7 @@ describe('an event that resets itself', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C1-41, C1-3: lets one through with each time that it is set, whichever answer to who sets it is lost', async () => {
+  it('C1-41, C1-3: admits one waiter each time that it is set, whichever reply to the setting client is lost', async () => {
     const passed: number[] = [];
     const count = 8;
     const over = Array.from({ length: count }, (_, who) =>
@@ -101,7 +101,7 @@ describe('an event that resets itself', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C1-41: is set though somebody deletes all of it meanwhile', async () => {
+  it('C1-41: is set though all its znodes are deleted meanwhile', async () => {
     const { zk } = await t.recorded();
     const multi = zk.multi.bind(zk);
     zk.multi = (async (...args: Parameters<typeof multi>) => {
@@ -113,7 +113,7 @@ describe('an event that resets itself', () => {
     expect(await t.childrenOf(path)).toEqual(['set']);
   });
 
-  it('C1-41, C1-2: wakes one of 100, in the order of coming, with requests that do not grow with them', async () => {
+  it('C1-41, C1-2: wakes one of 100, in the order of arrival, with a constant number of requests', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     const { zk, lines } = await t.recorded();
     const passed: number[] = [];
@@ -133,7 +133,7 @@ describe('an event that resets itself', () => {
     await t.until(over);
   });
 
-  it('C1-41: is set once, however often it is set before somebody comes; and whoever gives up takes nothing', async () => {
+  it('C1-41: is set once, however often it is set before a waiter comes; and a waiter that gives up takes nothing', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     expect(await t.until(failureOf(event.wait({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
     await t.until(event.set());

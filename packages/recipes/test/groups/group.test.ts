@@ -17,7 +17,7 @@ afterEach(async () => {
 const path = '/workers';
 const names = (members: Membership['members']): string => members.map(({ name }) => name).join(' ');
 
-/** What somebody who looks on is told, and what the looking on ended with. */
+/** What an observer receives, and how its loop ends. */
 function watched(group: Group): { readonly seen: string[]; readonly over: Promise<unknown> } {
   const seen: string[] = [];
   const over = (async () => {
@@ -28,7 +28,7 @@ function watched(group: Group): { readonly seen: string[]; readonly over: Promis
 }
 
 describe('a group', () => {
-  it('B2, C1-5: has its members as ephemeral children, with what they say of themselves', async () => {
+  it('B2, C1-5: has its members as ephemeral children, with their data', async () => {
     const { zk, lines } = await t.recorded();
     await t.until(t.zk.create(path));
     const alice = await t.until(new Group(zk, path).join('alice', { data: 'port 1' }));
@@ -46,7 +46,7 @@ describe('a group', () => {
     expect(await t.until(new Group(zk, '/none').members())).toEqual([]);
   });
 
-  it('C1-5: loses a member that ends abnormally when the ensemble ends its session, and all who look on hear of it', async () => {
+  it('C1-5: loses a member that crashes when the ensemble expires its session, and all observers learn of it', async () => {
     const { seen } = watched(new Group(t.zk, path));
     await t.settle();
     const doomed = await t.client({ sessionTimeoutMs: 4000 });
@@ -63,7 +63,7 @@ describe('a group', () => {
     expect(seen.slice(4)).toEqual(['bob']);
   });
 
-  it('tells those who look on while there is no connection that they know of the past only', async () => {
+  it('shows observers without a connection that their list may be out of date', async () => {
     const zk = await t.client();
     await t.until(new Group(t.zk, path).join('alice'));
     const { seen, over } = watched(new Group(zk, path));
@@ -75,7 +75,7 @@ describe('a group', () => {
     expect(await t.until(over)).toBe('it was closed');
   });
 
-  it('is looked on, and belonged to, through one session after another', async () => {
+  it('is observed, and joined, through one session after another', async () => {
     const sessions = await t.until(Sessions.start((signal) => connect('server:2181', t.world.options({ signal }))));
     const group = new Group(sessions, path);
     const { seen, over } = watched(group);
@@ -96,7 +96,7 @@ describe('a group', () => {
     expect(await t.until(ended.over)).toMatchObject({ code: 'SessionExpired' });
   });
 
-  it('is looked on until the sessions are over, and says why when that was nobody’s will', async () => {
+  it('is observed until the Sessions end, and throws the reason if that was an error', async () => {
     const sessions = await t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
     const look = async () => {
       for await (const _membership of new Group(sessions, '/g').observe());
@@ -126,7 +126,7 @@ describe('a group', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it("C1-5: bears kazoo's names where it is told to: Party and ShallowParty", async () => {
+  it("C1-5: uses kazoo's names if told to: Party and ShallowParty", async () => {
     const party = new Group(t.zk, path, { naming: 'party' });
     await t.until(party.join('alice'));
     await t.until(party.join('alice'));
@@ -148,7 +148,7 @@ describe('a group', () => {
     expect(() => new Group(t.zk, path, { naming: 'other' as 'plain' })).toThrow('naming is one of plain, party, shallowParty, not other');
   });
 
-  it('C1-3: has a member once whose join was not answered, and not at all when it is given up', async () => {
+  it('C1-3: has a member once if the reply to its join was lost, and not at all if the join is given up', async () => {
     await t.until(t.zk.create(path));
     const { zk, lose } = await forgetful(t);
     lose('create2');

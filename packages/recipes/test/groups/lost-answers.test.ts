@@ -1,4 +1,8 @@
-/** Each request of one that keeps a znode, or reads those of others, is lost once, and each answer, and the connection with it: it goes on, and leaves what it leaves otherwise. */
+/**
+ * Each request of a client that keeps a znode, or reads those of others, is lost once, and each
+ * reply, and the connection with it: the client continues, and leaves the same behind as without a
+ * loss.
+ */
 import type { Client } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Candidate, Election, Group, PersistentNode, ServiceRegistry, SetPartitioner } from '../../src/index.ts';
@@ -21,9 +25,9 @@ afterEach(async () => {
 const utf8 = new TextDecoder();
 const moment = () => new Promise<void>((resolve) => t.world.clock.after(900, resolve));
 
-/** Made, written to, deleted by somebody, made again, and given up. */
+/** Created, written to, deleted by another client, created again, and closed. */
 async function keeping(node: PersistentNode, path: string): Promise<unknown> {
-  // When the beats of one with a TTL come is no matter of this.
+  // The times of the heartbeats of a znode with a TTL do not matter here.
   const shape = async () => (await shapeOf(t, path)).filter((each) => !each.endsWith('/touch'));
   await node.ready();
   const first = await shape();
@@ -52,12 +56,12 @@ const nodes: Record<string, Play> = {
   },
 };
 
-describe('the loss of any one request, or answer', () => {
-  it.each(Object.keys(nodes))('C1-3, B23: keeps a persistent node from nothing: %s', async (name) => {
+describe('the loss of any one request or reply', () => {
+  it.each(Object.keys(nodes))('C1-3, B23: does not affect a persistent node: %s', async (name) => {
     expect(await withEachLoss(t, nodes[name]!)).toBeGreaterThan(2 * 5);
   });
 
-  it.each(['plain', 'party'] as const)('C1-3, C1-6: keeps nobody from a group that is %s', async (naming) => {
+  it.each(['plain', 'party'] as const)('C1-3, C1-6: does not affect a member of a %s group', async (naming) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const [own, others] = [new Group(zk, path, { naming }), new Group(other, path, { naming })];
       const bob = await others.join('bob');
@@ -81,7 +85,7 @@ describe('the loss of any one request, or answer', () => {
     expect(runs).toBeGreaterThan(2 * 8);
   });
 
-  it('C1-3: keeps an instance from nothing', async () => {
+  it('C1-3: does not affect an instance of a service', async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const [own, others] = [new ServiceRegistry(zk, path), new ServiceRegistry(other, path)];
       const registration = await own.register({ name: 'api', address: '10.0.0.1', port: 80 });
@@ -98,7 +102,7 @@ describe('the loss of any one request, or answer', () => {
     expect(runs).toBeGreaterThan(2 * 10);
   });
 
-  it('C1-3, B25: keeps nobody from a share of a set', async () => {
+  it('C1-3, B25: does not affect a share of a set', async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const share = (each: Client, name: string) =>
         new SetPartitioner(each, path, name, ['q1', 'q2'], () => undefined, { timeBoundaryMs: 50 });
@@ -114,7 +118,7 @@ describe('the loss of any one request, or answer', () => {
     expect(runs).toBeGreaterThan(2 * 10);
   });
 
-  it('C1-3, B16: keeps nobody from leading, from saying so, and from resigning', async () => {
+  it('C1-3, B16: does not affect a candidate that leads, acknowledges and resigns', async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const election = new Election(zk, path, { data: 'own' });
       const leadership = await election.lead();

@@ -25,7 +25,7 @@ const owned = (partitioner: SetPartitioner): string =>
     .join(' ');
 
 describe('a set partitioner', () => {
-  it('B25: gives out all items when the members have been the same for the time boundary, and anew when they change', async () => {
+  it('B25: distributes all items when the members have been the same for the time boundary, and again when they change', async () => {
     const alice = share(await t.client(), 'alice');
     await t.pass(900);
     expect([alice.state, owned(alice)]).toEqual(['allocating', '']);
@@ -44,7 +44,7 @@ describe('a set partitioner', () => {
     expect(owned(alice)).toBe('q1 q2 q3 q4 q5');
   });
 
-  it('B25: is over when it is a member no more, as a server refuses to make its znode again', async () => {
+  it('B25: ends when it is no longer a member, as a server rejects the creation of its znode', async () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());
     const party = `${path}/party`;
@@ -55,7 +55,7 @@ describe('a set partitioner', () => {
     expect([alice.state, owned(alice)]).toEqual(['closed', '']);
   });
 
-  it('B25: is over when it may not give back what has become the share of another, who would wait for it without a word', async () => {
+  it("B25: ends when it may not release an item of another member's share, which would wait for it unnoticed", async () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());
     await t.until(t.zk.setACL(`${path}/locks/q2`, [{ perms: Perms.all & ~Perms.delete, id: { scheme: 'world', id: 'anyone' } }]));
@@ -67,7 +67,7 @@ describe('a set partitioner', () => {
     await t.until(bob.close());
   });
 
-  it('B25: gives an item back when its work is done, and not before', async () => {
+  it('B25: releases an item when its work is done, and not before', async () => {
     let done!: () => void;
     const asked: unknown[] = [];
     const working = new Promise<void>((resolve) => {
@@ -97,7 +97,7 @@ describe('a set partitioner', () => {
     expect([alice.state, owned(alice), owned(bob)]).toEqual(['acquired', 'q1 q3 q5', 'q2 q4']);
   });
 
-  it('B25: moves the items of a member whose session has ended, which is told', async () => {
+  it('B25: moves the items of a member whose session has ended, which learns of it', async () => {
     const zk = await t.client();
     const alice = share(zk, 'alice');
     const bob = share(await t.client(), 'bob');
@@ -114,7 +114,7 @@ describe('a set partitioner', () => {
     expect(owned(bob)).toBe('q1 q2 q3 q4 q5');
   });
 
-  it('takes an item up again whose lock somebody has deleted', async () => {
+  it('acquires an item again when its lock was deleted', async () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());
     const before = alice.owned.find(({ item }) => item === 'q1')!;
@@ -126,7 +126,7 @@ describe('a set partitioner', () => {
     expect(alice.state).toBe('acquired');
   });
 
-  it('kazoo 259, 392: follows the members while it waits for an item that a stranger has', async () => {
+  it('kazoo 259, 392: follows the members while it waits for an item that another client holds', async () => {
     const stranger = new Lock(t.zk, `${path}/locks/q3`, { name: '__lock__' });
     const theirs = await t.until(stranger.acquire());
     const alice = share(await t.client(), 'alice');
@@ -141,7 +141,7 @@ describe('a set partitioner', () => {
     expect(owned(carol)).toBe('q3');
   });
 
-  it('keeps the reason why it is over, though it is closed by who hears of that', async () => {
+  it('keeps the reason of its end, though a listener closes it', async () => {
     const zk = await t.client();
     const alice = share(zk, 'alice');
     alice.onStateChange((state) => {
@@ -153,7 +153,7 @@ describe('a set partitioner', () => {
     expect(alice.signal.reason).toMatchObject({ code: 'Lost' });
   });
 
-  it('keeps what it has while there is no connection, and waits anew for what was to come', async () => {
+  it('keeps its items while there is no connection, and then waits again for the members to stay the same', async () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());
     const bob = share(await t.client(), 'bob');
@@ -179,7 +179,7 @@ describe('a set partitioner', () => {
     expect(owned(own)).toBe('q2 q4');
   });
 
-  it('takes a plan of its own, says what is wrong with it, and what no item can be', async () => {
+  it('accepts a plan of the program, reports its errors, and rejects invalid items', async () => {
     const greedy = share(await t.client(), 'alice', { plan: (_name, members, all) => (members.length === 1 ? all.slice(0, 2) : []) });
     await t.until(greedy.ready());
     expect(owned(greedy)).toBe('q1 q2');
@@ -191,7 +191,7 @@ describe('a set partitioner', () => {
     expect(await t.until(failureOf(broken.ready()))).toMatchObject({ message: 'no plan' });
     expect(broken.signal.reason).toMatchObject({ message: 'no plan' });
     expect(() => new SetPartitioner(t.zk, path, 'x', ['a/b'], () => undefined)).toThrow(
-      'an item is a string without "/" that is not empty, not "a/b"',
+      'an item is a non-empty string without "/", not "a/b"',
     );
     expect(await t.until(failureOf(share(await t.client(), 'c').ready({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
   });

@@ -1,10 +1,13 @@
 /**
- * What set partitioners promise, held over seeds that decide who comes and goes, when connections break, stall and stay away until the session has expired, when
- * the server dies, and when somebody deletes a member or a lock by hand:
+ * What set partitioners guarantee, over seeds that decide which members join and leave, when
+ * connections break, stall and stay away until the session has expired, when the server dies, and
+ * when a member or a lock is deleted by hand:
  *
- * - no two work on one item, as far as they know; but for the moments in which one has not heard yet that its lock was deleted by hand;
- * - what is written through a hold stands in the order of the tokens;
- * - once it is quiet each item is owned, by the one that the plan gives it to, and nothing is left behind by those who close.
+ * - no two work on one item, as far as they know, except in the moments before one learns that its
+ *   lock was deleted by hand;
+ * - writes through holds are in the order of the tokens;
+ * - after the faults each item is owned by the member that the plan says, and nothing is left
+ *   behind by those that close.
  */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -125,7 +128,7 @@ class Worker {
   }
 }
 
-/** As many items to each as the plan says, and each to one. */
+/** As many items for each as the plan says, and each with one owner. */
 function isShared(workers: readonly Worker[]): boolean {
   const names = workers.map(({ name }) => name).sort();
   return workers.every(({ name, partitioner }) => {
@@ -181,7 +184,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('members that share a set', () => {
-  it('B25: never work on one item at a time, and have all of it in the end, over seeds', async () => {
+  it('B25: never work on one item at a time, and own all items in the end, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(12, (seed) => run(seed, tally));
     expectHappened(tally, 3);
@@ -193,14 +196,14 @@ describe('members that share a set', () => {
       plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
       finds: /two work on/,
     },
-    'keeps what is in the share of another': {
+    'keeps items of the share of another': {
       plant: () =>
         vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
           if ((reason as RecipeError).code !== 'Revoked') giveBack.call(this, reason);
         }),
       finds: /still not shared/,
     },
-    'gives an item back before its work is done': {
+    'releases an item before its work is done': {
       plant: () =>
         vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
           void this.partition?.held.release();

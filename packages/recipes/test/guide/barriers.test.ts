@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const pause = (ms: number) => new Promise<void>((resolve) => t.world.clock.after(ms, () => resolve()));
 
-test('workers stand still while the schema is changed', async () => {
+test('workers wait while the schema is changed', async () => {
   const done: string[] = [];
   const job = async () => {
     await pause(500);
@@ -31,7 +31,7 @@ test('workers stand still while the schema is changed', async () => {
   expect(done).toEqual(['job', 'job', 'schema', 'job']);
 });
 
-test('three go from step to step together', async () => {
+test('three participants go from step to step together', async () => {
   await t.until(t.zk.create('/results'));
   const begun = [0, 0, 0];
   const ended = [0, 0, 0];
@@ -48,7 +48,7 @@ test('three go from step to step together', async () => {
   expect(await t.childrenOf('/barriers/simulation')).toEqual([]);
 });
 
-test('nobody serves before all have loaded', async () => {
+test('no worker serves before all have loaded', async () => {
   let loaded = 0;
   let served = 0;
   const runs = [100, 200, 3000].map(async (ms) => {

@@ -12,7 +12,7 @@ async function until<Data>(cache: Cache<Data>, isSo: () => boolean): Promise<voi
   await changes.return();
 }
 
-test('the guide to caches does what it says', async () => {
+test('the guide to caches works as described', async () => {
   await using server = await TestServer.start();
   await using zk = await connect(server.connectString);
   await using other = await connect(server.connectString);

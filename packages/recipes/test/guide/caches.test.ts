@@ -14,7 +14,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('settings, workers and changes are at hand after a cut, and in the next session', async () => {
+test('settings, workers and changes are available after a cut, and in the next session', async () => {
   const program = await Program.start(t);
   await t.until(t.zk.ensurePath('/app/workers'));
   await t.until(t.zk.create('/app/settings', '{"colour":"blue"}'));

@@ -14,13 +14,13 @@ afterEach(async () => {
   await t.close();
 });
 
-test('a lock that is given back whatever comes', async () => {
+test('a lock is released whatever happens', async () => {
   const failing = guide.rewriteReport(t.zk, () => Promise.reject(new Error('no paper')));
   await expect(t.until(failing)).rejects.toThrow('no paper');
   expect(await t.until(new Lock(t.zk, '/locks/report').contenders())).toEqual([]);
 });
 
-test('a hold that tells suspended from lost', async () => {
+test('a hold distinguishes suspended from lost', async () => {
   const zk = await t.client();
   const told: string[] = [];
   let end!: () => void;
@@ -40,7 +40,7 @@ test('a hold that tells suspended from lost', async () => {
   expect(told).toEqual(['pause', 'go on', 'stop']);
 });
 
-test('a latch by the names of Curator', async () => {
+test('a latch uses the names of Curator', async () => {
   const sessions = await t.until(Sessions.start(() => t.client()));
   const told: boolean[] = [];
   const candidate = guide.latch(sessions, 'berlin', (leads) => told.push(leads));

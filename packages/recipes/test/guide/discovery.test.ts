@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const other = { name: 'api', address: '10.0.0.2', port: 8080, uriSpec: 'http://{address}', payload: { zone: 'eu' } };
 
-test('an instance is found for as long as its process wants it, whatever becomes of its sessions', async () => {
+test('an instance is found as long as its process wants it, whatever happens to its sessions', async () => {
   const lines: string[] = [];
   const abort = new AbortController();
   const reporting = failureOf(guide.report(t.zk, (line) => lines.push(line), abort.signal));
@@ -36,7 +36,7 @@ test('an instance is found for as long as its process wants it, whatever becomes
   await t.until(sessions.close());
 });
 
-test('instances that do not answer, or are disabled, are passed over', async () => {
+test('instances that do not answer, or are disabled, are skipped', async () => {
   const sessions = await t.until(guide.openSessions('server:2181', t.world.options()));
   await t.until(guide.announce(sessions, 'eu'));
   await t.until(new ServiceRegistry<guide.Zone>(t.zk, '/services').register(other));
@@ -58,7 +58,7 @@ test('instances that do not answer, or are disabled, are passed over', async () 
   await t.until(sessions.close());
 });
 
-test('a client finds instances, and an operator hears of them, after a cut and in the next session', async () => {
+test('a client finds instances, and an operator learns of them, after a cut and in the next session', async () => {
   const [server, client] = [await Program.start(t), await Program.start(t)];
   const registration = await t.until(guide.announce(server.sessions, 'eu'));
   const provider = guide.near(client.sessions, 'eu');

@@ -16,7 +16,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('one leads, and when its znode is deleted the next one does', async () => {
+test('one candidate leads, and the next one does when its znode is deleted', async () => {
   await t.until(t.zk.create('/settings'));
   const stop = new AbortController();
   const told: string[] = [];
@@ -31,14 +31,14 @@ test('one leads, and when its znode is deleted the next one does', async () => {
   await t.until(t.zk.delete(leader!.path));
   await t.settle();
   expect(new TextDecoder().decode((await t.until(t.zk.getData('/settings'))).data ?? undefined)).toBe('led by two');
-  expect(told).toEqual(['nobody', 'one, from now on', 'one', 'two, from now on', 'two']);
+  expect(told).toEqual(['no leader', 'one, from now on', 'one', 'two, from now on', 'two']);
   stop.abort(new Error('the end'));
   await expect(telling).rejects.toThrow('the end');
   for (const each of await t.until(Promise.allSettled(running)))
     expect(each.status === 'fulfilled' || each.reason === stop.signal.reason).toBe(true);
 });
 
-test('something on the side while one leads, and one thing as a leader', async () => {
+test('a side task runs while one candidate leads, and another is done once by the leader', async () => {
   const steps: string[] = [];
   const start = () => {
     steps.push('start');
@@ -89,7 +89,7 @@ test('leadForever leads again after a cut at any moment of its term', async () =
   }
 });
 
-test('leadForever leads again in the next session, and who looks on sees it', async () => {
+test('leadForever leads again in the next session, and an observer sees it', async () => {
   await t.until(t.zk.create('/settings'));
   const program = await Program.start(t);
   const stop = new AbortController();
@@ -117,12 +117,12 @@ test('leadForever leads again in the next session, and who looks on sees it', as
   stop.abort(new Error('the end'));
   await t.until(once);
   expect(await t.until(Promise.all([leading, telling]))).toMatchObject([{ message: 'the end' }, { message: 'the end' }]);
-  expect(told).toContain('nobody');
+  expect(told).toContain('no leader');
   expect(told.filter((line) => line === 'one, from now on').length).toBeGreaterThanOrEqual(2);
   await t.until(Promise.all([program.sessions.close(), onlooker.sessions.close()]));
 });
 
-test('what is done on the side goes on through a cut, stops when the session expires, and is begun again in the next', async () => {
+test('a side task continues through a cut, stops when the session expires, and begins again in the next', async () => {
   const program = await Program.start(t);
   const steps: string[] = [];
   const start = (name: string) => (leadership: Leadership) => {
@@ -151,7 +151,7 @@ test('what is done on the side goes on through a cut, stops when the session exp
   await t.until(program.sessions.close());
 });
 
-test('what is done on the side begins once after a cut at any moment before', async () => {
+test('a side task begins once after a cut at any moment before', async () => {
   for (const sent of ['create2', 'getChildren2'] as const) {
     const forgets = await forgetful(t);
     forgets.lose(sent);

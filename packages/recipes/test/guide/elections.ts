@@ -42,7 +42,7 @@ export async function onceAsLeader(source: Client | Sessions, id: string, work: 
 /** Reports the leader, now and after each change. */
 export async function tellLeaders(source: Client | Sessions, tell: (leader: string) => void, signal: AbortSignal): Promise<void> {
   for await (const leader of new Election(source, '/election').observe({ signal })) {
-    const id = leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined);
+    const id = leader === undefined ? 'no leader' : new TextDecoder().decode(leader.data ?? undefined);
     tell(leader?.acknowledged === false ? `${id}, from now on` : id);
   }
 }

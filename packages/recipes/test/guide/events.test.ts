@@ -13,7 +13,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('everyone waits for the data, and works with them', async () => {
+test('all clients wait for the data, and work with them', async () => {
   let worked = 0;
   const work = () => Promise.resolve(void worked++);
   const waiting = [guide.whenLoaded(t.zk, work), guide.whenLoaded(await t.client(), work)];

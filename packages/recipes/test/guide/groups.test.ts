@@ -34,19 +34,19 @@ test('a member is listed, seen and looked up, and leaves', async () => {
   stop.abort();
   await t.until(serving);
   await t.settle();
-  expect(told).toEqual(['nobody', 'alice', 'nobody']);
+  expect(told).toEqual(['no members', 'alice', 'no members']);
   expect(lines).toEqual(['/workers/alice is suspended', '/workers/alice is present', '/workers/alice is closed']);
   await t.until(zk.close());
   await t.until(looking);
 });
 
-test('a machine signs', async () => {
+test('a machine announces itself', async () => {
   const node = await t.until(guide.sign(await t.client()));
   expect(new TextDecoder().decode((await t.until(t.zk.getData('/machines/m7'))).data ?? undefined)).toBe('up, and warm');
   await t.until(node.close());
 });
 
-test('queues are shared', async () => {
+test('queues are shared among members', async () => {
   const done = new Map<string, string[]>();
   const start = async (name: string) => {
     const own: string[] = [];
@@ -93,7 +93,7 @@ test('a member is listed after a cut, and again in the next session', async () =
   expect(await idOf('/workers/alice')).toBe(undefined);
 });
 
-test('a member that is to end before it has a session ends', async () => {
+test('a member that has to end before it has a session ends', async () => {
   vi.spyOn(console, 'log').mockImplementation(() => undefined);
   t.world.wire.name('server', []);
   const stop = new AbortController();
@@ -105,7 +105,7 @@ test('a member that is to end before it has a session ends', async () => {
   expect(await idOf('/workers/alice')).toBe(undefined);
 });
 
-test('who looks on goes on after a cut, and in the next session', async () => {
+test('an observer continues after a cut, and in the next session', async () => {
   const program = await Program.start(t);
   const told: string[] = [];
   const looking = guide.look(program.sessions, (line) => told.push(line));
@@ -119,15 +119,15 @@ test('who looks on goes on after a cut, and in the next session', async () => {
   await program.expire(() => t.until(alice.close()));
   await t.settle();
   expect(told.at(-1)).toBe('bob');
-  expect(told).toContain('alice, bob, as far as is known');
+  expect(told).toContain('alice, bob, possibly out of date');
   await t.until(bob.close());
   await t.settle();
-  expect(told.at(-1)).toBe('nobody');
+  expect(told.at(-1)).toBe('no members');
   await t.until(program.sessions.close());
   await t.until(looking);
 });
 
-test('a machine that has signed is there after a cut, in the next session, and when it is deleted', async () => {
+test('the znode of a machine exists after a cut, in the next session, and after it is deleted', async () => {
   const program = await Program.start(t);
   const node = await t.until(guide.sign(program.sessions));
   for (const trouble of ['cut', 'expire'] as const) {
@@ -142,7 +142,7 @@ test('a machine that has signed is there after a cut, in the next session, and w
   await t.until(program.sessions.close());
 });
 
-test('a machine signs when the connection is cut at any moment', async () => {
+test('a machine announces itself when the connection is cut at any moment', async () => {
   for (let at = 0, isHit = true; isHit; at++) {
     const forgets = await forgetful(t);
     forgets.loseAt(at);
@@ -154,7 +154,7 @@ test('a machine signs when the connection is cut at any moment', async () => {
   }
 });
 
-test('a share is kept through a cut, is lost with its session, and is had again in the next', async () => {
+test('a share is kept through a cut, lost with its session, and acquired again in the next', async () => {
   const program = await Program.start(t);
   const log: string[] = [];
   const working = new Map<string, number>();

@@ -13,7 +13,7 @@ export async function serve(servers: string, address: string, until: AbortSignal
 /** Reports the members, and whether the list is up to date. */
 export async function look(source: Client | Sessions, tell: (line: string) => void): Promise<void> {
   for await (const { members, inStep } of new Group(source, '/workers').observe()) {
-    tell(`${members.map(({ name }) => name).join(', ') || 'nobody'}${inStep ? '' : ', as far as is known'}`);
+    tell(`${members.map(({ name }) => name).join(', ') || 'no members'}${inStep ? '' : ', possibly out of date'}`);
   }
 }
 

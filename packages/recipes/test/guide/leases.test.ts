@@ -15,7 +15,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('the job stays with its host, until that fails', async () => {
+test('the job stays with its host until that fails', async () => {
   const done: string[] = [];
   const hourly = (host: string) => t.until(guide.hourly(t.zk, host, () => Promise.resolve(void done.push(host))));
   expect(await hourly('one')).toBe(true);
@@ -27,7 +27,7 @@ test('the job stays with its host, until that fails', async () => {
   expect(done).toEqual(['one', 'one', 'two']);
 });
 
-test('parts that take longer together than the lease', async () => {
+test('parts that together take longer than the lease are done', async () => {
   const aborted: boolean[] = [];
   const part = async (signal: AbortSignal) => {
     await new Promise<void>((resolve) => t.world.clock.after(50_000, resolve));
@@ -77,7 +77,7 @@ test('all parts are done when the connection is cut at any moment', async () => 
   }
 });
 
-test('parts go on in the next session, and what they hold is given back there', async () => {
+test('parts continue in the next session, and their lease is released there', async () => {
   const program = await Program.start(t);
   const aborted: boolean[] = [];
   let goOn: (() => void) | undefined;
@@ -102,7 +102,7 @@ test('parts go on in the next session, and what they hold is given back there', 
   await t.until(program.sessions.close());
 });
 
-test('no other part begins when the lease is over before its renewal is answered', async () => {
+test('no further part begins when the lease is over before its renewal is answered', async () => {
   const program = await Program.start(t);
   let begun = 0;
   const part = async () => {

@@ -19,14 +19,14 @@ afterEach(async () => {
   await t.close();
 });
 
-test('a counter that many count up misses nothing', async () => {
+test('a counter that many processes increment misses nothing', async () => {
   await t.until(t.zk.create('/counter', '0'));
   const clients = await Promise.all([t.client(), t.client(), t.client()]);
   const counted = await t.until(Promise.all(clients.flatMap((zk) => [guide.countUp(zk), guide.countUp(zk)])));
   expect(counted.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test('reports are written with a token, and no more of them when the lock is lost', async () => {
+test('reports are written with a token, and not after the lock is lost', async () => {
   const written: string[] = [];
   const running = guide.writeReport(t.zk, async (report) => {
     written.push(report);
@@ -37,7 +37,7 @@ test('reports are written with a token, and no more of them when the lock is los
   expect(written).toEqual(['january']);
 });
 
-test('lines that belong together stand together, whoever has the lock', async () => {
+test('lines that belong together are adjacent, whichever process holds the lock', async () => {
   await t.until(t.zk.create('/log'));
   const other = await t.client();
   await t.until(Promise.all([guide.appendBoth(t.zk, 'a', 'b'), guide.append(other, 'c'), guide.appendBoth(other, 'd', 'e')]));
@@ -46,14 +46,14 @@ test('lines that belong together stand together, whoever has the lock', async ()
   expect(texts.map((text) => new TextDecoder().decode(text ?? undefined)).join('')).toMatch(/^(?:ab|c|de){3}$/);
 });
 
-test('things are moved to and fro by two at once', async () => {
+test('things are moved back and forth by two clients at once', async () => {
   await t.until(t.zk.create('/things/a', '', { parents: true }));
   const other = await t.client();
   await t.until(Promise.allSettled([guide.move(t.zk, 'a', 'b'), guide.move(other, 'b', 'a'), guide.move(t.zk, 'a', 'b')]));
   expect((await t.childrenOf('/things')).length).toBe(1);
 });
 
-test('work stands still while there is no connection', async () => {
+test('work pauses while there is no connection', async () => {
   const held = await t.until(new Lock(await t.client(), '/locks/a').acquire());
   const steps: string[] = [];
   guide.pauses(
@@ -83,7 +83,7 @@ test('a writer gets the lock from readers that consent, and from one that does n
   expect(queries.length).toBeGreaterThan(2);
 });
 
-test('urgent work gets the lock from work that has time', async () => {
+test('urgent work gets the lock from less urgent work', async () => {
   const steps: string[] = [];
   const slow = guide.whenThereIsTime(await t.client(), async (asked) => {
     while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
@@ -96,14 +96,14 @@ test('urgent work gets the lock from work that has time', async () => {
   expect(steps).toEqual(['asked, and holds by read-90-', 'urgent']);
 });
 
-test('who has a lock can be seen', async () => {
+test('the holder of a lock can be listed', async () => {
   await t.until(new Lock(t.zk, '/locks/a', { data: 'one' }).acquire());
   void new Lock(t.zk, '/locks/a', { data: 'two' }).acquire().catch(() => undefined);
   await t.settle();
   expect(await t.until(guide.shows(t.zk, '/locks/a'))).toEqual(['one', 'two']);
 });
 
-test('counting, writing and moving go on after a cut, and in the next session', async () => {
+test('counting, writing and moving continue after a cut, and in the next session', async () => {
   await t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
   const { sessions, ...program } = await Program.start(t).then((each) => ({
     sessions: each.sessions,
@@ -134,7 +134,7 @@ test('counting, writing and moving go on after a cut, and in the next session', 
   await t.until(sessions.close());
 });
 
-test('the index is rebuilt, and the table worked on, in the next session', async () => {
+test('the index is rebuilt, and the table is worked on, in the next session', async () => {
   const program = await Program.start(t);
   const reader = await t.client({ sessionTimeoutMs: 60_000 });
   const reading = await t.until(new SharedLock(reader, '/locks/index').reading.acquire());
@@ -184,7 +184,7 @@ const writing: readonly {
 const prepare = () =>
   t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
 
-test('what is written through a hold is written once when the answer is lost, the program hears of it, and the lock is given back', async () => {
+test('a write through a hold is applied once when its reply is lost, the program learns of it, and the lock is released', async () => {
   await prepare();
   for (const { name, run, times } of writing) {
     const forgets = await forgetful(t);
@@ -199,7 +199,7 @@ test('what is written through a hold is written once when the answer is lost, th
   }
 });
 
-test('a counter is counted up when the connection is cut while it is read, and while the lock is given back', async () => {
+test('a counter is incremented when the connection is cut during the read or the release', async () => {
   await prepare();
   for (const [at, sent] of (['getData', 'delete'] as const).entries()) {
     const forgets = await forgetful(t);
@@ -209,7 +209,7 @@ test('a counter is counted up when the connection is cut while it is read, and w
   expect(await t.until(guide.countUp(t.zk))).toBe(3);
 });
 
-test('nothing is written by one whose session has expired while it held the lock, and the next holder goes on', async () => {
+test('a holder whose session has expired writes nothing, and the next holder continues', async () => {
   await prepare();
   for (const { name, run, times } of writing) {
     const { zk, untilExpired, goOn } = await expiring('multi');
@@ -222,7 +222,7 @@ test('nothing is written by one whose session has expired while it held the lock
   }
 });
 
-test('reports go on after a cut with the token they had, and end when the session expires', async () => {
+test('reports continue after a cut with the same token, and end when the session expires', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     const written: string[] = [];
@@ -255,7 +255,7 @@ test('reports go on after a cut with the token they had, and end when the sessio
   await t.until(program.sessions.close());
 });
 
-test('work that stands still does not go on when the session has expired', async () => {
+test('paused work does not continue when the session has expired', async () => {
   const program = await Program.start(t);
   const held = await t.until(new Lock(program.sessions, '/locks/a').acquire());
   const steps: string[] = [];
@@ -280,7 +280,7 @@ function slowQueries() {
   return counted;
 }
 
-test('a reader reads on after a cut, and gives the lock back when it is asked to', async () => {
+test('a reader continues after a cut, and releases the lock when it is revoked', async () => {
   const program = await Program.start(t);
   const counted = slowQueries();
   const reading = guide.readUntilAsked(program.sessions, counted.query);
@@ -293,7 +293,7 @@ test('a reader reads on after a cut, and gives the lock back when it is asked to
   await t.until(program.sessions.close());
 });
 
-test('a reader that has lost the lock with its session begins no other query, and says so', async () => {
+test('a reader that has lost the lock with its session begins no further query, and rejects', async () => {
   const program = await Program.start(t);
   const counted = slowQueries();
   const reading = failureOf(guide.readUntilAsked(program.sessions, counted.query));
@@ -306,7 +306,7 @@ test('a reader that has lost the lock with its session begins no other query, an
   await t.until(program.sessions.close());
 });
 
-test('a reader whose znode is deleted, as it was slow to give the lock back, begins no other query', async () => {
+test('a slow reader whose znode is deleted begins no further query', async () => {
   const reader = await t.client();
   let begun = 0;
   const query = () => {
@@ -320,7 +320,7 @@ test('a reader whose znode is deleted, as it was slow to give the lock back, beg
   expect(begun).toBe(1);
 });
 
-test('work that has time goes on after a cut until it is asked, and is stopped when the lock is lost', async () => {
+test('less urgent work continues after a cut until it is revoked, and is stopped when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let state: 'not begun' | 'works' | 'stopped' = 'not begun';
@@ -339,7 +339,7 @@ test('work that has time goes on after a cut until it is asked, and is stopped w
   await t.until(program.sessions.close());
 });
 
-test('the index is rebuilt through a cut, and its work hears when the lock is lost', async () => {
+test('the index is rebuilt through a cut, and its work learns when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let signal: AbortSignal | undefined;
@@ -357,7 +357,7 @@ test('the index is rebuilt through a cut, and its work hears when the lock is lo
   await t.until(program.sessions.close());
 });
 
-test('a rebuild whose session expires fails once, and nothing of it fails beside that', async () => {
+test('a rebuild whose session expires rejects once, without unhandled rejections', async () => {
   const { zk, untilExpired, goOn } = await expiring('getChildren2');
   const reading = await t.until(new SharedLock(t.zk, '/locks/index').reading.acquire());
   const rebuilding = failureOf(guide.rebuild(zk, () => Promise.resolve()));
@@ -367,7 +367,7 @@ test('a rebuild whose session expires fails once, and nothing of it fails beside
   await t.until(reading.release());
 });
 
-test('urgent work goes on after a cut, and hears when the lock is lost', async () => {
+test('urgent work continues after a cut, and learns when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let isLost: boolean | undefined;

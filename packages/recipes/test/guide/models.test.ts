@@ -13,7 +13,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('values are added to, listed and cancelled', async () => {
+test('values are incremented, listed and cancelled', async () => {
   expect(await t.until(Promise.all([1, 2, 3].map((more) => guide.addTo(t.zk, 'ann', 'tea', more))))).toContain(6);
   await t.until(guide.orders.at(t.zk, { user: 'ann', order: 'milk' }).create({ item: 'milk', count: 1 }));
   expect(await t.until(guide.countsOf(t.zk, 'ann'))).toEqual(
@@ -31,7 +31,7 @@ test('values are added to, listed and cancelled', async () => {
   expect(await t.until(guide.cancel(t.zk, 'ann', 'milk', () => Promise.resolve(true)))).toBe(true);
 });
 
-test('changes are reported, and what is no order is told apart', async () => {
+test('changes are reported, and invalid orders are distinguished', async () => {
   const lines: string[] = [];
   const abort = new AbortController();
   const reporting = failureOf(guide.report(await t.client(), 'ann', (line) => lines.push(line), abort.signal));
@@ -44,7 +44,7 @@ test('changes are reported, and what is no order is told apart', async () => {
   expect(lines).toEqual(['/users/ann/orders/tea: 2', '/users/ann/orders/tea: TypeError: an order has an item and a count']);
 });
 
-test('what is guarded holds recipes and models to the schemas', async () => {
+test('a guarded client restricts recipes and models to the schemas', async () => {
   await t.until(
     guide.lead(await t.client(), async (zk) => {
       await guide.orders.at(zk, { user: 'ann', order: 'tea' }).create({ item: 'tea', count: 1 });

@@ -13,7 +13,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('B1, C1-4: a name is had by one of those who want it, and found by all', async () => {
+test('B1, C1-4: a name is held by one of the processes that want it, and found by all', async () => {
   const clients = await Promise.all([t.client(), t.client(), t.client()]);
   const bound = await t.until(Promise.all(clients.map((zk, index) => guide.bind(zk, 'printer', `10.0.0.${index}:631`))));
   expect(bound.filter((has) => has)).toHaveLength(1);
@@ -27,7 +27,7 @@ test('B1, C1-4: a name is had by one of those who want it, and found by all', as
   expect(names('scanner')).toBe('10.0.0.9:80');
 });
 
-test('B1, C1-4: a configuration is followed by each who needs it, and what is no configuration is told', async () => {
+test('B1, C1-4: a configuration is followed by all processes that need it, and an invalid one is reported', async () => {
   const settings = guide.settingsOf(await t.client());
   const taken: string[] = [];
   const following = guide.configure(

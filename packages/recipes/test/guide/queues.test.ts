@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const textOf = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
 
-test('what is announced is told, in order, until the signal comes', async () => {
+test('announcements are received in order, until the signal is aborted', async () => {
   const told: string[] = [];
   const stop = new AbortController();
   const listening = failureOf(guide.listen(await t.client(), (text) => told.push(text), stop.signal));
@@ -29,7 +29,7 @@ test('what is announced is told, in order, until the signal comes', async () => 
   expect(await t.childrenOf('/news-aside/marks')).toEqual([]);
 });
 
-test('work is done again when it failed, and put aside in the end', async () => {
+test('failed work is repeated, and finally put aside', async () => {
   await t.until(new Queue(t.zk, '/jobs').putAll(['good', 'bad']));
   const done: string[] = [];
   const stop = new AbortController();
@@ -59,7 +59,7 @@ test('items are counted once, though they are claimed twice', async () => {
   expect(textOf((await t.until(t.zk.getData('/total'))).data)).toBe('5');
 });
 
-test('what is urgent comes first, what is to be reminded of later, and what is cancelled not at all', async () => {
+test('urgent items come first, reminders later, and cancelled items not at all', async () => {
   await t.until(guide.report(t.zk, 'slow', false));
   await t.until(guide.report(t.zk, 'down', true));
   expect(textOf((await t.until(new PriorityQueue(t.zk, '/troubles').take())).data)).toBe('down');
@@ -72,14 +72,14 @@ test('what is urgent comes first, what is to be reminded of later, and what is c
   expect(await t.until(guide.cancel(t.zk, 'order 12'))).toBe(1);
 });
 
-test('a queue can be looked at', async () => {
+test('a queue can be listed', async () => {
   const queue = new Queue(t.zk, '/jobs');
   await t.until(queue.putAll(['a', 'b']));
   await t.until(queue.claim());
   expect(await t.until(guide.shows(t.zk, '/jobs'))).toEqual(['queue-0000000000 (in process)', 'queue-0000000001']);
 });
 
-test('letters of Curator are delivered, however many one znode has, and locked meanwhile', async () => {
+test('letters of Curator are delivered, however many one znode has, and claimed meanwhile', async () => {
   const several = Buffer.from('0001000101000000036f6e65010000000374776f02', 'hex');
   await t.until(t.zk.create('/mail/queue-', several, { mode: 'persistentSequential', parents: true }));
   const delivered: string[] = [];
@@ -92,7 +92,7 @@ test('letters of Curator are delivered, however many one znode has, and locked m
   expect(await t.childrenOf('/mail-locks')).toEqual([]);
 });
 
-test('news are announced and told through cuts and sessions, each at most once', async () => {
+test('news are announced and received through cuts and sessions, each at most once', async () => {
   const [speaker, listener] = [await Program.start(t), await Program.start(t)];
   const told: string[] = [];
   const stop = new AbortController();
@@ -109,7 +109,7 @@ test('news are announced and told through cuts and sessions, each at most once',
   await t.until(Promise.all([speaker.sessions.close(), listener.sessions.close()]));
 });
 
-test('a job that was under way when the connection was cut, or the session expired, is done all the same', async () => {
+test('a job that is in process when the connection is cut, or the session expires, is done all the same', async () => {
   const program = await Program.start(t);
   const jobs = new Queue(t.zk, '/jobs');
   const done: string[] = [];

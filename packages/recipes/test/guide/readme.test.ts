@@ -122,7 +122,7 @@ describe('the election of the README', () => {
     await t.until(Promise.all(ends));
   });
 
-  test('has the next leader when the leader has gone', async () => {
+  test('has the next leader when the leader is gone', async () => {
     await t.until(anna.close());
     await t.world.untilSo(() => leading.includes('bert'));
     expect(leading).toEqual(['anna', 'no longer anna', 'bert']);
@@ -136,7 +136,7 @@ describe('the election of the README', () => {
     expect(leading).toEqual(['anna']);
   });
 
-  test('has the next leader when the session of the leader has expired, and the first stands again in a new session', async () => {
+  test('has the next leader when the session of the leader has expired, and the first queues again in a new session', async () => {
     // A process learns that its session has expired only after it reconnects, so the next leader may start before that.
     await expire(t, anna.client);
     await t.world.untilSo(() => leading.length === 3);

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 const pause = (ms: number) => new Promise<void>((resolve) => t.world.clock.after(ms, resolve));
 
-test('five pages at a time, or two beside a site', async () => {
+test('five pages are fetched at a time, or two per site', async () => {
   let now = 0;
   let most = 0;
   const fetchIt = async () => {
@@ -36,7 +36,7 @@ test('five pages at a time, or two beside a site', async () => {
   expect(most).toBe(5);
 });
 
-test('a size that can be changed', async () => {
+test('the size can be changed', async () => {
   await t.until(guide.atMost(t.zk, 1));
   const semaphore = new Semaphore(t.zk, '/semaphores/mail');
   await t.until(semaphore.acquire());

@@ -56,7 +56,7 @@ test('a transfer is done by both, or by none', async () => {
   expect(await t.childrenOf('/transfers')).toEqual([]);
 });
 
-test('a site that crashes behind its vote finishes when it is back, and one that crashes before it aborts', async () => {
+test('a site that crashes after its vote finishes when it is back, and one that crashes before it aborts', async () => {
   const books = new Books();
   await t.until(guide.transfer(t.zk, '1', 'five'));
   await t.until(guide.transfer(t.zk, '2', 'six'));
@@ -80,7 +80,7 @@ test('a site that crashes behind its vote finishes when it is back, and one that
   ]);
 });
 
-test('a site that never comes is waited for as long as one likes', async () => {
+test('the wait for a site that never joins lasts as long as its limit', async () => {
   await t.until(guide.transfer(t.zk, '1', 'five'));
   const taking = guide.takePart(t.zk, '1', 'berlin', new Books());
   expect(await t.until(guide.settle(await t.client(), '1', 5000))).toBe('abort');

@@ -14,7 +14,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('limits are obeyed, raised and doubled', async () => {
+test('limits are applied, raised and doubled', async () => {
   const limits = guide.limitsOf(await t.client());
   const seen: number[] = [];
   const obeying = guide.obey(limits, (limit) => seen.push(limit));
@@ -41,7 +41,7 @@ test('workers are scaled', async () => {
   expect(count.count).toBe(12);
 });
 
-test('orders are counted, and invoices numbered', async () => {
+test('orders are counted, and invoices are numbered', async () => {
   expect(await t.until(guide.countOrder(await t.client()))).toBe(1n);
   expect(await t.until(guide.countOrder(await t.client()))).toBe(2n);
   const numbers = guide.invoiceNumbers(await t.client());

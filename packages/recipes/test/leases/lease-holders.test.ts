@@ -1,4 +1,7 @@
-/** A lease has one holder at a time, over seeds that decide when connections break and stall, sessions end, and the server dies; all clocks run at one pace. */
+/**
+ * A lease has one holder at a time, over seeds that decide when connections break and stall,
+ * sessions end, and the server dies; all clocks run at the same rate.
+ */
 import { type Client, ClientView, connect, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
@@ -52,7 +55,8 @@ class Worker {
     const isPatient = this.#random.below(2) === 0;
     const held = isPatient ? await lease.acquire({ timeoutMs: 8000 }) : await lease.tryAcquire();
     if (held === undefined) return;
-    // What one had before, and could not renew, is over by that: whoever has the name is the holder.
+    // A holder that could not renew is over when one with the same name takes the lease: that is
+    // the holder now.
     for (const [before, holder] of this.#holds) if (holder === this.#holder) this.#holds.delete(before);
     const others = [...this.#holds].filter(([{ state }]) => state === 'held');
     if (held.state === 'held' && others.length > 0) throw new Error(`two hold: ${this.#holder} and ${others[0]![1]}`);
@@ -102,13 +106,13 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('a lease', () => {
-  it('B24, C1-3: has one holder at a time, whatever happens, over seeds', async () => {
+  it('B24, C1-3: has one holder at a time under failures, over seeds', async () => {
     const tally: Tally = { had: 0, renewed: 0, lost: 0, expired: 0 };
     await overSeeds(12, (seed) => run(seed, tally));
     expectHappened(tally, 0);
   });
 
-  it('is found out to have two when the clocks of those who take it do not agree', async () => {
+  it('is found to have two holders when the clocks of its contenders do not agree', async () => {
     const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
     vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, path, data, options) {
       const created = await create.call(this, path, data, options);

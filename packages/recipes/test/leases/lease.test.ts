@@ -20,7 +20,7 @@ const textOf = async (at: string) => new TextDecoder().decode((await t.until(t.z
 const leaseOf = (holder: string, durationMs = 10_000, zk = t.zk) => new Lease(zk, path, { holder, durationMs });
 
 describe('a lease', () => {
-  it('B24: takes its steps, and is written down as kazoo does', async () => {
+  it("B24: takes its steps, and writes kazoo's record", async () => {
     const { zk, lines } = await t.recorded();
     const held = await t.until(leaseOf('one', 70_000, zk).tryAcquire());
     expect(lines.slice(-8)).toEqual([
@@ -41,7 +41,7 @@ describe('a lease', () => {
     expect(Date.parse(`${record.end}Z`) - ctime).toBeLessThan(71_000);
   });
 
-  it('B24: is held for its time whatever becomes of the session, and had by the next one after that, not before', async () => {
+  it('B24: is held for its time, independent of the session, and acquired by the next holder after that, not before', async () => {
     const client = await t.client({ sessionTimeoutMs: 4000 });
     const first = (await t.until(leaseOf('one', 10_000, client).tryAcquire()))!;
     await t.until(client.close());
@@ -53,11 +53,11 @@ describe('a lease', () => {
     await t.pass(1000);
     const second = (await t.until(leaseOf('two').tryAcquire()))!;
     expect(second.fencingToken > first.fencingToken).toBe(true);
-    // One that tries in vain leaves nothing behind.
+    // A failed try leaves no znode behind.
     expect((await t.childrenOf(path)).toSorted()).toEqual([second.path.slice(path.length + 1), 'lease_holder']);
   });
 
-  it('B24: is renewed, and is over for whoever does not, who can write nothing from when the next one has it', async () => {
+  it('B24: is renewed, and is over for a holder that does not renew, which cannot write once the next one has it', async () => {
     await t.until(t.zk.create('/value', '0'));
     const first = (await t.until(leaseOf('one').tryAcquire()))!;
     for (let times = 0; times < 3; times++) {
@@ -76,13 +76,13 @@ describe('a lease', () => {
     expect(await textOf(holderPath)).toContain('two');
   });
 
-  it('B24: goes at once to one with the same name, and the other finds out when it renews', async () => {
+  it('B24: passes at once to a holder with the same name, and the former one notices when it renews', async () => {
     const first = (await t.until(leaseOf('one').tryAcquire()))!;
     const again = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(first.state).toBe('held');
     await expect(t.until(first.renew())).rejects.toMatchObject({
       code: 'Lost',
-      message: expect.stringContaining('somebody else has taken'),
+      message: expect.stringContaining('another process has taken'),
     });
     expect([first.state, first.signal.aborted]).toEqual(['lost', true]);
     await t.until(again.renew());
@@ -92,7 +92,7 @@ describe('a lease', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B24, C1-2: is waited for in the order of coming, until it is given back or over, with requests that do not grow with those who wait', async () => {
+  it('B24, C1-2: is acquired in the order of arrival, when it is released or over, with a constant number of requests', async () => {
     const first = (await t.until(leaseOf('one', 5000).tryAcquire()))!;
     const { zk, lines } = await t.recorded();
     const order: number[] = [];
@@ -113,14 +113,14 @@ describe('a lease', () => {
       expect(order.length).toBe(round + 2);
       expect(lines.length).toBe(20);
     }
-    // Nobody gives it back: its time runs out.
+    // No release: its time runs out.
     await t.pass(7000);
     expect(order).toEqual([0, 1, 2, 3, 4]);
     await t.until(zk.close());
     await t.until(over);
   });
 
-  it("B24: kazoo's lock is in its line, and what kazoo writes is honoured and taken over", async () => {
+  it("B24: kazoo's lock is in its queue, and kazoo's records are honoured and taken over", async () => {
     await t.until(t.zk.create(path, '', { parents: true }));
     const kazooLock = await t.until(
       t.zk.create(`${path}/0123456789abcdef0123456789abcdef__lock__`, 'host', { mode: 'ephemeralSequential' }),
@@ -135,14 +135,15 @@ describe('a lease', () => {
     await t.pass(31_000);
     const held = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(held.state).toBe('held');
-    // kazoo goes by a clock of its own, takes the lease, and makes the znode anew: it is not deleted for it.
+    // kazoo uses its own clock, takes the lease, and creates the znode anew: the znode of our hold
+    // is not deleted.
     await t.until(t.zk.delete(holderPath));
     await t.until(t.zk.create(holderPath, `{"version": 1, "holder": "host", "end": "${end(90_000)}"}`));
     await t.until(held.release());
     expect(await textOf(holderPath)).toContain('host');
   });
 
-  it('B24: whom kazoo has taken it from writes nothing more, whether by its clock or by the same name, and takes nothing back', async () => {
+  it('B24: a holder from which kazoo has taken it writes nothing more, whether by its clock or by the same name, and deletes nothing', async () => {
     const writes = {
       renew: (held: HeldLease) => held.renew(),
       multi: (held: HeldLease) => held.multi([op.create('/written', null)]),
@@ -156,7 +157,7 @@ describe('a lease', () => {
         expect(await t.until(failureOf(write(held)))).toMatchObject({
           name: 'RecipeError',
           code: 'Lost',
-          message: expect.stringContaining('somebody else has taken'),
+          message: expect.stringContaining('another process has taken'),
         });
         expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
         expect(await textOf(holderPath)).toContain('2100');
@@ -166,7 +167,7 @@ describe('a lease', () => {
     }
   });
 
-  it('B24, C1-3: goes on when the answer to a renewal is lost, whether it was written or not', async () => {
+  it('B24, C1-3: continues when the reply to a renewal is lost, whether or not it was applied', async () => {
     const { zk, lose } = await forgetful(t);
     const held = (await t.until(leaseOf('one', 60_000, zk).tryAcquire()))!;
     lose('multi');
@@ -183,8 +184,8 @@ describe('a lease', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B24: refuses what is no lease, and gives up when it is told to', async () => {
-    expect(() => leaseOf('one', 0)).toThrow('a lease is for a positive number of milliseconds, up to a hundred years, not for 0');
+  it('B24: rejects znodes that are not leases, and gives up by time and signal', async () => {
+    expect(() => leaseOf('one', 0)).toThrow('durationMs is a positive number of milliseconds, up to a hundred years, not 0');
     const held = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(await t.until(failureOf(leaseOf('two').acquire({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     expect((await t.childrenOf(path)).length).toBe(2);
@@ -198,7 +199,7 @@ describe('a lease', () => {
   });
 });
 
-it('B24: one of several leases is had by as many as there are', async () => {
+it('B24: a MultiLease has as many holders as leases', async () => {
   const options = { durationMs: 5000, count: 2 };
   const had = [];
   for (const holder of ['one', 'two', 'three'])

@@ -1,4 +1,6 @@
-/** Znodes that those who have made them may not read: servers tell them nothing of these. */
+/**
+ * Znodes that their own clients may not read: servers send no events about them to these clients.
+ */
 import type { Acl, Client } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Candidate, DoubleBarrier, Election, Lock, PriorityLock, Semaphore, SharedLock, SimpleBarrier } from '../../src/index.ts';
@@ -19,8 +21,8 @@ const acl: readonly Acl[] = [{ perms: 0b11110, id: { scheme: 'world', id: 'anyon
 
 const ways: Record<string, (zk: Client) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path, { acl }).acquire(),
-  'Lock, tried': (zk) => new Lock(zk, path, { acl }).tryAcquire(),
-  'Lock that can be revoked': (zk) => new Lock(zk, path, { acl }).acquire({ onRevocation: () => undefined }),
+  'Lock.tryAcquire': (zk) => new Lock(zk, path, { acl }).tryAcquire(),
+  'revocable Lock': (zk) => new Lock(zk, path, { acl }).acquire({ onRevocation: () => undefined }),
   SharedLock: (zk) => new SharedLock(zk, path, { acl }).reading.acquire(),
   PriorityLock: (zk) => new PriorityLock(zk, path, { acl }).writing(1).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { acl }).acquire(),
@@ -30,17 +32,20 @@ const ways: Record<string, (zk: Client) => Promise<unknown>> = {
   SimpleBarrier: async (zk) => (await SimpleBarrier.at(zk, path, 1, { acl })).enter(),
 };
 
-it.each(Object.keys(ways))('whoever may not read its own znode is refused, as it would never hear that it is gone: %s', async (name) => {
-  for (const below of ['', '/waiting', '/holding', '/leases', '/locks'])
-    await t.until(t.zk.create(`${path}${below}`, below === '' ? '1' : ''));
-  const zk = await t.client();
-  expect(await t.until(failureOf(ways[name]!(zk)))).toMatchObject({ name: 'KeeperError', code: 'NoAuth' });
-  await t.pass(200);
-  for (const below of ['/waiting', '/holding', '/leases', '/locks']) expect(await t.childrenOf(`${path}${below}`)).toEqual([]);
-  expect(await t.childrenOf(path)).toHaveLength(4);
-});
+it.each(Object.keys(ways))(
+  'a client that may not read its own znode is rejected, as it would never learn of its deletion: %s',
+  async (name) => {
+    for (const below of ['', '/waiting', '/holding', '/leases', '/locks'])
+      await t.until(t.zk.create(`${path}${below}`, below === '' ? '1' : ''));
+    const zk = await t.client();
+    expect(await t.until(failureOf(ways[name]!(zk)))).toMatchObject({ name: 'KeeperError', code: 'NoAuth' });
+    await t.pass(200);
+    for (const below of ['/waiting', '/holding', '/leases', '/locks']) expect(await t.childrenOf(`${path}${below}`)).toEqual([]);
+    expect(await t.childrenOf(path)).toHaveLength(4);
+  },
+);
 
-it('a hold is lost when its holder finds that it may not read its znode any more, as it would not hear that it is gone', async () => {
+it('a hold is lost when its holder finds that it may no longer read its znode, as it would not learn of its deletion', async () => {
   const held = await t.until(new Lock(await t.client(), path).acquire());
   await t.until(Promise.all([t.zk.setData(held.path, 'changed'), t.zk.setACL(held.path, acl)]));
   await t.settle();
@@ -48,7 +53,7 @@ it('a hold is lost when its holder finds that it may not read its znode any more
   expect(held.signal.reason).toMatchObject({
     name: 'RecipeError',
     code: 'Lost',
-    message: `${held.path} cannot be watched any more`,
+    message: `this client can no longer watch ${held.path}`,
     cause: { code: 'NoAuth' },
   });
   await t.until(held.release());

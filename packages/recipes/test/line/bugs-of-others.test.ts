@@ -1,4 +1,7 @@
-/** What went wrong in the locks and elections of Curator, kazoo and others, and is tried nowhere else; docs/internals/known-bugs.md says which that were. */
+/**
+ * Bugs in the locks and elections of Curator, kazoo and others that no other test covers;
+ * docs/internals/known-bugs.md lists them.
+ */
 import type { Client, ClientView } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -22,7 +25,7 @@ const path = '/locks/report';
 
 const waits: Record<string, (zk: ClientView) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path).acquire(),
-  'Lock that can be revoked': (zk) => new Lock(zk, path).acquire({ onRevocation: () => undefined }),
+  'revocable Lock': (zk) => new Lock(zk, path).acquire({ onRevocation: () => undefined }),
   SharedLock: (zk) => new SharedLock(zk, path).writing.acquire(),
   PriorityLock: (zk) => new PriorityLock(zk, path).writing(1, { preempt: true }).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { size: 1 }).acquire(),
@@ -31,7 +34,7 @@ const waits: Record<string, (zk: ClientView) => Promise<unknown>> = {
   Lease: (zk) => new Lease(zk, path, { holder: String(zk.sessionId), durationMs: 600_000 }).acquire(),
 };
 
-it('a lock and a candidate make their line again when somebody has deleted it, with what is above it', async () => {
+it('a lock and a candidate create their queue again when it was deleted together with its parents', async () => {
   const lock = new Lock(t.zk, path);
   await t.until((await t.until(lock.acquire())).release());
   await t.until(t.zk.deleteRecursive('/locks'));
@@ -53,7 +56,7 @@ interface Had {
 }
 
 it.each(Object.keys(waits))(
-  'below a chroot, each has its turn, and who is not answered and gives up leaves nothing behind: %s',
+  'below a chroot each waiter gets its turn, and one without a reply that gives up leaves nothing behind: %s',
   async (name) => {
     const come = (zk: Client) => waits[name]!(zk.chroot('/tenants/42')) as Promise<Had>;
     const giveBack = (had: Had) => t.until(had.release?.() ?? had.resign!());
@@ -74,19 +77,19 @@ it.each(Object.keys(waits))(
   },
 );
 
-it.each(Object.keys(waits))('a client that is closed ends the wait, and lets nobody wait from then on: %s', async (name) => {
+it.each(Object.keys(waits))('a closed client ends the wait, and later waits fail: %s', async (name) => {
   const wait = waits[name]!;
   await t.until(wait(t.zk));
   const zk = await t.client();
   const waiting = failureOf(wait(zk));
   await t.pass(200);
   await t.until(zk.close());
-  // Whichever is heard of first: the own znode goes with the session.
+  // In either order: the znode is deleted with the session.
   expect(await t.until(waiting, 0)).toMatchObject({ code: expect.stringMatching(/^(Lost|SessionExpired)$/) });
   expect(await t.until(failureOf(wait(zk)), 0)).toMatchObject({ code: 'SessionExpired' });
 });
 
-it.each(Object.keys(waits))('who waits while its connection is lost has its turn, also when that comes meanwhile: %s', async (name) => {
+it.each(Object.keys(waits))('a waiter whose connection is lost gets its turn, also when that comes meanwhile: %s', async (name) => {
   const wait = waits[name]! as (zk: ClientView) => Promise<Had>;
   const first = await t.until(wait(t.zk));
   const zk = await t.client();
@@ -103,7 +106,7 @@ it.each(Object.keys(waits))('who waits while its connection is lost has its turn
   await t.until(had.release?.() ?? had.resign!());
 });
 
-it('the leader is told though it changes between two looks, and though it has no data', async () => {
+it('the leader is reported though it changes between two reads, and though it has no data', async () => {
   const first = await t.until(new Election(t.zk, path).lead());
   const second = new Election(await t.client(), path, { data: 'second' }).lead();
   await t.settle();
@@ -119,7 +122,7 @@ it('the leader is told though it changes between two looks, and though it has no
   expect(leader!.path).toBe((await t.until(second)).path);
 });
 
-it('whoever listens to the state of a hold may give it back from there, and have it again', async () => {
+it('a state listener may release its hold, and acquire it again', async () => {
   const lock = new Lock(t.zk, path);
   const held = await t.until(lock.acquire());
   const again: Promise<unknown>[] = [];

@@ -1,4 +1,4 @@
-/** Servers that refuse for now: they are too busy, or have lost their quorum. */
+/** Servers that reject for now: they are overloaded, or have lost their quorum. */
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Election, Lock, PriorityLock, Semaphore } from '../../src/index.ts';
@@ -20,7 +20,7 @@ const path = '/busy';
 it.each([
   ['is too busy', ErrorCode.ThrottledOp],
   ['has lost its quorum', ErrorCode.NotReadOnly],
-])('what is given back while the server %s is free in the end', async (_why, error) => {
+])('a hold that is released while the server %s is free in the end', async (_why, error) => {
   const refusal = { isOn: false };
   const zk = await fated(t, ({ opCode }) => (refusal.isOn && opCode === OpCode.delete ? { refused: error } : undefined));
   const hads = [
@@ -39,7 +39,7 @@ it.each([
   for (const had of [...hads, leadership]) expect(await t.until(t.zk.exists(had.path)), had.path).toBe(null);
 });
 
-it('whoever tries in vain, or gives up waiting, while the server is too busy leaves nothing behind', async () => {
+it('a contender that fails or gives up while the server is overloaded leaves no znode behind', async () => {
   const refusal = { isOn: false };
   const zk = await fated(t, ({ opCode }) => (refusal.isOn && opCode === OpCode.delete ? { refused: ErrorCode.ThrottledOp } : undefined));
   const held = await t.until(new Lock(t.zk, path).acquire());

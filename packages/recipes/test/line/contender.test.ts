@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { lineUp } from '../../src/line/contender.ts';
 
-describe('a line', () => {
-  it('goes on in order where the numbers run over', () => {
+describe('a queue of contenders', () => {
+  it('keeps its order where the numbers overflow', () => {
     const names = ['x-lock--2147483648', 'x-lock-2147483647', 'x-lock--2147483647', 'x-lock-2147483646'];
     expect(lineUp('/l', names, ['lock-']).map(({ sequence }) => sequence)).toEqual([2147483646, 2147483647, -2147483648, -2147483647]);
   });
 
-  it('has those of its kinds in it, whatever stands ahead of the kind, and nobody else', () => {
+  it('has the znodes of its kinds, whatever precedes the kind, and no others', () => {
     const names = ['_c_1-read-0000000002', 'acknowledged', 'write-0000000001', 'read-x', 'lock-0000000000', 'b6read-0000000003'];
     expect(lineUp('/', names, ['read-', 'write-']).map(({ path, kind }) => `${kind} ${path}`)).toEqual([
       'write- /write-0000000001',

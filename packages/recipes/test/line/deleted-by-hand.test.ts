@@ -1,6 +1,8 @@
 /**
- * Somebody deletes the znode of one who comes, ahead of each of its requests, and behind each before the answer is read; also when no answer to the making of the znode came.
- * Whoever comes is told so, by a RecipeError, Lost, or by what it holds; or it has not come before that, and comes. Nobody is left believing what is not so.
+ * The znode of a contender is deleted by hand before each of its requests, and after each before
+ * the reply is read; also when the reply to the create of the znode was lost. The contender learns
+ * of it, by a RecipeError, Lost, or by its hold; or the deletion was too early to matter, and it
+ * acquires. It never believes in a hold that is gone.
  */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
@@ -37,7 +39,7 @@ afterEach(async () => {
   await t.close();
 });
 
-/** What is had, and what tells that it is not any more. */
+/** The result of a recipe, and how it shows that it is over. */
 interface Had {
   readonly paths: readonly string[];
   readonly signal: AbortSignal;
@@ -61,7 +63,7 @@ const comings: Record<string, Coming> = {
     const held = await new Lock(zk, path).acquire({ ...options, onRevocation: () => undefined });
     return hold(held);
   },
-  'Lock, tried': async (zk, path, options) => {
+  'Lock.tryAcquire': async (zk, path, options) => {
     const held = (await new Lock(zk, path).tryAcquire(options))!;
     return hold(held);
   },
@@ -73,7 +75,7 @@ const comings: Record<string, Coming> = {
     const held = await new Semaphore(zk, path, { size: 2 }).acquire(options);
     return hold(held);
   },
-  'Semaphore, tried': async (zk, path, options) => {
+  'Semaphore.tryAcquire': async (zk, path, options) => {
     const held = (await new Semaphore(zk, path, { size: 2 }).tryAcquire(options))!;
     return hold(held);
   },
@@ -91,10 +93,10 @@ const comings: Record<string, Coming> = {
   },
   Lease: async (zk, path, options) => {
     const held = (await new Lease(zk, path, { holder: 'one', durationMs: 60_000 }).tryAcquire(options))!;
-    // Its znode is not watched: `renew` and `multi` tell.
+    // Its znode is not watched: `renew` and `multi` notice.
     return { ...hold(held), paths: [] };
   },
-  'EventHandle that resets itself': async (zk, path, options) => {
+  'EventHandle with autoReset': async (zk, path, options) => {
     await t.zk.create(`${path}/set`, null, { idempotent: true, parents: 'container', retry: true }).catch(() => undefined);
     await new EventHandle(zk, path, { autoReset: true }).wait(options);
     return { paths: [], signal: new AbortController().signal, giveBack: () => Promise.resolve() };
@@ -109,7 +111,7 @@ const comings: Record<string, Coming> = {
   },
 };
 
-/** Those with a guid in their name. */
+/** The znodes with a guid in their name. */
 async function ownBelow(path: string): Promise<readonly string[]> {
   const own: string[] = [];
   await t.zk.sync(path);
@@ -138,8 +140,9 @@ const deleteWithParents: Act = async (path) => {
 type When = 'ahead' | 'behind';
 
 /**
- * Calls `run` with clients to which it happens at each step, until all steps have had their turn, ahead of the request or behind it; also when the answer to one of their creates
- * is lost. No znode of theirs and no watch is left then.
+ * Calls `run` with clients to which `act` happens at each step in turn, before the request or after
+ * it; also when the reply to one of their creates is lost. Afterwards no znode and no watch of
+ * theirs is left.
  */
 async function atEachStep(
   act: Act,
@@ -167,7 +170,7 @@ async function atEachStep(
       await run(zk, path, `step ${step}, ${when}, create without an answer: ${unanswered}`);
       await t.pass(300, 300);
       expect(await t.until(ownBelow(path)), path).toEqual([]);
-      // What it still watches it sets anew with the next connection.
+      // With the next connection it would set any remaining watches again.
       isOver = true;
       t.world.break();
       await t.world.untilSo(() => zk.state === 'connected');
@@ -177,7 +180,7 @@ async function atEachStep(
   }
 }
 
-it.each(Object.keys(comings))('whoever comes hears of it when their znode is deleted by hand, at whichever step: %s', async (name) => {
+it.each(Object.keys(comings))('a client whose znode is deleted by hand learns of it, at whichever step: %s', async (name) => {
   const told = { lost: 0, had: 0 };
   const come = async (zk: Client, path: string, label: string) => {
     const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));
@@ -194,37 +197,40 @@ it.each(Object.keys(comings))('whoever comes hears of it when their znode is del
     told.had++;
   };
   await atEachStep(deleteByHand, [['ahead'], ['behind'], ['ahead', 1]], come);
-  // Of the root of a simple barrier NoNode tells, as of what the program has made itself.
+  // NoNode reports the loss of the root of a simple barrier, which the program creates itself.
   if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, [['ahead']], come);
   expect(told.lost).toBeGreaterThan(breadth(0, 1));
   expect(told.had).toBeGreaterThan(breadth(0, 1));
 });
 
-it.each(Object.keys(comings))('whoever gives up, at whichever step, leaves nothing behind, and has taken nothing: %s', async (name) => {
-  let given = 0;
-  let abort!: AbortController;
-  const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
-  await atEachStep(giveUp, [['behind']], async (zk, path, label) => {
-    abort = new AbortController();
-    const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
-    if (!(had instanceof Error)) {
-      await t.until((had as Had).giveBack());
-      return;
-    }
-    expect(had, label).toMatchObject({ message: 'given up' });
-    await t.pass(300, 300);
-    if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
-    if (name === 'Lease') {
-      const next = await t.until(new Lease(t.zk, path, { holder: 'two', durationMs: 60_000 }).tryAcquire());
-      expect(next, label).toBeDefined();
-      await t.until(next!.release());
-    }
-    given++;
-  });
-  expect(given).toBeGreaterThan(breadth(0, 2));
-});
+it.each(Object.keys(comings))(
+  'a client that gives up, at whichever step, leaves no znode behind, and has taken nothing: %s',
+  async (name) => {
+    let given = 0;
+    let abort!: AbortController;
+    const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
+    await atEachStep(giveUp, [['behind']], async (zk, path, label) => {
+      abort = new AbortController();
+      const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
+      if (!(had instanceof Error)) {
+        await t.until((had as Had).giveBack());
+        return;
+      }
+      expect(had, label).toMatchObject({ message: 'given up' });
+      await t.pass(300, 300);
+      if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
+      if (name === 'Lease') {
+        const next = await t.until(new Lease(t.zk, path, { holder: 'two', durationMs: 60_000 }).tryAcquire());
+        expect(next, label).toBeDefined();
+        await t.until(next!.release());
+      }
+      given++;
+    });
+    expect(given).toBeGreaterThan(breadth(0, 2));
+  },
+);
 
-/** Those to whom a znode that was deleted is one to be made again. Each tells what has come of it, and how to end it. */
+/** Recipes that create a deleted znode again. Each shows the result, and how to end it. */
 const goings: Record<
   string,
   (zk: Client, path: string) => Promise<readonly [result: () => Promise<unknown>, end: () => Promise<unknown>]>
@@ -251,7 +257,7 @@ const goings: Record<
   },
 };
 
-it.each(Object.keys(goings))('C1-3: what is deleted by hand is made again, at whichever step, by %s', async (name) => {
+it.each(Object.keys(goings))('C1-3: a znode that is deleted by hand is created again, at whichever step, by %s', async (name) => {
   await atEachStep(
     deleteByHand,
     [

@@ -20,11 +20,11 @@ afterEach(async () => {
 const path = '/locks/report';
 
 describe('a hold that is over', () => {
-  it('writes nothing, though its session lives on and its znode is there still', async () => {
+  it('writes nothing, though its session lives on and its znode still exists', async () => {
     const zk = await t.client();
     await t.until(t.zk.ensurePath('/store'));
     const held = await t.until(new Lock(zk, path).acquire());
-    // No server keeps the time of sessions meanwhile.
+    // No server expires sessions meanwhile.
     t.world.kill();
     await t.pass(12_000, 500);
     expect(held.state).toBe('lost');
@@ -39,8 +39,8 @@ describe('a hold that is over', () => {
   });
 });
 
-describe('a hold that is had again', () => {
-  it('B9, B10: asks nobody, and the lock is free when each of them has been given back, in whatever order', async () => {
+describe('a hold that is acquired again', () => {
+  it('B9, B10: sends no request, and the lock is free when all handles have been released, in any order', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new Lock(zk, path);
     const outer = await t.until(lock.acquire());
@@ -54,12 +54,12 @@ describe('a hold that is had again', () => {
     expect(lines.length).toBe(asked);
     expect([outer.state, inner.state]).toEqual(['released', 'held']);
     expect(await t.until(new Lock(t.zk, path).tryAcquire())).toBe(undefined);
-    expect(() => outer.again()).toThrow(`${outer.path} is released, so it cannot be had once more`);
+    expect(() => outer.again()).toThrow(`${outer.path} is released, so it cannot be held again`);
     await t.until(inner.release());
     expect(await t.until(new Lock(t.zk, path).tryAcquire())).toBeDefined();
   });
 
-  it('B9, B10: is lost with the others, and not to be had after that', async () => {
+  it('B9, B10: is lost with the others, and cannot be acquired again after that', async () => {
     const outer = await t.until(new SharedLock(t.zk, path).writing.acquire());
     const inner = outer.again();
     await t.until(t.zk.delete(outer.path));
@@ -69,7 +69,7 @@ describe('a hold that is had again', () => {
     await t.until(Promise.all([outer.release(), inner.release()]));
   });
 
-  it('B9, B10: leaves nothing behind when it is given back, however often that is, while the lock is held', async () => {
+  it('B9, B10: leaves nothing in memory when it is released, however often, while the lock is held', async () => {
     const held = await t.until(new Lock(t.zk, path).acquire());
     const left = await leftOf(100, async () => {
       const again = held.again();
@@ -80,7 +80,7 @@ describe('a hold that is had again', () => {
     expect(held.state).toBe('held');
   });
 
-  it('B9, B10: without it, to acquire once more waits for oneself', async () => {
+  it('B9, B10: without it, a second acquire waits for the first', async () => {
     const lock = new Lock(t.zk, path);
     await t.until(lock.acquire());
     expect(await t.until(failureOf(lock.acquire({ timeoutMs: 5000 })))).toMatchObject({ code: 'TimedOut' });
@@ -88,7 +88,7 @@ describe('a hold that is had again', () => {
 });
 
 describe('a hold that is over', () => {
-  it('C1-3: says why as soon as it says that it is lost', async () => {
+  it('C1-3: has its reason when it reports that it is lost', async () => {
     const held = await t.until(new Lock(t.zk, path).acquire());
     const together = new HeldTogether([held]);
     const reasons: unknown[] = [];
@@ -100,7 +100,7 @@ describe('a hold that is over', () => {
     expect(held.signal.reason).toMatchObject({ code: 'Lost' });
   });
 
-  it('stays so, though word of a lost connection is on its way to it', async () => {
+  it('stays over, though the event of a lost connection is still to be delivered', async () => {
     const { zk } = t;
     const states: string[] = [];
     zk.on('state', () => void held.release());
@@ -115,20 +115,20 @@ describe('a hold that is over', () => {
 });
 
 describe('a znode of another session', () => {
-  /** What a first answer says has been made, and what for. */
+  /** What a first reply says was created, and for which recipe. */
   const ways: Record<string, () => Promise<unknown>> = {
     lock: () => new Lock(t.zk, path).acquire(),
-    'lock that is tried': () => new Lock(t.zk, path).tryAcquire(),
-    'lock that can be revoked': () => new Lock(t.zk, path).acquire({ onRevocation: () => undefined }),
+    'tryAcquire of a lock': () => new Lock(t.zk, path).tryAcquire(),
+    'revocable lock': () => new Lock(t.zk, path).acquire({ onRevocation: () => undefined }),
     election: () => new Election(t.zk, path, { name: 'lock-' }).lead(),
   };
 
-  it.each(Object.keys(ways))('E29: is no hold, first in line as it may be: %s', async (name) => {
+  it.each(Object.keys(ways))('E29: is not a hold, even if it is the first in the queue: %s', async (name) => {
     const ofOther = await t.until(new Lock(await t.client(), path).acquire());
     vi.spyOn(Line.prototype, 'join').mockImplementation(function (this: Line, zk, _kind, _data, _signal, onData) {
       return Promise.resolve(new Place(zk, this, ofOther.path, ofOther.fencingToken, onData));
     });
-    // The znode is its owner's, and is not deleted along with the belief.
+    // The znode belongs to its owner, and is not deleted.
     vi.spyOn(Place.prototype, 'leave').mockResolvedValue();
     expect(await t.until(failureOf(ways[name]!()))).toMatchObject({ name: 'RecipeError', code: 'Lost' });
     expect(ofOther.state).toBe('held');

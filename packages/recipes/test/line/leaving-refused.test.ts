@@ -1,4 +1,6 @@
-/** Places that a server does not let go: an ACL keeps them from being deleted, from the beginning or since it was changed. */
+/**
+ * Places that a server does not delete, as an ACL forbids it, from the beginning or after a change.
+ */
 import type { Acl, Client } from '@tskeeper/client';
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -20,7 +22,7 @@ const path = '/kept';
 const withoutDelete: readonly Acl[] = [{ perms: 0b10111, id: { scheme: 'world', id: 'anyone' } }];
 const all: readonly Acl[] = [{ perms: 0b11111, id: { scheme: 'world', id: 'anyone' } }];
 
-describe('who may not leave the line of those who wait', () => {
+describe('a client that may not leave the queue of waiters', () => {
   const ways: Record<string, { readonly line: string; readonly holds: string; readonly have: (zk: Client) => Promise<unknown> }> = {
     'Semaphore.acquire': { line: 'locks', holds: 'leases', have: (zk) => new Semaphore(zk, path, { size: 2 }).acquire() },
     'Semaphore.acquireMany': { line: 'locks', holds: 'leases', have: (zk) => new Semaphore(zk, path, { size: 2 }).acquireMany(2) },
@@ -29,14 +31,14 @@ describe('who may not leave the line of those who wait', () => {
     'PriorityLock.tryAcquire': { line: 'waiting', holds: 'holding', have: (zk) => new PriorityLock(zk, path).reading(1).tryAcquire() },
   };
 
-  it.each(Object.entries(ways))('is told so, and keeps nothing that nobody could give back: %s', async (_name, { line, holds, have }) => {
+  it.each(Object.entries(ways))('is rejected, and holds nothing that it could not release: %s', async (_name, { line, holds, have }) => {
     await t.until(t.zk.create(path, '2'));
     await t.until(t.zk.create(`${path}/${line}`, '', { acl: withoutDelete }));
     const zk = await t.client();
     expect(await t.until(failureOf(have(zk)))).toMatchObject({ name: 'KeeperError', code: 'NoAuth', op: 'delete' });
     await t.settle();
     expect(await t.childrenOf(`${path}/${holds}`)).toEqual([]);
-    // It is in the way until somebody deletes it, or the session ends.
+    // It blocks the queue until it is deleted, or the session ends.
     expect(await t.childrenOf(`${path}/${line}`)).toHaveLength(1);
     await t.until(zk.close());
     await t.until(t.zk.setACL(`${path}/${line}`, all));
@@ -44,8 +46,8 @@ describe('who may not leave the line of those who wait', () => {
   });
 });
 
-describe('what may not be given back', () => {
-  it('can be given back again, when that is allowed', async () => {
+describe('a hold that may not be released', () => {
+  it('can be released later, when that is allowed', async () => {
     const zk = await t.client();
     const lock = await t.until(new Lock(zk, `${path}/a`).acquire());
     const again = lock.again();
@@ -62,17 +64,17 @@ describe('what may not be given back', () => {
   });
 });
 
-describe('who has done what it stood in line for, and may not leave it then', () => {
+describe('a client that has got what it queued for, and then may not leave the queue', () => {
   const refusing = () => fated(t, ({ opCode }) => (opCode === OpCode.delete ? { refused: ErrorCode.NoAuth } : undefined));
 
-  it('knows that it has gone through an event, as nobody else does', async () => {
+  it('resolves if it has taken an event, which no other waiter can', async () => {
     const event = new EventHandle(await refusing(), path, { autoReset: true });
     await t.until(new EventHandle(t.zk, path, { autoReset: true }).set());
     await t.until(event.wait());
     expect(await t.until(event.isSet())).toBe(false);
   });
 
-  it('is told so, as its next put would wait for it: the item is put all the same', async () => {
+  it('is rejected, as its next put would wait for its own place; the item is put all the same', async () => {
     const queue = new Queue(await refusing(), path, { maxItems: 2 });
     expect(await t.until(failureOf(queue.put('a')))).toMatchObject({ code: 'NoAuth', op: 'delete' });
     expect(await t.until(queue.size())).toBe(1);

@@ -1,6 +1,8 @@
 /**
- * One request is lost, or its answer, at each step of each recipe that stands in a line, and the connection breaks. After a create whose answer was lost
- * the client lists the children and looks for the guid. In each case the recipe goes on, with the znodes that there are without a loss, and leaves none behind.
+ * One request, or its reply, is lost at each step of each recipe that queues, and the connection
+ * breaks. After a create whose reply was lost the client lists the children and looks for the guid.
+ * In each case the recipe continues, with the same znodes as without a loss, and leaves none
+ * behind.
  */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -30,7 +32,7 @@ afterEach(async () => {
   await t.close();
 });
 
-/** Comes to hold, and tells how to give it back. */
+/** Acquires, and returns how to release. */
 type Recipe = (zk: Client, path: string) => Promise<() => Promise<unknown>>;
 
 const recipes: Record<string, Recipe> = {
@@ -42,7 +44,7 @@ const recipes: Record<string, Recipe> = {
     const held = await new SharedLock(zk, path).reading.acquire({ onRevocation: () => undefined });
     return () => held.release();
   },
-  'Lock, tried': async (zk, path) => {
+  'Lock.tryAcquire': async (zk, path) => {
     const held = await new Lock(zk, path).tryAcquire();
     return () => held!.release();
   },
@@ -50,7 +52,7 @@ const recipes: Record<string, Recipe> = {
     const held = await new Semaphore(zk, path, { size: 3 }).acquireMany(2);
     return () => held.release();
   },
-  'Semaphore, tried': async (zk, path) => {
+  'Semaphore.tryAcquire': async (zk, path) => {
     const held = await new Semaphore(zk, path, { size: 3 }).tryAcquire();
     return () => held!.release();
   },
@@ -77,7 +79,7 @@ const recipes: Record<string, Recipe> = {
   },
   'Lease, renewed': async (zk, path) => {
     const held = (await new Lease(zk, path, { holder: 'one', durationMs: 60_000 }).tryAcquire())!;
-    // What became of a renewal may be unknown, and it can be given back all the same.
+    // The outcome of a renewal may be unknown, and the lease can be released all the same.
     await held.renew().catch((error: unknown) => expect(KeeperError.is(error, 'ConnectionLoss', 'RequestTimeout')).toBe(true));
     return () => held.release();
   },
@@ -85,7 +87,7 @@ const recipes: Record<string, Recipe> = {
     const held = (await new MultiLease(zk, path, { holder: 'one', durationMs: 60_000, count: 2 }).tryAcquire())!;
     return () => held.release();
   },
-  'EventHandle that resets itself': async (zk, path) => {
+  'EventHandle with autoReset': async (zk, path) => {
     const event = new EventHandle(zk, path, { autoReset: true });
     await event.set();
     await event.wait();
@@ -94,7 +96,7 @@ const recipes: Record<string, Recipe> = {
 };
 
 it.each(Object.keys(recipes))(
-  'C1-23, C1-3: the loss of any one request, or answer, leaves the znodes that there are without it: %s',
+  'C1-23, C1-3: the loss of any one request or reply leaves the same znodes as without it: %s',
   async (name) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       const giveBack = await recipes[name]!(zk, path);

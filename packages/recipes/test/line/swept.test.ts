@@ -1,4 +1,7 @@
-/** Servers delete a container that has been empty for a while, also in the moment in which a recipe is about to create something below it. */
+/**
+ * Servers delete a container that has been empty for a while, also at the moment when a recipe is
+ * about to create a child.
+ */
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Lock } from '../../src/index.ts';
@@ -18,7 +21,7 @@ afterEach(async () => {
 
 const path = '/lock';
 
-/** Resolves when the znode, which is there, has been deleted. */
+/** Resolves when the existing znode has been deleted. */
 function deleted(): Promise<void> {
   return new Promise((resolve, reject) => {
     const found = t.zk.exists(path, { watch: ({ type }) => type === 'NodeDeleted' && resolve() });
@@ -26,8 +29,8 @@ function deleted(): Promise<void> {
   });
 }
 
-describe('a line whose container the server sweeps', () => {
-  it('C3-22: is made again by a create that was on its way and has found the container gone', async () => {
+describe('a queue whose container the server sweeps', () => {
+  it('C3-22: is created again by a create that was in flight and found the container gone', async () => {
     const first = await t.until(new Lock(t.zk, path).acquire());
     await t.until(first.release());
     const lines: string[] = [];
@@ -37,7 +40,7 @@ describe('a line whose container the server sweeps', () => {
     lines.length = 0;
     const held = await t.until(new Lock(zk, path).acquire());
     expect(lines.slice(0, 4)).toEqual([
-      // This one is held up until the container is gone, and is NoNode.
+      // This create is delayed until the container is gone, and fails with NoNode.
       'create /lock/guid-lock- ephemeral sequential',
       'exists /lock',
       'createContainer /lock container',

@@ -1,4 +1,4 @@
-/** What locks promise, held over seeds; see test/support/holder-story.ts. */
+/** Mutual exclusion of locks, over seeds; see test/support/holder-story.ts. */
 import { ClientView, KeeperError } from '@tskeeper/client';
 import { describe, it, vi } from 'vitest';
 import { expectHappened } from '../../../../test/breadth.ts';
@@ -21,8 +21,8 @@ const sharedLock: Subject = {
   znodes: async (zk) => (await new Lock(zk, path, { name: '-' }).contenders()).map(({ path: each }) => each),
 };
 
-describe('holders', () => {
-  it('C1-21, C1-3: are never two, whatever happens, over seeds', async () => {
+describe('holders of a lock', () => {
+  it('C1-21, C1-3: are never two at once under failures, over seeds', async () => {
     const tally = await runSeeds(sharedLock, 0, 50);
     expectHappened(tally, 10);
   });
@@ -34,7 +34,7 @@ describe('holders', () => {
       plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
       finds: /two hold/,
     },
-    'reads beside a writer that is not the first in line': {
+    'reads beside a writer that is not the first in the queue': {
       plant: () =>
         vi.spyOn(Place.prototype, 'blocker').mockImplementation(async function (this: Place, ahead, signal) {
           const found = await blocker.call(this, ahead, signal);
@@ -42,7 +42,7 @@ describe('holders', () => {
         }),
       finds: /two hold/,
     },
-    'does not look for the znode whose making was not answered': {
+    'does not look for its znode after a lost reply': {
       plant: () =>
         vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
           for (;;) {
@@ -60,7 +60,7 @@ describe('holders', () => {
         }),
       finds: /still not so/,
     },
-    'stays in line when it gives up': {
+    'stays in the queue when it gives up': {
       plant: () =>
         vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
           const place = await join.call(this, zk, kind, data, signal);
@@ -70,14 +70,14 @@ describe('holders', () => {
         }),
       finds: /still not so|left behind/,
     },
-    'writes without asking whether it still holds': {
+    'writes without checking its hold': {
       plant: () =>
         vi.spyOn(HeldClass.prototype, 'multi').mockImplementation(async function (this: Held, ops) {
           return (await clientOf.get(this)!.multi(ops)) as never;
         }),
-      finds: /written all the same|stands behind one of holder/,
+      finds: /written all the same|follows one of holder/,
     },
-    'counts on its session for ever': {
+    'relies on its session forever': {
       plant: () => vi.spyOn(ClientView.prototype, 'sessionLeftMs', 'get').mockReturnValue(1_000_000),
       finds: /two hold/,
     },

@@ -23,7 +23,7 @@ async function childrenOf(parent: string): Promise<readonly string[]> {
 }
 
 describe('a lock', () => {
-  it('C1-19: takes the steps of the page: create, list without a watch, exists with a watch on the one ahead, list again', async () => {
+  it('C1-19: takes the steps of the page: create, list without a watch, exists with a watch on the one before it, list again', async () => {
     const first = await world.until(new Lock(zk, path).acquire());
     const lines: string[] = [];
     const other = await world.until(connect('server:2181', recording(world.options(), lines)));
@@ -35,7 +35,7 @@ describe('a lock', () => {
     await world.until(second.release());
     expect(lines).toEqual([
       'create /locks/report/guid-lock- ephemeral sequential',
-      // Tells the waiter if somebody takes its own znode away.
+      // Notices when another client deletes the waiter's own znode.
       'exists /locks/report/guid-lock-0000000001 watch',
       'getChildren /locks/report',
       'exists /locks/report/guid-lock-0000000000 watch',
@@ -44,7 +44,7 @@ describe('a lock', () => {
     ]);
   });
 
-  it('C1-2, C1-20: wakes exactly one of 100 waiters when it is given back, with requests that do not grow with them', async () => {
+  it('C1-2, C1-20: wakes exactly one of 100 waiters when it is released, with a constant number of requests', async () => {
     const lines: string[] = [];
     const other = await world.until(connect('server:2181', recording(world.options(), lines)));
     const holds: Held[] = [];
@@ -65,7 +65,7 @@ describe('a lock', () => {
     await world.until(over);
   });
 
-  it('is had by one at a time, in the order of coming', async () => {
+  it('has one holder at a time, in the order of arrival', async () => {
     const order: number[] = [];
     let inside = 0;
     const runs = [1, 2, 3, 4, 5].map(async (who) => {
@@ -82,7 +82,7 @@ describe('a lock', () => {
     expect(await childrenOf(path)).toEqual([]);
   });
 
-  it('gives its place up when the time is over, or the signal comes', async () => {
+  it('gives its place up when the time is over or the signal is aborted', async () => {
     const held = await world.until(new Lock(zk, path).acquire());
     const late = new Lock(zk, path).acquire({ timeoutMs: 500 }).catch((error: unknown) => error);
     const abort = new AbortController();
@@ -97,7 +97,7 @@ describe('a lock', () => {
     await expect(new Lock(zk, path).acquire({ signal: abort.signal })).rejects.toThrow('no longer wanted');
   });
 
-  it('is tried without waiting, and leaves nothing behind when another has it', async () => {
+  it('is tried without waiting, and leaves no znode behind when it has another holder', async () => {
     const held = (await world.until(new Lock(zk, path).tryAcquire()))!;
     expect(await world.until(new Lock(zk, path).tryAcquire())).toBe(undefined);
     expect((await childrenOf(path)).length).toBe(1);
@@ -105,7 +105,7 @@ describe('a lock', () => {
     expect(await world.until(new Lock(zk, path).tryAcquire())).toBeDefined();
   });
 
-  it('C1-22: shows who waits, and tells the holder and the waiter whose znodes are deleted by hand', async () => {
+  it('C1-22: lists its contenders, and notifies the holder and the waiter whose znodes are deleted by hand', async () => {
     const lock = new Lock(zk, path, { data: 'me' });
     const held = await world.until(lock.acquire());
     const waiting = new Lock(zk, path).acquire().catch((error: unknown) => error);
@@ -115,23 +115,25 @@ describe('a lock', () => {
     await world.until(zk.delete(contenders[1]!.path));
     expect(await world.until(waiting)).toMatchObject({
       code: 'Lost',
-      message: `${contenders[1]!.path} is gone: somebody has deleted it, or the session was closed`,
+      message: `${contenders[1]!.path} is gone: another client has deleted it, or the session was closed`,
     });
     await world.until(zk.delete(held.path));
     await world.settle();
     expect(held.state).toBe('lost');
-    expect(held.signal.reason).toEqual(new RecipeError('Lost', `${held.path} is gone: somebody has deleted it, or the session was closed`));
+    expect(held.signal.reason).toEqual(
+      new RecipeError('Lost', `${held.path} is gone: another client has deleted it, or the session was closed`),
+    );
     expect(await childrenOf(path)).toEqual([]);
     const next = await world.until(new Lock(zk, path).tryAcquire());
     expect(next?.state).toBe('held');
-    // The hold that was broken takes nothing from the next one.
+    // The release of the broken hold does not affect the next one.
     await world.until(held.release());
     expect([next?.state, await childrenOf(path)]).toMatchObject(['held', { length: 1 }]);
   });
 });
 
-describe('what is held', () => {
-  it('C1-21: is suspended without a connection, held again with the next, and lost when the time of the session is over', async () => {
+describe('a hold', () => {
+  it('C1-21: is suspended without a connection, held again after a reconnect, and lost when the session timeout is over', async () => {
     const client = await world.connect({ sessionTimeoutMs: 6000 });
     const held = await world.until(new Lock(client, path).acquire());
     const states: string[] = [];

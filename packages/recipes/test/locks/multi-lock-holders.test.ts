@@ -1,4 +1,7 @@
-/** Two that have something in common never hold at once, over seeds; see test/support/holder-story.ts. */
+/**
+ * Two MultiLocks with a common part are never held at once, over seeds; see
+ * test/support/holder-story.ts.
+ */
 import { describe, expect, it } from 'vitest';
 import { expectHappened, sample } from '../../../../test/breadth.ts';
 import { type Held, Lock, MultiLock } from '../../src/index.ts';
@@ -13,7 +16,7 @@ const multiLock: Subject = {
     const without = random.below(3);
     const mine = names.filter((_name, at) => at !== without);
     const held = await new MultiLock(mine.map((name) => new Lock(zk, `/locks/${name}`))).acquire(options);
-    // Tokens of several locks do not compare.
+    // Tokens of different locks cannot be compared.
     return { held, paths: held.holds.map(({ path }) => path), how: mine.join(''), token: undefined };
   },
   // Two of three: any two have one in common.
@@ -24,7 +27,7 @@ const multiLock: Subject = {
   },
 };
 
-/** How one would do it without a MultiLock. */
+/** How a program would do it without a MultiLock. */
 function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly givesBack: boolean }): Subject {
   return {
     ...multiLock,
@@ -44,8 +47,8 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
   };
 }
 
-describe('who holds several locks', () => {
-  it('B13, C1-3: is alone with each of them, whatever happens, over seeds', async () => {
+describe('a holder of several locks', () => {
+  it('B13, C1-3: is alone with each of them under failures, over seeds', async () => {
     const { alone, ...tally } = await runSeeds(multiLock, 0, 8);
     expect(alone).toBe(0);
     expectHappened(tally, 0);

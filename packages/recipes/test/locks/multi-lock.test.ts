@@ -13,8 +13,8 @@ afterEach(async () => {
   await t.close();
 });
 
-describe('several locks at once', () => {
-  it('B13: are acquired by their paths, whatever order they are named in, and given back the other way round', async () => {
+describe('a MultiLock', () => {
+  it('B13: acquires its parts by their paths, in whatever order they are listed, and releases them in reverse', async () => {
     const { zk, lines } = await t.recorded();
     const held = await t.until(new MultiLock([new Lock(zk, '/c'), new Lock(zk, '/a'), new Lock(zk, '/b')]).acquire());
     expect(lines.filter((line) => line.includes('create')).map((line) => line.split(' ')[1])).toEqual(
@@ -27,7 +27,7 @@ describe('several locks at once', () => {
     expect([held.state, held.signal.aborted]).toEqual(['released', false]);
   });
 
-  it('B13: never wait for each other, over every order in which five clients name three of four things', async () => {
+  it('B13: never deadlocks, over every order in which five clients list three of four locks', async () => {
     let inside = 0;
     let turns = 0;
     const names = ['/a', '/b', '/c', '/d'];
@@ -48,11 +48,11 @@ describe('several locks at once', () => {
     expect(turns).toBe(20);
   });
 
-  it('B13: gives back what it had when it cannot have all: out of time, out of turn, or one of them lost', async () => {
+  it('B13: releases what it holds when it cannot hold all: timed out, out of turn, or one of them lost', async () => {
     const b = await t.until(new Lock(t.zk, '/b').acquire());
     const both = new MultiLock([new Lock(t.zk, '/a'), new Lock(t.zk, '/b')]);
     const late = failureOf(both.acquire({ timeoutMs: 500 }));
-    expect(await t.until(late)).toMatchObject({ code: 'TimedOut', message: 'all of /a, /b was not to be had within 500 ms' });
+    expect(await t.until(late)).toMatchObject({ code: 'TimedOut', message: 'timed out after 500 ms waiting for all of /a, /b' });
     expect(await t.childrenOf('/a')).toEqual([]);
     expect(await t.until(both.tryAcquire())).toBe(undefined);
     expect(await t.childrenOf('/a')).toEqual([]);
@@ -66,7 +66,7 @@ describe('several locks at once', () => {
     expect((await t.until(both.tryAcquire()))!.state).toBe('held');
   });
 
-  it('B13: are lost with the first of them, and write nothing from then on', async () => {
+  it('B13: is lost with its first part, and then writes nothing', async () => {
     await t.until(t.zk.create('/value', '0'));
     const client = await t.client({ sessionTimeoutMs: 6000 });
     const parts = [new Lock(client, '/a'), new SharedLock(client, '/b').reading, new Semaphore(client, '/c', { size: 2 })];
@@ -91,11 +91,13 @@ describe('several locks at once', () => {
     expect(await t.childrenOf('/c/leases')).toEqual([]);
   });
 
-  it('refuses none, two of one path, and parts of several clients', async () => {
+  it('rejects an empty list, two parts with the same path, and parts of different clients', async () => {
     const lock = new SharedLock(t.zk, '/a');
     expect(() => new MultiLock([])).toThrow('a MultiLock has at least one part');
-    expect(() => new MultiLock([lock.reading, new Lock(t.zk, '/b'), lock.writing])).toThrow('/a is named twice');
+    expect(() => new MultiLock([lock.reading, new Lock(t.zk, '/b'), lock.writing])).toThrow('/a is listed twice');
     const other = await t.client();
-    expect(() => new MultiLock([new Lock(t.zk, '/a'), new Lock(other, '/b')])).toThrow('the parts of a MultiLock are of one client');
+    expect(() => new MultiLock([new Lock(t.zk, '/a'), new Lock(other, '/b')])).toThrow(
+      'the parts of a MultiLock must have the same client',
+    );
   });
 });

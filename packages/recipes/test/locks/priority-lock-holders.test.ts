@@ -1,4 +1,4 @@
-/** Many readers or one writer, whatever their priorities, over seeds; see test/support/holder-story.ts. */
+/** Many readers or one writer, with priorities, over seeds; see test/support/holder-story.ts. */
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { PriorityLock } from '../../src/index.ts';
@@ -13,7 +13,8 @@ const priorityLock: Subject = {
     const lock = new PriorityLock(zk, path);
     const isShared = random.below(3) === 0;
     const priority = random.below(3);
-    // Nobody is deleted for it: that is as by hand, of which the holder may hear later than the next one holds.
+    // Without `deleteAfterMs`: that is like a deletion by hand, which a holder may notice after the
+    // next one holds.
     const preempt = random.below(3) === 0;
     const onRevocation = random.below(2) === 0 ? () => undefined : undefined;
     const side = isShared ? lock.reading(priority, { preempt }) : lock.writing(priority, { preempt });
@@ -28,14 +29,14 @@ const priorityLock: Subject = {
 };
 
 describe('holders of a priority lock', () => {
-  it('C1-41, C1-3: are never two that may not hold at once, whatever happens, over seeds', async () => {
+  it('C1-41, C1-3: are never two that exclude each other under failures, over seeds', async () => {
     const tally = await runSeeds(priorityLock, 0, 8);
     expectHappened(tally, 0);
   });
 
   const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
 
-  it('are never two even if all pass the gate at once', async () => {
+  it('never exclude each other even if all pass the gate at once', async () => {
     vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
       return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
@@ -43,7 +44,7 @@ describe('holders of a priority lock', () => {
     expect(tally.alone).toBeGreaterThan(breadth(2, 10));
   });
 
-  it('are found out when they look at the gate only', async () => {
+  it('are detected when they look at the gate only', async () => {
     vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
       return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });

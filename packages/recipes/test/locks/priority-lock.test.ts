@@ -18,7 +18,7 @@ afterEach(async () => {
 const path = '/locks/table';
 
 describe('a priority lock', () => {
-  it('C1-41: takes its steps: a place at the gate, a look at those ahead there, one at those who hold, and then as a shared lock', async () => {
+  it('C1-41: takes its steps: a place at the gate, a read of the gate, a read of the holders, and then those of a shared lock', async () => {
     const first = await t.until(new PriorityLock(t.zk, path).reading(20).acquire());
     const { zk, lines } = await t.recorded();
     const waiting = new PriorityLock(zk, path).writing(5).acquire();
@@ -43,7 +43,7 @@ describe('a priority lock', () => {
     expect(await t.childrenOf(`${path}/waiting`)).toEqual([]);
   });
 
-  it('C1-41: has those in its lines whose numbers have run over, whatever length that gives them', async () => {
+  it('C1-41: includes contenders whose numbers have overflowed, whatever their length', async () => {
     const names = [
       'a-read-20-2147483647',
       'b-read-20--2147483648',
@@ -59,7 +59,7 @@ describe('a priority lock', () => {
     expect((await t.until(lock.contenders())).map(({ name }) => name)).toEqual(names.slice(0, 4));
   });
 
-  it('C1-41, C1-2: lets the more urgent go first, one of 100 at a time, with requests that do not grow with them', async () => {
+  it('C1-41, C1-2: admits the more urgent first, one of 100 at a time, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const order: number[] = [];
@@ -86,7 +86,7 @@ describe('a priority lock', () => {
     await t.until(over);
   });
 
-  it('C1-41: wakes those once who were pushed back by others, who came one by one and were ever more urgent, and then one at a time', async () => {
+  it('C1-41: wakes once each contender that later, ever more urgent ones have overtaken, and then one at a time', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const holds = [await t.until(lock.writing(0).acquire())];
@@ -114,11 +114,11 @@ describe('a priority lock', () => {
     await t.until(over);
   });
 
-  it('C1-41: holds as a plain model of it does, whatever comes and goes, over seeds', async () => {
+  it('C1-41: has the same holders as a plain model under arrivals and departures, over seeds', async () => {
     for (let seed = 1; seed <= breadth(3, 30); seed++) expect(await againstModel(seed)).toBe(20);
   });
 
-  it('the model finds out a lock that goes by the order of coming', async () => {
+  it('the model detects a lock that follows the order of arrival', async () => {
     const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
     vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
       return blocker.call(this, this.path.includes('/waiting/') ? nextAhead : ahead, signal);
@@ -130,7 +130,7 @@ describe('a priority lock', () => {
     vi.restoreAllMocks();
   });
 
-  it('C1-41: takes it from the less urgent, who consent or lose it after a stated time, and from nobody else', async () => {
+  it('C1-41: preempts less urgent holders, which consent or lose it after a stated time, and no others', async () => {
     const lock = new PriorityLock(t.zk, path);
     const asked: string[] = [];
     let consent!: () => void;
@@ -152,17 +152,18 @@ describe('a priority lock', () => {
     await t.until(urgent.release());
     const writer = await t.until(writing);
     expect(writer.state).toBe('held');
-    // One that preempts waits for its equals.
+    // A contender that preempts waits for its equals.
     const equal = lock.writing(20, { preempt: true }).acquire();
     await t.pass(1000);
     await t.until(writer.release());
     await t.until((await t.until(equal)).release());
   });
 
-  it('C1-41: one that is asked while it takes the last step keeps its place at the gate', async () => {
+  it('C1-41: a contender that is revoked during its last step keeps its place at the gate', async () => {
     const lock = new PriorityLock(t.zk, path);
     const first = await t.until(lock.writing(10).acquire());
-    // Two pass the gate at once, as the first by its place has not seen the second come; played by a place among those who hold.
+    // Two pass the gate at once, as the one with the first place has not seen the second arrive;
+    // simulated by a place among the holders.
     const wedge = await t.until(t.zk.create(`${path}/holding/write-30-`, '', { mode: 'ephemeralSequential' }));
     const late = lock.writing(40).acquire({ onRevocation: () => undefined });
     await t.until(first.release());
@@ -172,7 +173,7 @@ describe('a priority lock', () => {
     await t.until((await t.until(late)).release());
   });
 
-  it('C1-41: is tried without waiting, past nobody, and given up without a trace', async () => {
+  it('C1-41: is tried without waiting and without overtaking, and a wait that is cancelled leaves no znode', async () => {
     const lock = new PriorityLock(t.zk, path, { data: 'me' });
     const reader = (await t.until(lock.reading(50).tryAcquire()))!;
     expect(await t.until(lock.writing(0).tryAcquire())).toBe(undefined);
@@ -199,7 +200,7 @@ describe('a priority lock', () => {
   });
 });
 
-/** One that waits or holds, in the model and in the world. */
+/** A waiter or holder, in the model and in the world. */
 interface Party {
   readonly priority: number;
   readonly writes: boolean;
@@ -207,7 +208,10 @@ interface Party {
   held: Held | undefined;
 }
 
-/** Who holds by the rules: in the order of priority and coming, a writer alone, a reader without a writer ahead of it. */
+/**
+ * Admits the holders by the rules: in the order of priority and arrival, a writer alone, a reader
+ * without a writer before it.
+ */
 function grant(waiting: Party[], holding: Party[]): void {
   const isAhead = (one: Party, other: Party) => one.priority - other.priority;
   let isWriterAhead = false;
@@ -223,7 +227,7 @@ function grant(waiting: Party[], holding: Party[]): void {
   }
 }
 
-/** How many steps were the same in both. */
+/** The number of steps in which both were the same. */
 async function againstModel(seed: number): Promise<number> {
   const random = new SeededRandom(seed);
   const lock = new PriorityLock(t.zk, `${path}-${seed}`);

@@ -15,7 +15,7 @@ afterEach(async () => {
   await t.close();
 });
 
-/** Nobody is reached for longer than the client lets a request take. */
+/** No server is reachable for longer than the client's request timeout. */
 async function outage(doing: () => void): Promise<void> {
   const { world } = t;
   world.wire.name('server', []);
@@ -25,7 +25,7 @@ async function outage(doing: () => void): Promise<void> {
   world.wire.name('server', [world.address]);
 }
 
-it('a wait lasts as long as it is told to, and not as long as one request of the client may take', async () => {
+it("a wait lasts as long as its own timeout, not as long as the client's request timeout", async () => {
   const first = await t.until(new Lock(t.zk, '/locks/a').acquire());
   await t.until(impatient.sync());
   let waiting: ReturnType<Lock['acquire']> | undefined;

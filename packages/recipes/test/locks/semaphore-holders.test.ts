@@ -27,19 +27,19 @@ const semaphore: Subject = {
 };
 
 describe('holders of leases', () => {
-  it('B14, C1-3: are never more than there are leases, whatever happens, over seeds', async () => {
+  it('B14, C1-3: are never more than there are leases under failures, over seeds', async () => {
     const { alone, ...tally } = await runSeeds(semaphore, 0, 12);
     expect(alone).toBe(0);
     expectHappened(tally, 0);
   });
 
-  it('are no more even if nobody waits for the turn to look, as the order of leases decides', async () => {
+  it('are not more even if no contender waits for its turn to read, as the order of leases decides', async () => {
     vi.spyOn(Place.prototype, 'turn').mockResolvedValue();
     const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
     expect(tally.beside).toBeGreaterThan(breadth(2, 10));
   });
 
-  it('are found out when they do not see the oldest leases', async () => {
+  it('are detected when they do not see the oldest leases', async () => {
     const getChildren = Object.getOwnPropertyDescriptor(ClientView.prototype, 'getChildren')!.value as ClientView['getChildren'];
     vi.spyOn(ClientView.prototype, 'getChildren').mockImplementation(async function (this: ClientView, at, options) {
       const answer = await getChildren.call(this, at, options);

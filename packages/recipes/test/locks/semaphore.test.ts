@@ -16,7 +16,7 @@ const path = '/semaphores/mail';
 const textOf = async (at: string) => new TextDecoder().decode((await t.until(t.zk.getData(at))).data ?? undefined);
 
 describe('a semaphore', () => {
-  it('B14: takes its steps: a place in line, a lease, a look at the leases, with a watch only while none is free', async () => {
+  it('B14: takes its steps: a place in the queue, a lease, a read of the leases, with a watch only while none is free', async () => {
     const first = await t.until(new Semaphore(t.zk, path, { size: 1 }).acquire());
     const { zk, lines } = await t.recorded();
     const waiting = new Semaphore(zk, path, { size: 1 }).acquire();
@@ -39,7 +39,7 @@ describe('a semaphore', () => {
     ]);
   });
 
-  it('B14, C1-2: wakes exactly one of 100 waiters with each lease that is given back, with requests that do not grow with them', async () => {
+  it('B14, C1-2: wakes exactly one of 100 waiters for each released lease, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const holds: Held[] = [];
     const acquiring = Array.from({ length: 103 }, async () => {
@@ -60,7 +60,7 @@ describe('a semaphore', () => {
     await t.until(over);
   });
 
-  it('has as many holders as leases, in the order of coming, and tokens that grow', async () => {
+  it('has as many holders as leases, in the order of arrival, and tokens that grow', async () => {
     const order: number[] = [];
     const tokens: bigint[] = [];
     let inside = 0;
@@ -83,7 +83,7 @@ describe('a semaphore', () => {
     expect(await t.childrenOf(`${path}/locks`)).toEqual([]);
   });
 
-  it('gives several leases at once, and nobody who wants many waits for another who does', async () => {
+  it('grants several leases at once, and two contenders that want many never wait for each other', async () => {
     const semaphore = new Semaphore(t.zk, path, { size: 4 });
     const three = await t.until(semaphore.acquireMany(3));
     const [many, fewer, one] = [semaphore.acquireMany(3), semaphore.acquireMany(2), semaphore.acquire()];
@@ -99,7 +99,7 @@ describe('a semaphore', () => {
     await expect(semaphore.acquireMany(0)).rejects.toThrow('the number of leases is from 1 to 999999999, not 0');
   });
 
-  it('is tried without waiting, and leaves nothing behind', async () => {
+  it('is tried without waiting, and leaves no znode behind', async () => {
     const semaphore = new Semaphore(t.zk, path, { size: 1 });
     const held = (await t.until(semaphore.tryAcquire()))!;
     expect(held.state).toBe('held');
@@ -113,13 +113,13 @@ describe('a semaphore', () => {
     expect(await t.childrenOf(`${path}/locks`)).toEqual([]);
   });
 
-  it('gives its places up when the time is over, the signal comes, or somebody deletes one of its znodes', async () => {
+  it('gives its places up when the time is over, the signal is aborted, or one of its znodes is deleted', async () => {
     const semaphore = new Semaphore(t.zk, path, { size: 1, data: 'me' });
     const held = await t.until(semaphore.acquire());
     const late = failureOf(semaphore.acquire({ timeoutMs: 500 }));
     expect(await t.until(late)).toMatchObject({
       code: 'TimedOut',
-      message: `a lease of the semaphore ${path} was not to be had within 500 ms`,
+      message: `timed out after 500 ms waiting for a lease of semaphore ${path}`,
     });
     const stop = new AbortController();
     const stopped = failureOf(semaphore.acquire({ signal: stop.signal }));
@@ -142,15 +142,15 @@ describe('a semaphore', () => {
     expect(held.state).toBe('lost');
   });
 
-  it('writes its size down, and tells whoever comes with another', async () => {
+  it('writes its size to the znode, and rejects a contender with another size', async () => {
     await t.until(new Semaphore(t.zk, path, { size: 2 }).acquire());
     expect(await textOf(path)).toBe('2');
     expect(await t.until(failureOf(new Semaphore(t.zk, path, { size: 3 }).acquire()))).toMatchObject({
       code: 'Mismatch',
-      message: `the semaphore ${path} is used with a size of 2 by others, and of 3 here`,
+      message: `semaphore ${path} has size 2 in the ensemble, and 3 in this program; use the same size everywhere`,
     });
     expect(() => new Semaphore(t.zk, path, { size: 0 })).toThrow(RangeError);
-    // Made by somebody who writes no size: Curator writes an address, or nothing.
+    // Created by a client that writes no size: Curator writes an address, or nothing.
     await t.until(t.zk.create('/empty'));
     await t.until(new Semaphore(t.zk, '/empty', { size: 3 }).acquire());
     expect(await textOf('/empty')).toBe('3');
@@ -159,7 +159,7 @@ describe('a semaphore', () => {
     expect(await textOf('/address')).toBe('10.0.0.1');
   });
 
-  it('has the size that its znode says, now and later, when the program does not', async () => {
+  it('uses the size in its znode, also after changes, when the program has none', async () => {
     const semaphore = new Semaphore(t.zk, path);
     expect(await t.until(failureOf(semaphore.acquire()))).toMatchObject({ code: 'Mismatch' });
     await t.until(semaphore.resize(1));

@@ -18,7 +18,7 @@ afterEach(async () => {
 const path = '/locks/catalogue';
 
 describe('a shared lock', () => {
-  it('B11, C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer ahead, writers the nearest of any kind', async () => {
+  it('B11, C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer before them, writers the nearest contender of any kind', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new SharedLock(zk, path);
     const first = await t.until(lock.reading.acquire());
@@ -51,13 +51,14 @@ describe('a shared lock', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C1-26: lists the line again when the znode that it is about to watch is gone by then', async () => {
+  it('C1-26: lists the queue again when the znode that it is about to watch is gone', async () => {
     const holder = new SharedLock(t.zk, path);
     const first = await t.until(holder.reading.acquire());
     const second = await t.until(holder.reading.acquire());
     const lines: string[] = [];
     let looks = 0;
-    // The first look is at its own znode, the second at the reader right ahead, who leaves before that request arrives.
+    // The first `exists` is of its own znode, the second of the reader before it, which leaves
+    // before that request arrives.
     const fateOf = ({ opCode }: Departing): Fate =>
       opCode === OpCode.exists && ++looks === 2 ? { ahead: () => second.release() } : undefined;
     const zk = await fated(t, fateOf, recording(t.world.options(), lines));
@@ -76,7 +77,7 @@ describe('a shared lock', () => {
     await t.until(writing);
   });
 
-  it('C1-27: lets all 50 readers in at once that waited for a writer', async () => {
+  it('C1-27: admits all 50 readers at once that waited for a writer', async () => {
     const lock = new SharedLock(t.zk, path);
     const writer = await t.until(lock.writing.acquire());
     const readers: Held[] = [];
@@ -90,17 +91,19 @@ describe('a shared lock', () => {
     expect(await t.until(lock.reading.tryAcquire())).toBeDefined();
   });
 
-  it('tells who contends for what, and refuses names that look alike', async () => {
+  it('lists what its contenders wait for, and rejects names that cannot be distinguished', async () => {
     const lock = new SharedLock(t.zk, path, { names: { read: '__READ__', write: '__WRIT__' } });
     await t.until(lock.reading.acquire());
     await t.until(t.zk.create(`${path}/other`));
     expect((await t.until(lock.contenders())).map(({ kind }) => kind)).toEqual(['__READ__']);
-    expect(() => new SharedLock(t.zk, path, { names: { read: 'a-read-', write: 'read-' } })).toThrow('could not be told apart');
+    expect(() => new SharedLock(t.zk, path, { names: { read: 'a-read-', write: 'read-' } })).toThrow(
+      'these names do not distinguish readers',
+    );
   });
 });
 
-describe('a hold that can be revoked', () => {
-  it('B12, C1-29, C1-30: reads its own znode with a watch right after it was made, and is given back when its holder has consented', async () => {
+describe('a revocable hold', () => {
+  it('B12, C1-29, C1-30: reads its own znode with a watch right after its creation, and is released when its holder has consented', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new SharedLock(zk, path);
     await t.until(t.zk.create('/locks'));
@@ -136,7 +139,7 @@ describe('a hold that can be revoked', () => {
     expect(held.state).toBe('released');
   });
 
-  it('C1-31: is taken away after a stated time from one that does not consent, and its holder is told', async () => {
+  it('C1-31: is taken away after a stated time from a holder that does not consent, and its holder is notified', async () => {
     const held = await t.until(new SharedLock(t.zk, path).writing.acquire());
     const other = new SharedLock(await t.client(), path);
     const [holder] = await t.until(other.contenders());
@@ -147,10 +150,10 @@ describe('a hold that can be revoked', () => {
     await t.settle();
     expect(held.state).toBe('lost');
     await t.until(other.revoke(holder!));
-    await expect(other.revoke(holder!, { deleteAfterMs: 3000, timeoutMs: 3000 })).rejects.toThrow('let timeoutMs be longer');
+    await expect(other.revoke(holder!, { deleteAfterMs: 3000, timeoutMs: 3000 })).rejects.toThrow('make timeoutMs longer');
   });
 
-  it('ends the wait of one that is revoked before its turn', async () => {
+  it('ends the wait of a contender that is revoked before its turn', async () => {
     const lock = new SharedLock(t.zk, path);
     await t.until(lock.writing.acquire());
     const waiting = failureOf(lock.writing.acquire({ onRevocation: () => undefined }));
@@ -160,7 +163,7 @@ describe('a hold that can be revoked', () => {
     expect(await t.until(waiting)).toMatchObject({ name: 'RecipeError', code: 'Revoked' });
   });
 
-  it('is not made with data that ask for it back', async () => {
+  it('is rejected when its data are the revocation itself', async () => {
     const lock = new SharedLock(t.zk, path, { data: 'unlock' });
     await expect(lock.reading.acquire({ onRevocation: () => undefined })).rejects.toThrow(TypeError);
   });

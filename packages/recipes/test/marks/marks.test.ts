@@ -17,7 +17,7 @@ afterEach(async () => {
 const readCreateAndDelete = 1 + 4 + 8;
 
 describe('a mark', () => {
-  it('that may not be written to is told of, and is the only one', async () => {
+  it('that may not be written to gives an error, and remains the only one', async () => {
     const acl = [{ perms: readCreateAndDelete, id: { scheme: 'world', id: 'anyone' } }];
     const queue = new Queue(t.zk, '/jobs', { acl });
     for (let round = 0; round < 3; round++)
@@ -26,7 +26,7 @@ describe('a mark', () => {
     expect(await t.childrenOf('/jobs')).toEqual([]);
   });
 
-  it('serves again behind what was no request at all, and goes when it is closed', async () => {
+  it('is used again after an invalid request, and deleted when it is closed', async () => {
     const marks = new Marks(t.zk, '/marks', undefined);
     for (let round = 0; round < 3; round++)
       expect(await t.until(failureOf(marks.write([{ op: 'create', path: '/something', data: 5 as never }])))).toBeInstanceOf(TypeError);
@@ -35,7 +35,7 @@ describe('a mark', () => {
     expect(await t.childrenOf('/marks')).toEqual([]);
   });
 
-  it('serves again behind what a server refuses', async () => {
+  it('is used again after a rejection by the server', async () => {
     const marks = new Marks(t.zk, '/marks', undefined);
     for (let round = 0; round < 3; round++)
       expect(await t.until(failureOf(marks.write([op.delete('/nothing')])))).toMatchObject({ code: 'NoNode', failedIndex: 0 });

@@ -30,7 +30,7 @@ describe('migrations', () => {
     expect(lines).toEqual([
       'getChildren /app/migrations/applied',
       'getData /app/migrations/applied/0000000001',
-      // The records are to have a parent that stays.
+      // The parent of the records must stay.
       'exists /app',
       'exists /app/migrations',
       'exists /app/migrations/applied',
@@ -45,7 +45,7 @@ describe('migrations', () => {
     ]);
     lines.length = 0;
     expect(await t.until(migrate(zk, users, orders, tidy))).toEqual([]);
-    // Nothing is missing, so nobody is waited for.
+    // Nothing is missing, so it does not wait for the lock.
     expect(lines.filter((line) => !line.startsWith('get'))).toEqual([]);
     expect(await dataOf('/users/admin')).toBe('{"orders":0}');
     const applied = await t.until(new Migrations(zk, path, []).applied());
@@ -57,38 +57,38 @@ describe('migrations', () => {
     expect(applied.every(({ checksum, appliedAtMs }) => /^[0-9a-f]{64}$/.test(checksum) && appliedAtMs > 0)).toBe(true);
   });
 
-  it('B28: are applied by one of many who come at the same time', async () => {
+  it('B28: are applied by one of many that come at the same time', async () => {
     const clients = await Promise.all(Array.from({ length: 5 }, () => t.client()));
     const done = await t.until(Promise.all(clients.map((zk) => migrate(zk, users, orders, tidy))));
     expect(done.filter((names) => names.length > 0)).toEqual([['users', 'orders', 'tidy']]);
     expect((await t.until(t.zk.exists('/users/admin')))!.version).toBe(1);
   });
 
-  it('B28: are refused when what was applied is not what the list begins with', async () => {
+  it('B28: are rejected when the applied ones are not the beginning of the list', async () => {
     await t.until(migrate(t.zk, users, orders));
     const other: Migration = { name: 'orders', ops: [op.create('/orders')] };
     const changed = await t.until(failureOf(migrate(t.zk, users, other, tidy)));
     expect(changed).toMatchObject({ name: 'RecipeError', code: 'Mismatch' });
     expect((changed as Error).message).toMatch(
-      /^migration 2 of \/app\/migrations was applied as "orders" with the checksum [0-9a-f]{64}, and is "orders" with [0-9a-f]{64} in this program: what was applied must not change; put the change into a new migration$/,
+      /^migration 2 of \/app\/migrations was applied as "orders" with the checksum [0-9a-f]{64}, and is "orders" with [0-9a-f]{64} in this program: an applied migration must not change; put the change into a new migration$/,
     );
     expect(await t.until(failureOf(migrate(t.zk, users)))).toMatchObject({
       code: 'Mismatch',
-      message: '/app/migrations has had 2 migrations, and this program knows 1: it is older than what it finds, or has lost "orders"',
+      message: '/app/migrations has 2 applied migrations, and this program knows 1: it is too old, or lacks "orders"',
     });
     await t.until(t.zk.setData(`${path}/applied/0000000002`, '{}'));
     expect(await t.until(failureOf(migrate(t.zk, users, orders)))).toMatchObject({
-      message: `${path}/applied/0000000002 is not a record of a migration; only its writer can say what was applied`,
+      message: `${path}/applied/0000000002 is not a record of a migration; find out which client has written it, and what was applied`,
     });
     await t.until(t.zk.delete(`${path}/applied/0000000001`));
     await t.until(t.zk.setData(`${path}/applied/0000000002`, '{"name":"a","checksum":"b"}'));
     expect(await t.until(failureOf(migrate(t.zk, users, orders)))).toMatchObject({
-      message: `record 1 of ${path}/applied is missing, and 2 is there`,
+      message: `record 1 of ${path}/applied is missing, but record 2 exists`,
     });
     expect(await t.until(t.zk.exists('/orders'))).not.toBe(null);
   });
 
-  it('B28: are the same however they are written down', async () => {
+  it('B28: are the same however they are written', async () => {
     await t.until(migrate(t.zk, { name: 'a', ops: [op.create('/a', 'x'), op.setData('/a', 'y'), op.delete('/a')] }));
     const bytes = new TextEncoder();
     const same: Migration = {
@@ -109,7 +109,7 @@ describe('migrations', () => {
       expect(await t.until(failureOf(migrate(t.zk, { name: 'a', ops })))).toMatchObject({ code: 'Mismatch' });
   });
 
-  it('B28: stop at one that a server refuses; those ahead of it stay, and it leaves nothing', async () => {
+  it('B28: stop at one that a server rejects; those before it stay, and it leaves nothing behind', async () => {
     const wrong: Migration = { name: 'wrong', ops: [op.create('/orders'), op.create('/users')] };
     const failure = await t.until(failureOf(migrate(t.zk, users, wrong, tidy)));
     expect(failure).toMatchObject({ code: 'Refused', cause: { code: 'NodeExists', failedIndex: 1 } });
@@ -119,7 +119,7 @@ describe('migrations', () => {
     expect(await t.until(new Lock(t.zk, `${path}/lock`).contenders())).toEqual([]);
   });
 
-  it.each([true, false])('B28: survive the loss of an answer to each of their requests, carried out (%s) or not', async (carriedOut) => {
+  it.each([true, false])('B28: survive the loss of the reply to each of their requests, applied (%s) or not', async (carriedOut) => {
     for (let lost = 1; ; lost++) {
       const [base, top] = [`/m${lost}`, `/top${lost}`];
       const list: Migration[] = [
@@ -140,7 +140,7 @@ describe('migrations', () => {
     }
   });
 
-  it('B28: are not written by one whose lock was broken, however late its requests arrive', async () => {
+  it('B28: are not written by a process whose lock was broken, however late its requests arrive', async () => {
     let lost = 0;
     for (let at = 1; ; at++) {
       const base = `/m${at}`;
@@ -149,7 +149,7 @@ describe('migrations', () => {
       const { forward } = t.world.cnxn;
       const migrating = failureOf(new Migrations(zk, base, list).migrate());
       await whenAsked(lines, at, () => forward.hold());
-      // Which is not there before it is asked for, nor when all is over.
+      // The znode does not exist before it is requested, nor at the end.
       const [holder] = await t.until(new Lock(t.zk, `${base}/lock`).contenders());
       if (holder !== undefined) await t.until(failureOf(t.zk.delete(holder.path)));
       forward.release();
@@ -165,7 +165,7 @@ describe('migrations', () => {
     expect(lost).toBeGreaterThan(2);
   });
 
-  it('B28: are told to the one who has made them, and not to one whose lock was broken ahead of its own attempt', async () => {
+  it('B28: are reported by the process that has applied them, not by one whose lock was broken before its own attempt', async () => {
     let lost = 0;
     for (let at = 1; ; at++) {
       const base = `/m${at}`;
@@ -189,7 +189,7 @@ describe('migrations', () => {
     expect(lost).toBeGreaterThan(2);
   });
 
-  it('B28: say that they are Lost when the session ends, at whichever request', async () => {
+  it('B28: reject with Lost when the session ends, at whichever request', async () => {
     let lost = 0;
     for (let at = 1; ; at++) {
       const [base, top] = [`/m${at}`, `/top${at}`];
@@ -214,7 +214,7 @@ describe('migrations', () => {
     expect(lost).toBeGreaterThan(3);
   });
 
-  it('B28: are waited for as long as is said', async () => {
+  it('B28: are waited for within time and signal', async () => {
     await t.until(t.zk.ensurePath(path));
     const held = await t.until(new Lock(t.zk, `${path}/lock`).acquire());
     const late = failureOf(new Migrations(await t.client(), path, [users]).migrate({ timeoutMs: 500 }));
@@ -228,20 +228,25 @@ describe('migrations', () => {
     expect((await t.until(new Lock(t.zk, `${path}/lock`).contenders())).map((each) => each.path)).toEqual([held.path]);
   });
 
-  it('B28: must make sense', () => {
+  it('B28: are rejected when they are invalid', () => {
     const make =
       (...list: Migration[]) =>
       () =>
         new Migrations(t.zk, path, list);
-    expect(make(users, users)).toThrow(new TypeError('two migrations of /app/migrations are called "users"; give each a name of its own'));
+    expect(make(users, users)).toThrow(new TypeError('two migrations of /app/migrations have the name "users"; give each another name'));
     expect(make({ name: 'none', ops: [] })).toThrow(new TypeError('migration 1 of /app/migrations, "none", has no operations'));
     expect(make({ name: 'brief', ops: [op.create('/x', null, { mode: 'ephemeral' })] })).toThrow(
-      new TypeError('migration 1 of /app/migrations, "brief", makes an ephemeral, which goes with the session of who migrates'),
+      new TypeError(
+        'migration 1 of /app/migrations, "brief", creates an ephemeral, which would end with the session of the migrating process; use another mode',
+      ),
     );
   });
 });
 
-/** Calls when so many requests have left, ahead of the last of them. Lets things go on until nothing more happens. */
+/**
+ * Calls `act` when this many requests have been sent, before the last of them arrives. Continues
+ * until nothing more happens.
+ */
 async function whenAsked(lines: string[], count: number, act: () => void): Promise<void> {
   const push = lines.push.bind(lines);
   lines.push = (...more) => {

@@ -1,6 +1,7 @@
 /**
- * What migrations promise, held over seeds that decide when connections break, and stay away until sessions have expired, when the server dies, and when somebody
- * breaks the lock by hand: each is made once, in the order of the list, whoever comes with it, and however often it is tried.
+ * What migrations guarantee, over seeds that decide when connections break, and stay away until
+ * sessions have expired, when the server dies, and when the lock is broken by hand: each is applied
+ * once, in the order of the list, whichever process comes with it, and however often it tries.
  */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { describe, it, vi } from 'vitest';
@@ -35,7 +36,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
         if (applied.length < list.length) tally.waited++;
         return await zk.close();
       } catch (error) {
-        // NoNode: of the lock, whose znode was deleted by hand before the answer to its making had come.
+        // NoNode: the znode of the lock was deleted by hand before the reply to its creation.
         const isLost = error instanceof RecipeError ? error.code === 'Lost' : KeeperError.is(error, 'SessionExpired', 'NoNode');
         if (!isLost) throw error;
         tally.lost++;
@@ -73,8 +74,8 @@ async function run(seed: number, tally: Tally): Promise<void> {
   await world.close();
 }
 
-describe('those who migrate', () => {
-  it('B28: make each change once and in order, whatever happens, over seeds', async () => {
+describe('processes that migrate', () => {
+  it('B28: apply each change once and in order under failures, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(40, (seed) => run(seed, tally));
     expectHappened(tally, 5);
@@ -90,7 +91,7 @@ describe('those who migrate', () => {
         }),
       finds: /made were/,
     },
-    'does it all without a record': {
+    'applies changes without a record': {
       plant: () =>
         vi.spyOn(Held.prototype, 'multi').mockImplementation(async function (this: Held, ops, options) {
           return (await multi.call(this, ops.slice(0, -1), options)) as never;
@@ -99,5 +100,5 @@ describe('those who migrate', () => {
     },
   };
 
-  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, quick: 'does it all without a record' });
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, quick: 'applies changes without a record' });
 });

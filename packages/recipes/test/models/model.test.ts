@@ -8,7 +8,7 @@ interface Order {
   readonly sum: number;
 }
 
-/** As a library would make it. */
+/** As a library would. */
 function schema<Input, Output>(judge: (value: unknown) => { value: Output } | { issues: readonly { message: string; path?: string[] }[] }) {
   return { '~standard': { version: 1, vendor: 'test', validate: judge } } as StandardSchema<Input, Output>;
 }
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 describe('a model', () => {
-  it('B27: makes, reads, writes and deletes values, each by the request of the same name', async () => {
+  it('B27: creates, reads, writes and deletes values, each by the request of the same name', async () => {
     const { zk, lines } = await t.recorded();
     const znode = order(zk);
     expect(await t.until(znode.exists())).toBe(null);
@@ -60,7 +60,7 @@ describe('a model', () => {
     ]);
   });
 
-  it('B27: puts a value whether the znode is there or not, and makes parents as containers unless told otherwise', async () => {
+  it('B27: puts a value whether or not the znode exists, and creates parents as containers by default', async () => {
     const { zk, lines } = await t.recorded();
     const znode = order(zk);
     expect((await t.until(znode.put({ sum: 1 }))).version).toBe(0);
@@ -82,7 +82,7 @@ describe('a model', () => {
     expect(await t.until(failureOf(bare.at(zk, { id: 1 }).put('x')))).toMatchObject({ code: 'NoNode' });
   });
 
-  it('B27: updates a value by what it is, and nothing is lost when many do', async () => {
+  it('B27: updates a value, and concurrent updates are not lost', async () => {
     const counts = new Model('/counts/{id}', { codec: jsonCodec<number>(), mode: 'ephemeral' });
     const clients = await Promise.all([t.client(), t.client(), t.client()]);
     const countUp = async (zk: Client) => counts.at(zk, { id: 'a' }).update((value = 0) => value + 1, { create: true });
@@ -98,15 +98,15 @@ describe('a model', () => {
     expect(await t.until(counts.at(t.zk, { id: 'b' }).update(() => undefined, { create: true }))).toBe(undefined);
   });
 
-  it('B27: says what is wrong with data that are not of it, and writes none that could not be read', async () => {
+  it('B27: rejects data that do not fit it, and writes none that could not be read', async () => {
     const znode = order(t.zk);
     await t.until(t.zk.create(znode.path, '{"sum":"x"}', { parents: true }));
     const wrong = 'sum: expected a number; no order';
     const failure = await t.until(failureOf(znode.get()));
-    expect(failure).toEqual(new RecipeError('Mismatch', `the data of /users/7/orders/33, version 0, are not of its model: ${wrong}`));
+    expect(failure).toEqual(new RecipeError('Mismatch', `the data of /users/7/orders/33, version 0, do not fit its model: ${wrong}`));
     expect((failure as RecipeError).cause).toBeInstanceOf(TypeError);
     expect(await t.until(failureOf(orders.below(t.zk, { user: 7 }).list()))).toMatchObject({ code: 'Mismatch' });
-    const refusal = { code: 'Refused', message: `nothing was written to /users/7/orders/33, as its model does not allow it: ${wrong}` };
+    const refusal = { code: 'Refused', message: `the model of /users/7/orders/33 rejects the value, so nothing was written: ${wrong}` };
     for (const write of [() => znode.set({} as Order), () => znode.create({} as Order), () => znode.put({} as Order)])
       expect(await t.until(failureOf(write()))).toMatchObject(refusal);
     expect(await t.until(failureOf(znode.update(() => ({ sum: 1 }))))).toMatchObject({ code: 'Mismatch' });
@@ -114,12 +114,12 @@ describe('a model', () => {
     expect((await t.until(znode.exists()))!.version).toBe(0);
   });
 
-  it('B27: reads text as it was written, with a mark of byte order in front as well', () => {
+  it('B27: reads text as it was written, including a byte order mark at the beginning', () => {
     for (const text of ['', 'é', '\ufeff', '\ufeffé'])
       expect(textCodec.decode(new TextEncoder().encode(String(textCodec.encode(text))))).toBe(text);
   });
 
-  it('B27: lists all below one parent, with the parameters of their paths, and passes over what goes meanwhile', async () => {
+  it('B27: lists all znodes below one parent, with the parameters of their paths, and skips those that are deleted meanwhile', async () => {
     const { zk, lines } = await t.recorded();
     expect(await t.until(orders.below(zk, { user: 7 }).list())).toEqual([]);
     for (let id = 0; id < 20; id++) await t.until(orders.at(t.zk, { user: 7, order: id }).create({ sum: id }));
@@ -135,16 +135,16 @@ describe('a model', () => {
     expect([19, 20]).toContain((await t.until(listing)).length);
   });
 
-  it('B27: says that data are not JSON, and nothing of their content', async () => {
+  it('B27: reports data that are not JSON, without their content', async () => {
     const secret = new Model('/secret', { codec: jsonCodec() }).at(t.zk);
     await t.until(t.zk.create('/secret', 'password=hunter2'));
     expect(await t.until(failureOf(secret.get()))).toEqual(
-      new RecipeError('Mismatch', 'the data of /secret, version 0, are not of its model: not JSON'),
+      new RecipeError('Mismatch', 'the data of /secret, version 0, do not fit its model: not JSON'),
     );
     expect(inspect(await t.until(failureOf(secret.get())))).not.toContain('hunter2');
   });
 
-  it('B27: lists no further once something is in the way', async () => {
+  it('B27: stops listing at the first error', async () => {
     const { zk, lines } = await t.recorded();
     for (let at = 0; at < 100; at++) await t.until(t.zk.create(`/bad/u${at}`, at === 7 ? '[' : '{}', { parents: true }));
     lines.length = 0;
@@ -153,7 +153,7 @@ describe('a model', () => {
     expect(lines.length).toBeLessThan(40);
   });
 
-  it('B27: is watched: tells the value now, and whenever it has changed, over lost connections', async () => {
+  it('B27: is watched: yields the value now and after each change, through lost connections', async () => {
     const zk = await t.client();
     const seen: (number | undefined)[] = [];
     const abort = new AbortController();
@@ -176,7 +176,7 @@ describe('a model', () => {
     expect(await t.until(over)).toMatchObject({ message: 'enough' });
   });
 
-  it('B27: is cached, alone and with all below one parent; what cannot be read is told apart, and what does not fit is left out', async () => {
+  it('B27: is cached, alone and with all below one parent; unreadable data are distinguished, and paths that do not match are left out', async () => {
     const deep = new Model('/users/{user}/orders/{order}/lines', { codec: textCodec });
     await using one = order(t.zk).cache();
     await using all = orders.below(t.zk, { user: 7 }).cache();
@@ -196,7 +196,7 @@ describe('a model', () => {
     expect((await t.until(deep.below(t.zk, { user: 7, order: 33 }).list())).length).toBe(1);
   });
 
-  it('B27: gives operations of a multi, which is of one piece with others', async () => {
+  it('B27: gives operations of a multi, which applies them together with others', async () => {
     await t.until(t.zk.ensurePath('/users/7/orders'));
     const [one, other] = [order(t.zk), orders.at(t.zk, { user: 7, order: 34 })];
     await t.until(
@@ -207,19 +207,19 @@ describe('a model', () => {
     expect((await t.until(orders.below(t.zk, { user: 7 }).list())).map(({ value }: ModelValue<Order>) => value)).toEqual([{ sum: 3 }]);
   });
 
-  it('B27: makes znodes of its mode: sequential ones have a number behind the last parameter, and cannot be put', async () => {
+  it('B27: creates znodes of its mode: sequential ones have a number after the last parameter, and cannot be put', async () => {
     const jobs = new Model('/jobs/{job}', { codec: bytesCodec, mode: 'persistentSequential' });
     const made = await t.until(jobs.at(t.zk, { job: 'j-' }).create(new Uint8Array([1]), { protection: true }));
     expect(jobs.template.match(made.path)?.job).toMatch(/^_c_[0-9a-f-]+-j-0000000000$/);
     expect((await t.until(jobs.below(t.zk).list()))[0]!.value).toEqual(new Uint8Array([1]));
     const refusal = new TypeError(
-      'a znode of mode persistentSequential has another path each time, so there is no put for /jobs/j-; use create',
+      'a znode of mode persistentSequential has a new path each time, so put does not work for /jobs/j-; use create',
     );
     await expect(jobs.at(t.zk, { job: 'j-' }).put(new Uint8Array())).rejects.toThrow(refusal);
     await expect(jobs.at(t.zk, { job: 'j-' }).update(() => undefined, { create: true })).rejects.toThrow(TypeError);
   });
 
-  it('B27: a create whose answer is lost leaves one znode, if it is asked to', async () => {
+  it('B27: a create whose reply is lost leaves one znode, with protection', async () => {
     await t.until(t.zk.ensurePath('/users/7/orders'));
     const znode = order(await t.client());
     const { backward } = t.world.cnxn;

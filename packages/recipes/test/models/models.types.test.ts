@@ -1,4 +1,7 @@
-/** What does not compile. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
+/**
+ * Code that does not compile. The compiler checks the assertions (`npm run check`); none of this is
+ * run.
+ */
 import type { Client, CreateOp, Stat } from '@tskeeper/client';
 import { expectTypeOf, it } from 'vitest';
 import {
@@ -53,7 +56,7 @@ export async function models(): Promise<void> {
   void order.create({ sum: 'much' });
   // @ts-expect-error nor here
   void order.op.set('much');
-  // @ts-expect-error nor what an updater gives
+  // @ts-expect-error nor the result of an updater
   void order.update((value) => value?.sum);
   // @ts-expect-error what is read cannot be changed
   (await order.get()).value.sum = 7;
@@ -68,21 +71,21 @@ export async function models(): Promise<void> {
   const sum = parsed.at(zk, { sum: 1 });
   expectTypeOf((await sum.get()).value).toEqualTypeOf<{ sum: number }>();
   void sum.set({ sum: '12' });
-  // @ts-expect-error what is written is what the schema takes, not what it gives
+  // @ts-expect-error the schema's input is written, not its output
   void sum.set({ sum: 12 });
   const judged = jsonCodec((value) => Number(value));
   expectTypeOf<ReturnType<typeof judged.decode>>().toEqualTypeOf<number>();
 
   void new Model('/leases/{lease}', { codec: textCodec, mode: 'persistentWithTtl', ttlMs: 1000 });
-  // @ts-expect-error a TTL goes with a mode that has one
+  // @ts-expect-error a TTL needs a mode that has one
   void new Model('/leases/{lease}', { codec: textCodec, ttlMs: 1000 });
 
-  // What is known when the program runs only takes any parameters.
+  // A template that is known only at run time accepts any parameters.
   const template = new PathTemplate(anyTemplate);
   expectTypeOf(template.path({ user: 7 })).toEqualTypeOf<string>();
   expectTypeOf(template.match('/a')).toEqualTypeOf<Readonly<Record<string, string>> | undefined>();
 }
 
-it('models have types that say what their paths take and what their znodes have', () => {
+it('the types of models say what their paths need and what their znodes have', () => {
   expectTypeOf(models).returns.resolves.toBeVoid();
 });

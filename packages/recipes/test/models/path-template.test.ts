@@ -16,12 +16,12 @@ describe('a path template', () => {
     expect(new PathTemplate('/{zone}').match('/x')).toEqual({ zone: 'x' });
   });
 
-  it('knows what can stand below a path', () => {
+  it('knows what can be below a path', () => {
     expect(['/', '/users', '/users/9', '/users/9/orders'].every((path) => orders.canBeBelow(path))).toBe(true);
     expect(['/people', '/users/9/orders/1', '/users/9/items'].some((path) => orders.canBeBelow(path))).toBe(false);
   });
 
-  it('refuses what is no name of a znode', () => {
+  it('rejects a parameter that cannot be the name of a znode', () => {
     for (const user of ['', '.', '..', 'a/b'])
       expect(() => orders.path({ user, order: 1 })).toThrow(
         new TypeError(`"${user}" cannot be the user of /users/{user}/orders/{order}: it is not a name of a znode`),
@@ -30,14 +30,14 @@ describe('a path template', () => {
   });
 
   it.each([
-    ['', 'it begins with a slash, and goes on'],
-    ['/', 'it begins with a slash, and goes on'],
-    ['users', 'it begins with a slash, and goes on'],
+    ['', 'it must begin with a slash and a name'],
+    ['/', 'it must begin with a slash and a name'],
+    ['users', 'it must begin with a slash and a name'],
     ['/a//b', 'a name is empty'],
     ['/a/', 'a name is empty'],
-    ['/a/b-{id}', 'in "b-{id}" the braces are not around the whole name'],
-    ['/a/{}', 'in "{}" the braces are not around the whole name'],
-    ['/a/{id}/{id}', 'id is there twice'],
+    ['/a/b-{id}', 'in "b-{id}" the braces do not enclose the whole name'],
+    ['/a/{}', 'in "{}" the braces do not enclose the whole name'],
+    ['/a/{id}/{id}', 'the parameter id occurs twice'],
   ])('refuses the template "%s", and says why', (template, why) => {
     expect(() => new PathTemplate(template)).toThrow(
       new TypeError(`"${template}" is not a template of a path: ${why}; write it as /users/{user}`),

@@ -27,7 +27,7 @@ const schemas = new SchemaSet(
   { others: 'refused' },
 );
 
-/** The sentence, when the schema refuses and nothing has left. */
+/** The message, if the schema rejects the call and no request was sent. */
 async function refusal(lines: string[], attempt: () => Promise<unknown>): Promise<string> {
   lines.length = 0;
   const error = await t.until(failureOf(attempt()));
@@ -37,7 +37,7 @@ async function refusal(lines: string[], attempt: () => Promise<unknown>): Promis
 }
 
 describe('a schema set', () => {
-  it('B28: lets through a view what its schemas allow, and refuses the rest before it is asked of a server', async () => {
+  it('B28: lets a view do what its schemas allow, and rejects the rest without a request', async () => {
     const { zk, lines } = await t.recorded();
     const view = schemas.view(zk);
     await t.until(view.create('/counts/a', '7', { parents: true }));
@@ -57,8 +57,8 @@ describe('a schema set', () => {
       [() => view.setData('/counts/a', null), `${by}/counts/a cannot have these data: expected digits`],
       [() => view.delete('/counts/a'), `${by}/counts/a must not be deleted`],
       [() => view.deleteRecursive('/counts/a'), `${by}/counts/a must not be deleted`],
-      [() => view.create('/other', '1'), 'nothing may be written to /other, as no schema is for it; add one, or allow others'],
-      [() => view.ensurePath('/other'), 'nothing may be written to /other, as no schema is for it; add one, or allow others'],
+      [() => view.create('/other', '1'), 'no schema matches /other, so nothing may be written to it; add a schema, or allow others'],
+      [() => view.ensurePath('/other'), 'no schema matches /other, so nothing may be written to it; add a schema, or allow others'],
       [() => view.ensurePath('/locks/a/b'), 'by the schema of /locks/{lock}/{place}, /locks/a/b must be ephemeral'],
       [
         () => view.multi([op.setData('/counts/a', '1'), op.setData('/counts/a', 'x')]),
@@ -71,12 +71,12 @@ describe('a schema set', () => {
     for (const [attempt, sentence] of refused) expect(await refusal(lines, attempt)).toBe(sentence);
     expect(await t.until(failureOf(view.update('/counts/a', () => 'x')))).toMatchObject({ code: 'Refused' });
     expect(await t.until(failureOf(view.deleteRecursive('/counts')))).toMatchObject({
-      message: 'by the schema of /counts/{count}, /counts must not be deleted with all that is below it',
+      message: 'by the schema of /counts/{count}, /counts must not be deleted with everything below it',
     });
     expect((await t.until(t.zk.getData('/counts/a'))).data).toEqual(new TextEncoder().encode('1'));
   });
 
-  it('B28: holds below a chroot of the view, for models and for recipes', async () => {
+  it('B28: applies below a chroot of the view, for models and for recipes', async () => {
     const view = schemas.view(t.zk);
     const locks = view.chroot('/locks');
     await t.until(locks.ensurePath('/'));
@@ -104,7 +104,7 @@ describe('a schema set', () => {
     expect(states).toEqual(['Disconnected', 'SyncConnected']);
   });
 
-  it('B28: lets others through unless they are refused, and refuses what is no template', async () => {
+  it('B28: allows other paths by default, and rejects invalid templates', async () => {
     const view = new SchemaSet([{ path: '/a', canBeDeleted: false }]).view(t.zk);
     await t.until(view.create('/b', 'x'));
     await t.until(view.ensurePath('/c/d'));

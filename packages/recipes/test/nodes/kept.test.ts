@@ -1,7 +1,8 @@
 /**
- * What persistent nodes promise, held over seeds that decide when connections break, stall and stay away until the session has expired, when the server dies, when
- * somebody deletes a znode by hand or takes its name, and when the data change: once it is quiet each is there, once, with the data that were set last, and nothing
- * of it is left behind when it is closed.
+ * What persistent nodes guarantee, over seeds that decide when connections break, stall and stay
+ * away until the session has expired, when the server dies, when a znode is deleted by hand or
+ * another client takes its name, and when the data change: after the faults each exists, once, with
+ * the data that were set last, and nothing of it is left after it is closed.
  */
 import { ClientView, connect } from '@tskeeper/client';
 import { describe, it, vi } from 'vitest';
@@ -55,7 +56,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
       ],
       [
         10,
-        // Somebody else has the name for a while.
+        // Another client has the name for a while.
         () => {
           tally.taken++;
           const { path } = kept[0].node;
@@ -104,7 +105,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('persistent nodes', () => {
-  it('B23: are there in the end, once, with the last data, over seeds', async () => {
+  it('B23: exist in the end, once, with the last data, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(15, (seed) => run(seed, tally));
     expectHappened(tally, 10);
@@ -113,14 +114,14 @@ describe('persistent nodes', () => {
   const exists = Object.getOwnPropertyDescriptor(ClientView.prototype, 'exists')!.value as ClientView['exists'];
   const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
   const canaries: Record<string, Canary> = {
-    'does not watch what it has made': {
+    'does not watch the znode that it has created': {
       plant: () =>
         vi.spyOn(ClientView.prototype, 'exists').mockImplementation(function (this: ClientView, each, { watch: _watch, ...options } = {}) {
           return exists.call(this, each, options);
         }),
       finds: /still not so/,
     },
-    'takes whatever has the name for its own': {
+    'takes any znode of the name for its own': {
       plant: () =>
         vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, each, data, options) {
           try {
@@ -133,7 +134,7 @@ describe('persistent nodes', () => {
         }),
       finds: /still not so/,
     },
-    'makes a sequential one without a guid': {
+    'creates a sequential znode without a guid': {
       plant: () =>
         vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, each, data, options = {}) {
           const { protection, ...others } = options;

@@ -19,7 +19,7 @@ const text = async (each = path): Promise<string> => new TextDecoder().decode((a
 const start = (): Promise<Sessions> => t.until(Sessions.start((signal) => connect('server:2181', t.world.options({ signal }))));
 
 describe('a persistent node', () => {
-  it('B23: is made, watched and made again when somebody deletes it, with as many requests each time', async () => {
+  it('B23: is created, watched, and created again when it is deleted, with as many requests each time', async () => {
     const { zk, lines } = await t.recorded();
     const node = new PersistentNode(zk, path, 'here');
     expect(await t.until(node.ready())).toBe(path);
@@ -49,7 +49,7 @@ describe('a persistent node', () => {
     expect(node.signal.aborted).toBe(false);
   });
 
-  it('B23: is made again by the next session, with the data that were set last', async () => {
+  it('B23: is created again in the next session, with the data that were set last', async () => {
     const sessions = await start();
     const node = new PersistentNode(sessions, path, 'one');
     await t.until(node.ready());
@@ -78,7 +78,7 @@ describe('a persistent node', () => {
     await t.until(node.close());
   });
 
-  it('is suspended without a connection, and present with the next', async () => {
+  it('is suspended without a connection, and present after a reconnect', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, path);
     await t.until(node.ready());
@@ -89,7 +89,7 @@ describe('a persistent node', () => {
     expect(states).toEqual(['suspended', 'present']);
   });
 
-  it('B23: waits for one of its name that was closed and is not done yet, which would take its znode for its own', async () => {
+  it('B23: waits for a closed one of the same name that is not done yet, which would take its znode for its own', async () => {
     const { zk, lose } = await forgetful(t);
     const shared = new SharedValue(t.zk, path, textCodec);
     const seen: string[] = [];
@@ -127,7 +127,7 @@ describe('a persistent node', () => {
     expect(await text()).toBe('bold');
   });
 
-  it('is not taken for one that somebody has made in its place', async () => {
+  it('does not take a znode for its own that another client has created in its place', async () => {
     const node = new PersistentNode(await t.client(), path, 'mine');
     await t.until(node.ready());
     const other = await t.client();
@@ -139,27 +139,30 @@ describe('a persistent node', () => {
     expect(await text()).toBe('theirs');
   });
 
-  it.each([0, 1])('B23: has other data when its own znode has, not one that was made in its place: at version %i', async (version) => {
-    const zk = await t.client();
-    const node = new PersistentNode(zk, path, '0');
-    await t.until(node.ready());
-    for (let count = 0; count < version; count++) await t.until(node.setData(`${count + 1}`));
-    const other = await t.client();
-    const replaced = Promise.all([other.delete(path), other.create(path, 'theirs')]);
-    let isWritten = false;
-    const writing = node.setData('mine').then(() => (isWritten = true));
-    await t.until(replaced);
-    await t.settle();
-    expect(isWritten).toBe(false);
-    // Two of one version cannot be told from each other by a write.
-    if (version > 0) expect(await text()).toBe('theirs');
-    await t.until(other.delete(path));
-    await t.until(writing);
-    expect(await text()).toBe('mine');
-    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
-  });
+  it.each([0, 1])(
+    'B23: reports written data when its own znode has them, not one that was created in its place: at version %i',
+    async (version) => {
+      const zk = await t.client();
+      const node = new PersistentNode(zk, path, '0');
+      await t.until(node.ready());
+      for (let count = 0; count < version; count++) await t.until(node.setData(`${count + 1}`));
+      const other = await t.client();
+      const replaced = Promise.all([other.delete(path), other.create(path, 'theirs')]);
+      let isWritten = false;
+      const writing = node.setData('mine').then(() => (isWritten = true));
+      await t.until(replaced);
+      await t.settle();
+      expect(isWritten).toBe(false);
+      // A write cannot distinguish two znodes with the same version.
+      if (version > 0) expect(await text()).toBe('theirs');
+      await t.until(other.delete(path));
+      await t.until(writing);
+      expect(await text()).toBe('mine');
+      expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
+    },
+  );
 
-  it('B23: has other data although somebody has written to it meanwhile', async () => {
+  it('B23: writes its data although another client has written meanwhile', async () => {
     const node = new PersistentNode(await t.client(), path, '0');
     await t.until(node.ready());
     for (const data of ['1', '2']) {
@@ -169,7 +172,7 @@ describe('a persistent node', () => {
     }
   });
 
-  it('B23, C1-3: whose making was not answered is there once, whatever its mode, and goes when it is closed meanwhile', async () => {
+  it('B23, C1-3: whose creation was not answered exists once, in every mode, and goes when it is closed meanwhile', async () => {
     for (const mode of ['ephemeral', 'ephemeralSequential', 'persistent'] as const) {
       const { zk, lose } = await forgetful(t);
       await t.until(t.zk.ensurePath(`/${mode}`));
@@ -189,7 +192,7 @@ describe('a persistent node', () => {
     }
   });
 
-  it('gets other data, the last that were set, though answers are lost and it is deleted meanwhile', async () => {
+  it('has the data that were set last, though replies are lost and it is deleted meanwhile', async () => {
     const { zk, lose } = await forgetful(t);
     const node = new PersistentNode(zk, path, '0');
     const early = node.setData('1');
@@ -205,7 +208,7 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
-  it('CURATOR-53, CURATOR-97: that is begun, or deleted, while there is no connection is there with the next', async () => {
+  it('CURATOR-53, CURATOR-97: that begins, or is deleted, without a connection exists after the reconnect', async () => {
     const zk = await t.client();
     const cut = async () => {
       t.world.wire.name('server', []);
@@ -227,7 +230,7 @@ describe('a persistent node', () => {
     expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
   });
 
-  it('CURATOR-190, CURATOR-258, CURATOR-483: is made again under a name with one guid, also when it was written to before it was deleted', async () => {
+  it('CURATOR-190, CURATOR-258, CURATOR-483: is created again under a name with one guid, also when it was written to before it was deleted', async () => {
     const sessions = await start();
     const plain = new PersistentNode(sessions, '/p/plain');
     const guarded = new PersistentNode(sessions, '/p/x', null, { protection: true });
@@ -251,7 +254,7 @@ describe('a persistent node', () => {
     await t.until(sessions.close());
   });
 
-  it('gets data again that it was made with, text and none as well', async () => {
+  it('writes its initial data again when they are set again, text and none as well', async () => {
     const node = new PersistentNode(await t.client(), path, 'one');
     await t.until(node.ready());
     for (const data of ['two', 'one', null, 'one']) {
@@ -262,7 +265,7 @@ describe('a persistent node', () => {
   });
 
   it.each(['persistent', 'persistentWithTtl'] as const)(
-    'B23: that is %s and closed while its session ends is gone with the next',
+    'B23: that is %s and closed while its session ends is deleted in the next',
     async (mode) => {
       const sessions = await start();
       const options = { mode, ttlMs: mode === 'persistent' ? undefined : 600_000 };
@@ -282,7 +285,7 @@ describe('a persistent node', () => {
     },
   );
 
-  it('B23: that is persistent and closed between two sessions is gone with the next, and made by the next keeper behind that', async () => {
+  it('B23: that is persistent and closed between two sessions is deleted in the next, and a later one creates it after that', async () => {
     let admit!: () => void;
     const admitted = new Promise<void>((resolve) => (admit = resolve));
     let isFirst = true;
@@ -310,24 +313,27 @@ describe('a persistent node', () => {
     await t.until(sessions.close());
   });
 
-  it.each(['ephemeral', 'persistent'] as const)('that is %s is made again by one of two keepers when the other is closed', async (mode) => {
-    const view = t.zk.chroot('/p');
-    const outer = `/p${path}`;
-    const one = new PersistentNode(t.zk, outer, 'one', { mode });
-    await t.until(one.ready());
-    const two = new PersistentNode(view, path, 'two', { mode });
-    await t.until(two.ready());
-    const states: string[] = [];
-    two.onStateChange((state) => states.push(state));
-    await t.until(one.close());
-    await t.pass(500);
-    expect(states).toEqual(['absent', 'present']);
-    expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
-    await t.until(two.close());
-    expect(await t.until(view.exists(path))).toBe(null);
-  });
+  it.each(['ephemeral', 'persistent'] as const)(
+    'that is %s is created again by one of two nodes when the other is closed',
+    async (mode) => {
+      const view = t.zk.chroot('/p');
+      const outer = `/p${path}`;
+      const one = new PersistentNode(t.zk, outer, 'one', { mode });
+      await t.until(one.ready());
+      const two = new PersistentNode(view, path, 'two', { mode });
+      await t.until(two.ready());
+      const states: string[] = [];
+      two.onStateChange((state) => states.push(state));
+      await t.until(one.close());
+      await t.pass(500);
+      expect(states).toEqual(['absent', 'present']);
+      expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
+      await t.until(two.close());
+      expect(await t.until(view.exists(path))).toBe(null);
+    },
+  );
 
-  it('tells its states to each listener in their order, also when one of them closes it', async () => {
+  it('reports its states to each listener in their order, also when one of them closes it', async () => {
     const node = new PersistentNode(await t.client(), path);
     const one: string[] = [];
     const two: string[] = [];
@@ -343,7 +349,7 @@ describe('a persistent node', () => {
     ]);
   });
 
-  it('gets other data within the time that is given, also behind a change that waits for ever, and the last one stays', async () => {
+  it('sets data within the given time, also after a change that waits forever, and the last data win', async () => {
     const { zk } = await t.recorded();
     const node = new PersistentNode(zk, path, 'first');
     await t.until(node.ready());
@@ -358,7 +364,7 @@ describe('a persistent node', () => {
     expect(await text()).toBe('fourth');
   });
 
-  it('B23: with a TTL outlives its keeper by that time, and is written to by its child only', async () => {
+  it('B23: with a TTL outlives its program by that time, and only its child is written to', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
     await t.until(node.ready());
@@ -377,7 +383,7 @@ describe('a persistent node', () => {
     expect(await t.until(t.zk.exists('/t/a'))).toBe(null);
   });
 
-  it('goes on with a znode that outlived another keeper', async () => {
+  it('continues with a znode that outlived another program', async () => {
     await t.until(t.zk.create('/b', 'old'));
     const node = new PersistentNode(t.zk, '/b', 'new', { mode: 'persistent' });
     await t.until(node.ready());
@@ -386,19 +392,19 @@ describe('a persistent node', () => {
     expect(await t.until(t.zk.exists('/b'))).toBe(null);
   });
 
-  it('says why it cannot be kept', async () => {
+  it('reports why it cannot be kept', async () => {
     await t.until(t.zk.create('/e', null, { mode: 'ephemeral' }));
     const below = new PersistentNode(t.zk, '/e/a');
     expect(await t.until(failureOf(below.ready()))).toMatchObject({ code: 'NoChildrenForEphemerals' });
     expect(below.signal.reason).toMatchObject({ code: 'NoChildrenForEphemerals' });
-    expect(() => new PersistentNode(t.zk, '/a', null, { ttlMs: 1000 })).toThrow('ttlMs goes with the mode persistentWithTtl');
+    expect(() => new PersistentNode(t.zk, '/a', null, { ttlMs: 1000 })).toThrow('ttlMs and the mode persistentWithTtl need each other');
     expect(() => new PersistentNode(t.zk, '/a', null, { mode: 'persistent', protection: true })).toThrow('leave protection out');
     const waiting = new PersistentNode(await t.client(), '/e', null);
     expect(await t.until(failureOf(waiting.ready({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     await t.until(waiting.close());
   });
 
-  it('keeps the reason why it is over, though it is closed by who hears of that', async () => {
+  it('keeps the reason of its end, though a listener closes it', async () => {
     await t.until(t.zk.create('/e', null, { mode: 'ephemeral' }));
     const node = new PersistentNode(t.zk, '/e/a');
     node.onStateChange((state) => {
@@ -408,7 +414,7 @@ describe('a persistent node', () => {
     expect(await failureOf(node.ready())).toMatchObject({ code: 'NoChildrenForEphemerals' });
   });
 
-  it('closes at once when no server can be reached, and goes in the background', async () => {
+  it('closes at once when no server can be reached, and is deleted in the background', async () => {
     const zk: Client = await t.client();
     const node = new PersistentNode(zk, path);
     await t.until(node.ready());

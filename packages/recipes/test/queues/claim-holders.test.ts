@@ -1,4 +1,6 @@
-/** Those who work on items are held against what all that can be held promises (holder-story.ts): no two have one item. */
+/**
+ * Consumers that claim items, checked like all other holds (holder-story.ts): no two have one item.
+ */
 import { type Client, KeeperError, op } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, isFull } from '../../../../test/breadth.ts';
@@ -10,7 +12,10 @@ import { type Canary, itFindsOut } from '../support/seeds.ts';
 
 const path = '/jobs';
 
-/** So many items that are worked on again and again, and never done. Each worker keeps its queue as long as its session. */
+/**
+ * This many items that are worked on repeatedly, and never done. Each worker keeps its queue as
+ * long as its session.
+ */
 function itemsToWorkOn(count: number): Subject {
   const queues = new WeakMap<Client, Queue>();
   return {
@@ -37,8 +42,8 @@ function ignoreThere(error: unknown): void {
   if (!KeeperError.is(error, 'NodeExists')) throw error;
 }
 
-describe('those who work on items', () => {
-  it.each([1, 2])('B6: never have one of %i together, whatever happens, over seeds', async (count) => {
+describe('consumers that claim items', () => {
+  it.each([1, 2])('B6: never have one of %i at the same time under failures, over seeds', async (count) => {
     const tally = await runSeeds(itemsToWorkOn(count), count * 100, 6);
     expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(breadth(2, 30));
     if (!isFull) return;
@@ -47,7 +52,7 @@ describe('those who work on items', () => {
 
   const write = Object.getOwnPropertyDescriptor(Marks.prototype, 'write')!.value as Marks['write'];
   const canaries: Record<string, Canary> = {
-    'does not ask whether somebody has claimed the item since': {
+    'does not check whether the item has been claimed since': {
       plant: () => {
         let claims = 0;
         vi.spyOn(Marks.prototype, 'write').mockImplementation(function (this: Marks, ops, signal) {
@@ -60,7 +65,7 @@ describe('those who work on items', () => {
       },
       finds: /two hold|still not so|left behind/,
     },
-    'does not hear of items that are given back': {
+    'does not notice released items': {
       plant: () => vi.spyOn(ItemList.prototype, 'whenOutdated').mockReturnValue(() => undefined),
       finds: /still not so/,
     },

@@ -18,7 +18,7 @@ const path = '/jobs';
 const textOf = (item: Pick<QueueItem, 'data'> | undefined) => item && new TextDecoder().decode(item.data ?? undefined);
 
 describe('a claim', () => {
-  it('B6: leaves the item where it is until it is done, in four requests', async () => {
+  it('B6: leaves the item in place until it is done, in four requests', async () => {
     const producer = new Queue(t.zk, path);
     await t.until(producer.putAll(['a', 'b', 'c']));
     const { zk, lines } = await t.recorded();
@@ -34,7 +34,7 @@ describe('a claim', () => {
     expect(lines).toEqual([
       'getData /jobs/queue-0000000001',
       'multi: setData /jobs/queue-0000000001, create /jobs-aside/claims/queue-0000000001-1 ephemeral, setData /jobs-aside/marks/guid-mark-0000000001',
-      // Tells the holder if somebody takes the claim away.
+      // Notices when another client deletes the claim.
       'exists /jobs-aside/claims/queue-0000000001-1 watch',
       'multi: delete /jobs-aside/claims/queue-0000000001-1, delete /jobs/queue-0000000001, setData /jobs-aside/marks/guid-mark-0000000001',
     ]);
@@ -44,7 +44,7 @@ describe('a claim', () => {
     expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Closed' });
   });
 
-  it('B6: keeps the item from others, whether they claim or take; in process it is told apart', async () => {
+  it('B6: keeps the item from others, whether they claim or take; contents() shows that it is in process', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.putAll(['a', 'b']));
     const first = await t.until(queue.claim());
@@ -61,7 +61,7 @@ describe('a claim', () => {
     expect(await t.until(other.contents())).toEqual([]);
   });
 
-  it('B6: is had by one other when the session of who has it ends, or it is given back; none of those who wait polls', async () => {
+  it('B6: passes to one other consumer when its session ends or it is released; no waiting consumer polls', async () => {
     const producer = new Queue(t.zk, path);
     await t.until(producer.put('a'));
     const dies = await t.client();
@@ -73,7 +73,7 @@ describe('a claim', () => {
     await t.pass(60_000);
     expect(lines).toEqual([]);
     t.killed(dies);
-    // Until its session ends the item stays with it.
+    // The item stays claimed until the session ends.
     await t.pass(dies.sessionTimeoutMs - 2000, 1000);
     expect(lines).toEqual([]);
     const second = await t.until(Promise.race(waiting));
@@ -82,7 +82,7 @@ describe('a claim', () => {
     await t.settle();
     await t.until(second.release());
     await t.settle();
-    // The next in line was there before who takes.
+    // The next in the queue was there before the one that takes.
     await t.until(zk.close());
     await Promise.all(waiting.map((each) => t.until(failureOf(each))));
     expect(textOf(await t.until(taking))).toBe('a');
@@ -105,7 +105,7 @@ describe('a claim', () => {
     expect(await t.until(queue.size())).toBe(0);
   });
 
-  it('B6: stands as before when what was to be written with the acknowledgement is refused', async () => {
+  it('B6: lasts when an operation of the acknowledgement is rejected', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(t.zk.create('/result'));
@@ -116,7 +116,7 @@ describe('a claim', () => {
     expect(await t.until(queue.size())).toBe(0);
   });
 
-  it('B6: is lost with the item, when somebody deletes that', async () => {
+  it('B6: is lost with the item, when that is deleted', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
@@ -126,7 +126,7 @@ describe('a claim', () => {
     expect(await t.childrenOf('/jobs-aside/claims')).toEqual([]);
   });
 
-  it('B6: is suspended without a connection, and lost when the time of the session is over', async () => {
+  it('B6: is suspended without a connection, and lost when the session timeout is over', async () => {
     const client = await t.client({ sessionTimeoutMs: 4000 });
     await t.until(new Queue(t.zk, path).put('a'));
     const claimed = await t.until(new Queue(client, path).claim());
@@ -145,7 +145,7 @@ describe('a claim', () => {
     expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
   });
 
-  it('B6: work that fails gives the item back, in its place; work that is done acknowledges it', async () => {
+  it('B6: work that fails returns the item to its place; work that is done acknowledges it', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.putAll(['a', 'b']));
     const failed = queue.process(() => Promise.reject(new Error('no luck')));
@@ -154,7 +154,7 @@ describe('a claim', () => {
     expect(textOf(await t.until(queue.peek()))).toBe('b');
   });
 
-  it('B6: is left alone behind work that has acknowledged it, or has given it back', async () => {
+  it('B6: is left alone after work that has acknowledged or released it', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.putAll(['a', 'b']));
     await t.until(queue.process((item) => item.done([op.create('/result', item.data)])));
@@ -163,7 +163,7 @@ describe('a claim', () => {
     expect(textOf(await t.until(queue.peek()))).toBe('b');
   });
 
-  it('B6: is acknowledged once, though it is asked for twice at the same time', async () => {
+  it('B6: is acknowledged once, though two calls are made at the same time', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
@@ -172,7 +172,7 @@ describe('a claim', () => {
     expect([claimed.state, claimed.signal.aborted, await t.until(queue.size())]).toEqual(['released', false, 0]);
   });
 
-  it('B6: ends with the session, and says so', async () => {
+  it('B6: ends with the session, with an error', async () => {
     const zk = await t.client();
     const queue = new Queue(zk, path);
     await t.until(queue.put('a'));
@@ -184,7 +184,7 @@ describe('a claim', () => {
     await t.until(claimed.release());
   });
 
-  it('goes past a claim on an item of the past, whose name has come again', async () => {
+  it('ignores a claim on an earlier item, whose name is used again', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('old'));
     const old = await t.until(queue.claim());
@@ -198,11 +198,11 @@ describe('a claim', () => {
     expect(textOf(await t.until(waiting))).toBe('new');
   });
 
-  it("B6: shares its form with kazoo's LockingQueue: items below entries, claims of their names below taken", async () => {
+  it("B6: shares its format with kazoo's LockingQueue: items below entries, claims of their names below taken", async () => {
     const queue = new PriorityQueue(t.zk, '/q/entries', { naming: 'kazoo', takenPath: '/q/taken' });
     await t.until(t.zk.ensurePath('/q/entries'));
     await t.until(t.zk.ensurePath('/q/taken'));
-    // As kazoo puts, and as it claims.
+    // As kazoo puts and claims.
     const foreign = await t.client();
     for (const priority of ['100', '050'])
       await t.until(foreign.create(`/q/entries/entry-${priority}-`, priority, { mode: 'persistentSequential' }));
@@ -225,7 +225,7 @@ describe('a claim', () => {
     expect(await t.childrenOf('/q/taken')).toEqual([]);
   });
 
-  it('B6: that was lost leaves the next claim of the same name alone', async () => {
+  it('B6: that was lost does not affect the next claim of the same name', async () => {
     const options = { takenPath: '/q/taken' };
     const queue = new Queue(t.zk, path, options);
     await t.until(queue.put('a'));
@@ -242,7 +242,7 @@ describe('a claim', () => {
     await t.until(next.done());
   });
 
-  it('B6: that was given back leaves the next claim of the same name alone, also of those who do not count claims', async () => {
+  it('B6: that was released does not affect the next claim of the same name, also of clients that do not count claims', async () => {
     const queue = new Queue(t.zk, path, { takenPath: '/q/taken' });
     await t.until(queue.put('a'));
     const released = await t.until(queue.claim());
@@ -254,7 +254,7 @@ describe('a claim', () => {
     expect([await t.childrenOf('/q/taken'), await t.until(queue.size())]).toEqual([['queue-0000000000'], 1]);
   });
 
-  it('B6: that was taken away by hand is to be had again, also by the queue that had it', async () => {
+  it('B6: that was deleted by hand can be claimed again, also by the same queue', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const lost = await t.until(queue.claim());

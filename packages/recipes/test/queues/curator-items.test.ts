@@ -6,7 +6,7 @@ const bytesOf = (...parts: (number | string)[]) =>
 const head = [0, 1, 0, 1] as const;
 const textsOf = (data: Uint8Array | null) => curatorItemsCodec.decode(data).map((item) => new TextDecoder().decode(item));
 
-describe("items in Curator's form", () => {
+describe("items in Curator's format", () => {
   it('B8: are written as its ItemSerializer writes them', () => {
     expect(curatorItemsCodec.encode(['hello'])).toEqual(bytesOf(...head, 1, 0, 0, 0, 5, 'hello', 2));
     expect(curatorItemsCodec.encode(['', null, bytesOf(7)])).toEqual(bytesOf(...head, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 7, 2));
@@ -17,12 +17,12 @@ describe("items in Curator's form", () => {
     expect(textsOf(bytesOf(...head, 1, 0, 0, 0, 5, 'hello', 2))).toEqual(['hello']);
     expect(textsOf(bytesOf(...head, 1, 0, 0, 0, 3, 'one', 1, 0, 0, 0, 0, 1, 0, 0, 0, 3, 'two', 2))).toEqual(['one', '', 'two']);
     expect(textsOf(bytesOf(...head, 2))).toEqual([]);
-    // Curator looks no further than the end.
+    // Curator reads no further than the end.
     expect(textsOf(bytesOf(...head, 2, 'more'))).toEqual([]);
   });
 
-  it('what is of another form is refused, and told how', () => {
-    const remedy = 'what was put by others is to be used as it is';
+  it('data in another format are rejected, with a remedy', () => {
+    const remedy = 'use the data of other producers as they are';
     for (const [data, reason] of [
       [null, 'they do not begin with its version'],
       [bytesOf('hello'), 'they do not begin with its version'],
@@ -33,7 +33,7 @@ describe("items in Curator's form", () => {
       [bytesOf(...head, 1, 0, 0, 0, 1, 'x', 3), 'there is neither an item nor the end at byte 10'],
     ] as const) {
       expect(() => curatorItemsCodec.decode(data)).toThrow(
-        new TypeError(`these are not items in the form of Curator: ${reason}; ${remedy}`),
+        new TypeError(`these data are not in the format of Curator: ${reason}; ${remedy}`),
       );
     }
   });

@@ -1,4 +1,4 @@
-/** Each answer that a queue can miss, once: what was asked is carried out once. */
+/** Each reply that a queue can lose, once: the operation is applied once. */
 import type { OpCode } from '@tskeeper/protocol';
 import { op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -26,7 +26,7 @@ async function below(top: string): Promise<string[]> {
 
 const kinds: readonly (keyof typeof OpCode)[] = ['create2', 'createContainer', 'multi', 'exists', 'getChildren2', 'getData', 'delete'];
 
-describe('C1-3: an answer that is lost', () => {
+describe('C1-3: a lost reply', () => {
   it.each(kinds)('of a %s, the first of each step, leaves items as they should be, and nothing else', async (kind) => {
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path, { maxItems: 10 });
@@ -59,7 +59,7 @@ describe('C1-3: an answer that is lost', () => {
     expect((await t.until(below('/jobs-aside'))).filter((each) => /\d$/.test(each))).toEqual([]);
   });
 
-  it('of a put whose item somebody has taken meanwhile does not put it again', async () => {
+  it('of a put whose item was taken meanwhile does not put it again', async () => {
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path);
     await t.until(queue.put('a'));
@@ -73,12 +73,12 @@ describe('C1-3: an answer that is lost', () => {
     expect(await t.until(consumer.tryTake())).toBe(undefined);
   });
 
-  it('of a take that found the item gone does not give it', async () => {
+  it('of a take that found the item gone does not deliver it', async () => {
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path);
     await t.until(queue.put('a'));
     const [name] = await t.childrenOf(path);
-    // Between its look and its delete somebody else takes it.
+    // Between its read and its delete another consumer takes it.
     const { zk } = client;
     const multi = zk.multi.bind(zk);
     zk.multi = (async (...args: Parameters<typeof multi>) => {
@@ -91,7 +91,7 @@ describe('C1-3: an answer that is lost', () => {
     expect(client.lost).toBe(1);
   });
 
-  it('of an acknowledgement writes what goes with it once', async () => {
+  it('of an acknowledgement writes its operations once', async () => {
     await t.until(t.zk.create('/results'));
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path);
@@ -105,7 +105,7 @@ describe('C1-3: an answer that is lost', () => {
     expect([await t.childrenOf('/results'), await t.childrenOf(path)]).toEqual([['r-0000000000'], []]);
   });
 
-  it('of an acknowledgement behind which the session ends leaves open what has become of it', async () => {
+  it('of an acknowledgement after which the session ends leaves its outcome unknown', async () => {
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path);
     await t.until(queue.put('a'));
@@ -134,7 +134,7 @@ describe('C1-3: an answer that is lost', () => {
     expect(client.lost).toBe(3);
   });
 
-  it('is none to a mark that somebody has deleted: another is made', async () => {
+  it('does not depend on a deleted mark: a new one is created', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(t.zk.delete(`/jobs-aside/marks/${(await t.childrenOf('/jobs-aside/marks'))[0]!}`));

@@ -18,7 +18,7 @@ const path = '/jobs';
 const textOf = (item: Pick<QueueItem, 'data'> | undefined) => item && new TextDecoder().decode(item.data ?? undefined);
 
 describe('a priority queue', () => {
-  it('C1-17: names items queue-YY, and gives the lower first, of one priority in the order of coming', async () => {
+  it('C1-17: names items queue-YY, and delivers the lower first, those of one priority in the order of arrival', async () => {
     const queue = new PriorityQueue(t.zk, path);
     for (const [data, priority] of [
       ['b', 7],
@@ -62,7 +62,7 @@ describe('a priority queue', () => {
     expect(textOf(await t.until(queue.take()))).toBe('b');
   });
 
-  it('refuses at once what is no priority, though there is no room', async () => {
+  it('rejects an invalid priority at once, though there is no room', async () => {
     const queue = new PriorityQueue(t.zk, path, { maxItems: 1 });
     await t.until(queue.put('a', { priority: 1 }));
     expect(await t.until(failureOf(queue.put('b', { priority: 100, timeoutMs: 1000 })))).toMatchObject({
@@ -80,7 +80,7 @@ describe('a priority queue', () => {
     await expect(queue.put('x', { priority: 1000 })).rejects.toThrow('from 0 to 999');
   });
 
-  it("B7: shares a path with Curator's DistributedPriorityQueue by its names, of which those below 0 come first", async () => {
+  it("B7: shares a path with Curator's DistributedPriorityQueue by its names, where negative priorities come first", async () => {
     const queue = new PriorityQueue(t.zk, path, { naming: 'curator' });
     const names = ['100000005', '0FFFFFFFF', '0FFFFFFFE', '17FFFFFFF', '080000000'];
     for (const priority of [5, -1, -2, 2 ** 31 - 1, -(2 ** 31)]) await t.until(queue.put(String(priority), { priority }));
@@ -99,7 +99,7 @@ describe('a priority queue', () => {
 });
 
 describe('a delay queue', () => {
-  it('B8: gives an item when its time has come, by the time of the ensemble, and not before; it asks nothing meanwhile', async () => {
+  it('B8: delivers an item when its time has come, by the time of the ensemble, and not before; it sends no requests meanwhile', async () => {
     const producer = new DelayQueue(t.zk, path);
     const { zk, lines } = await t.recorded();
     const queue = new DelayQueue(zk, path);
@@ -126,17 +126,17 @@ describe('a delay queue', () => {
     ]);
   });
 
-  it('B8: does not wake a consumer for what is not due, and says when it is', async () => {
+  it('B8: does not wake a consumer for an item that is not due, and shows when it is', async () => {
     const queue = new DelayQueue(t.zk, path);
     await t.until(queue.put('a', { dueMs: 4_000_000_000_000 }));
     expect(await t.until(queue.tryTake())).toBe(undefined);
     expect(await t.until(queue.peek())).toMatchObject({ dueMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
     expect(await t.until(failureOf(queue.take({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
-    await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0 on, not -1');
+    await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0, not -1');
     await expect(queue.put('b', { dueMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
   });
 
-  it('B8: gives nothing too early when the clock of the leader is set back meanwhile, for which it asks once an item seems to be due', async () => {
+  it("B8: delivers nothing too early when the leader's clock is set back meanwhile, which it reads when an item seems to be due", async () => {
     const wallMs = () => t.world.clock.now().wallMs;
     const { zk, lines } = await t.recorded();
     let takenMs: number | undefined;
@@ -160,7 +160,7 @@ describe('a delay queue', () => {
     ]);
   });
 
-  it('B8: waits no longer than the time of the call for the time of the ensemble and for room', async () => {
+  it('B8: waits no longer than the timeout of the call for the time of the ensemble and for room', async () => {
     await t.until(new DelayQueue(t.zk, path).put('x', { delayMs: 0 }));
     let requests = 0;
     const slowly = () => t.until(new Promise<void>((resolve) => void t.zk.clock.after(900, resolve)));
@@ -173,7 +173,7 @@ describe('a delay queue', () => {
 });
 
 describe('an id queue', () => {
-  it('B8: takes out what has an id, but for what somebody works on', async () => {
+  it('B8: removes items by id, except those in process', async () => {
     const queue = new IdQueue(t.zk, path);
     await t.until(queue.putAll(['a', 'b'], { id: 'order 12' }));
     await t.until(queue.put('c', { id: 'order 13' }));
@@ -185,12 +185,12 @@ describe('an id queue', () => {
     expect((await t.until(queue.contents())).map(({ id }) => id)).toEqual(['order 12', 'order 13']);
     expect(await t.until(queue.remove('order 12'))).toBe(1);
     expect(textOf(await t.until(queue.take()))).toBe('c');
-    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a string without "/" and "|" that is not empty, not "a/b"');
+    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a non-empty string without "/" and "|", not "a/b"');
   });
 });
 
 describe('a sharded queue', () => {
-  it('B8: spreads its items over several znodes, and gives each of them once', async () => {
+  it('B8: spreads its items over several znodes, and delivers each once', async () => {
     const queue = new ShardedQueue(t.zk, path, { shards: 3 });
     for (let at = 0; at < 9; at++) await t.until(queue.put(String(at)));
     expect(await Promise.all(['00', '01', '02'].map((shard) => t.childrenOf(`${path}/shard-${shard}`)))).toMatchObject([
@@ -212,7 +212,7 @@ describe('a sharded queue', () => {
     expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards is a whole number from 1 to 100, not 0');
   });
 
-  it('B8: spreads what is put by one who takes an item for each that it puts', async () => {
+  it('B8: spreads the items of a client that takes one for each that it puts', async () => {
     const queue = new ShardedQueue(t.zk, path, { shards: 2 });
     await t.until(queue.put('x'));
     const shards: Record<string, number> = {};
@@ -225,7 +225,7 @@ describe('a sharded queue', () => {
     expect(shards).toEqual({ 'shard-00': 4, 'shard-01': 4 });
   });
 
-  it('B8: wakes who waits when an item comes into any of them', async () => {
+  it('B8: wakes a waiting consumer when an item is put into any shard', async () => {
     const queue = new ShardedQueue(t.zk, path, { shards: 4 });
     for (let at = 0; at < 6; at++) {
       const taking = queue.take();
@@ -237,7 +237,7 @@ describe('a sharded queue', () => {
 });
 
 describe('the names of items', () => {
-  it('C1-42: are those of queues that are ready to use, as locks are', async () => {
+  it('C1-42: are those of existing queues and locks', async () => {
     const held = await t.until(new recipes.Lock(t.zk, '/lock').acquire());
     expect(await t.until(new recipes.Lock(t.zk, '/lock').tryAcquire())).toBe(undefined);
     await t.until(held.release());
@@ -248,7 +248,7 @@ describe('the names of items', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('are told from those of others, which nobody takes, and nobody reads', async () => {
+  it('are distinguished from foreign ones, which are neither taken nor read', async () => {
     for (const name of ['lost+found', 'queue-', 'queue-12', 'entry-100-0000000000', 'queue-0000000001-'])
       await t.until(t.zk.create(`${path}/${name}`, 'not an item', { parents: true }));
     const { zk, lines } = await t.recorded();
@@ -275,8 +275,6 @@ describe('the names of items', () => {
     expect(await t.childrenOf(path)).toEqual(['qn-0000000000']);
     await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
-    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow(
-      'the prefix of items is a string without "/" that is not empty, not "a/"',
-    );
+    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('the prefix of items is a non-empty string without "/", not "a/"');
   });
 });

@@ -19,7 +19,7 @@ const textOf = (item: Pick<QueueItem, 'data'> | undefined) => item && new TextDe
 const numbersOf = (lines: readonly string[], of: string) => lines.filter((line) => line.startsWith(of)).length;
 
 describe('a queue', () => {
-  it('C1-14: puts with the flags SEQUENCE and EPHEMERAL, in the seed mode, and items are numbered by the server', async () => {
+  it('C1-14: puts with the flags SEQUENCE and EPHEMERAL, in the seed mode, and the server numbers the items', async () => {
     const { zk, lines } = await t.recorded();
     const queue = new Queue(zk, path, { items: 'ephemeral' });
     await t.until(queue.put('a'));
@@ -31,7 +31,7 @@ describe('a queue', () => {
     expect((await t.until(zk.exists(`${path}/${names[0]!}`)))!.ephemeralOwner).toBe(zk.sessionId);
   });
 
-  it('C1-15: ephemeral items go with their producer, persistent ones stay, which is the default', async () => {
+  it('C1-15: ephemeral items end with their producer, persistent ones stay, which is the default', async () => {
     const producer = await t.client();
     await t.until(new Queue(producer, '/kept').put('a'));
     await t.until(new Queue(producer, '/gone', { items: 'ephemeral' }).put('a'));
@@ -65,7 +65,7 @@ describe('a queue', () => {
     expect(numbersOf(lines, 'getChildren /jobs')).toBe(1);
   });
 
-  it('C1-16: asks nothing while it is empty, but waits for the watch', async () => {
+  it('C1-16: sends no requests while it is empty, but waits for the watch', async () => {
     const { zk, lines } = await t.recorded();
     const taking = new Queue(zk, path).take();
     await t.settle();
@@ -76,7 +76,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(taking))).toBe('a');
   });
 
-  it('C1-16: only the first in line sets the watch, and takes it away when it does not wait any longer', async () => {
+  it('C1-16: only the first waiting consumer sets the watch, and removes it when it no longer waits', async () => {
     for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
     const one = await t.recorded();
     const two = await t.recorded();
@@ -105,7 +105,7 @@ describe('a queue', () => {
     expect(two.lines[0]).toBe('getChildren /jobs');
   });
 
-  it('C1-16: hears of an item that comes while it lists', async () => {
+  it('C1-16: notices an item that is put while it lists', async () => {
     await t.until(t.zk.create(path));
     const zk = await t.client();
     const list = zk.getChildren.bind(zk);
@@ -114,7 +114,7 @@ describe('a queue', () => {
       if (each === path && options?.watch !== undefined) {
         listing.mockRestore();
         await t.zk.create(`${path}/queue-`, 'a', { mode: 'persistentSequential' });
-        // The watch has been told ahead of this answer.
+        // The watch was delivered before this reply.
         await zk.exists(path);
       }
       return answer;
@@ -122,7 +122,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(new Queue(zk, path).take()))).toBe('a');
   });
 
-  it('C1-2: an item that is put wakes one of 100 who wait, with requests that do not grow with them', async () => {
+  it('C1-2: an item that is put wakes one of 100 waiting consumers, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const taken: unknown[] = [];
     // Each a queue of its own, as if each were a process.
@@ -137,14 +137,15 @@ describe('a queue', () => {
       await t.until(producer.put(String(round)));
       await t.settle();
       expect(taken.length).toBe(round + 2);
-      // The one that waited: list, read, mark, delete, leave the line. The next in line: who is there, list.
+      // The consumer that waited: list, read, mark, delete, leave the queue. The next one: list the
+      // queue, list the items.
       expect(lines.length).toBeLessThanOrEqual(9);
     }
     await t.until(zk.close());
     await t.until(over);
   });
 
-  it('C1-16: no item is had twice, nor lost, by many who take at the same time', async () => {
+  it('C1-16: no item is delivered twice, or lost, when many take at the same time', async () => {
     const producer = new Queue(t.zk, path);
     const wanted = Array.from({ length: 30 }, (_, at) => String(at));
     await t.until(producer.putAll(wanted));
@@ -170,7 +171,7 @@ describe('a queue', () => {
     expect(await t.until(queue.peek())).toBe(undefined);
   });
 
-  it('puts several in a row, or none of them, and in the order of calling', async () => {
+  it('puts several items in a row, or none of them, and in the order of the calls', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(Promise.all([queue.put('a'), queue.putAll(['b', 'c']), queue.put('d'), queue.putAll([])]));
     expect(textOf(await t.until(queue.peek()))).toBe('a');
@@ -182,7 +183,7 @@ describe('a queue', () => {
     expect(await t.until(queue.size())).toBe(0);
   });
 
-  it('stays when it is empty, since numbers that begin anew would give the names of items of the past to others', async () => {
+  it('stays when it is empty, since numbers that begin anew would reuse the names of earlier items', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(queue.take());
@@ -191,7 +192,7 @@ describe('a queue', () => {
     expect((await t.until(queue.take())).name).toBe('queue-0000000001');
   });
 
-  it('goes on when somebody deletes the empty queue', async () => {
+  it('continues when the empty queue is deleted', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(queue.take());
@@ -203,7 +204,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(taking))).toBe('b');
   });
 
-  it('gives up when the time is over, the signal comes, or it is closed, and leaves nothing behind', async () => {
+  it('gives up when the time is over, the signal is aborted, or it is closed, and leaves nothing behind', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(queue.take());
@@ -215,10 +216,10 @@ describe('a queue', () => {
     expect((await t.childrenOf('/jobs-aside/consumers')).length).toBe(3);
     abort.abort(new Error('no longer wanted'));
     await t.pass(200);
-    expect(await t.until(late)).toEqual(new RecipeError('TimedOut', 'an item of /jobs was not to be had within 500 ms'));
+    expect(await t.until(late)).toEqual(new RecipeError('TimedOut', 'timed out after 500 ms waiting for an item of /jobs'));
     expect(await t.until(unwanted)).toMatchObject({ message: 'no longer wanted' });
     await t.until(queue.close());
-    expect(await t.until(closed)).toMatchObject({ code: 'Closed', message: 'the queue /jobs is closed' });
+    expect(await t.until(closed)).toMatchObject({ code: 'Closed', message: 'queue /jobs is closed' });
     expect(await t.until(failureOf(queue.put('b')))).toMatchObject({ code: 'Closed' });
     await t.settle();
     expect(await t.childrenOf('/jobs-aside/consumers')).toEqual([]);
@@ -226,7 +227,7 @@ describe('a queue', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('gives up at once while no server is to be had, when nothing has been asked for that could not be taken back', async () => {
+  it('gives up at once while no server can be reached, if nothing was requested that could not be undone', async () => {
     const zk = await t.client();
     await t.until(new Queue(t.zk, path).put('a'));
     const queue = new Queue(zk, path);
@@ -245,7 +246,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(queue.take()))).toBe('a');
   });
 
-  it('ends what waits when the session ends', async () => {
+  it('ends its waits when the session ends', async () => {
     const zk = await t.client();
     const taking = failureOf(new Queue(zk, path).take());
     await t.settle();
@@ -270,7 +271,7 @@ describe('a queue', () => {
 });
 
 describe('a queue with maxItems', () => {
-  it('lets no more in than that, whoever puts at the same time, and wakes one producer for each item that is taken', async () => {
+  it('admits no more than that, however many put at the same time, and wakes one producer for each item that is taken', async () => {
     const { zk, lines } = await t.recorded();
     const producers = [zk, await t.client(), await t.client()].map((each) => new Queue(each, path, { maxItems: 3 }));
     let most = 0;
@@ -292,7 +293,7 @@ describe('a queue with maxItems', () => {
     await expect(producers[0]!.putAll(['a', 'b', 'c', 'd'])).rejects.toThrow(
       '4 items at once exceed maxItems, which is 3; put fewer, or raise maxItems',
     );
-    expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems is a whole number above 0, not 0');
+    expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems is a whole number from 1, not 0');
   });
 
   it('gives up waiting for room, and lets the next one put in its place', async () => {
@@ -301,7 +302,7 @@ describe('a queue with maxItems', () => {
     const late = failureOf(queue.put('b', { timeoutMs: 500 }));
     const next = new Queue(await t.client(), path, { maxItems: 1 }).put('c');
     await t.pass(1000);
-    expect(await t.until(late)).toMatchObject({ code: 'TimedOut', message: 'room in /jobs was not to be had within 500 ms' });
+    expect(await t.until(late)).toMatchObject({ code: 'TimedOut', message: 'timed out after 500 ms waiting for room in /jobs' });
     expect(textOf(await t.until(queue.take()))).toBe('a');
     await t.until(next);
     expect(textOf(await t.until(queue.take()))).toBe('c');

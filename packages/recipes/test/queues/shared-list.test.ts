@@ -1,4 +1,4 @@
-/** Several calls of one queue at the same time, which have one list. */
+/** Concurrent calls of one queue, which share one list. */
 import type { ReadOptions } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Queue } from '../../src/index.ts';
@@ -19,8 +19,8 @@ afterEach(async () => {
 
 const path = '/jobs';
 
-describe('calls that have one list', () => {
-  it('B6: hear of the end of a claim that another of them has met', async () => {
+describe('calls that share a list', () => {
+  it('B6: notice the end of a claim that another of them has met', async () => {
     const other = new Queue(await t.client(), path);
     await t.until(other.putAll(['taken here', 'taken by the other']));
     const znode = new QueueZnode(t.zk, new Marks(t.zk, '/jobs-aside/marks', undefined), {
@@ -38,7 +38,8 @@ describe('calls that have one list', () => {
     await t.until(other.take());
     await t.until(other.put('claimed by the other'));
     const claim = await t.until(other.claim());
-    // The first works off what is left of the list, which is gone by now, and has the claimed item out of the list of the second.
+    // The first works through the rest of the list, whose items are gone by now, and takes the
+    // claimed item from the list of the second.
     const both = [znode.first(znode.claim, signal, false), znode.first(znode.claim, signal, true)];
     expect(await t.until(Promise.all(both))).toEqual([undefined, undefined]);
     expect(znode.list.isCurrent).toBe(true);
@@ -47,7 +48,7 @@ describe('calls that have one list', () => {
     expect(znode.list.isCurrent).toBe(false);
   });
 
-  it('C1-16: leave no watch behind by a list that is answered when nobody waits any more', async () => {
+  it('C1-16: leave no watch behind by a list whose reply arrives when no call waits any more', async () => {
     for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
     const { zk, lines } = await t.recorded();
     const abort = new AbortController();
@@ -64,7 +65,7 @@ describe('calls that have one list', () => {
       'delete /jobs-aside/consumers/guid-lock-0000000000',
       'removeWatches /jobs',
     ]);
-    // What it still watched it would set anew.
+    // With the next connection it would set any remaining watches again.
     lines.length = 0;
     t.world.break();
     await t.world.untilSo(() => zk.state !== 'connected');

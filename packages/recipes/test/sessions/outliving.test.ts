@@ -1,4 +1,7 @@
-/** Recipes that were made with `Sessions`, while sessions expire under them: each goes on in the next one as its meaning allows. */
+/**
+ * Recipes with `Sessions` whose sessions expire: each continues in the next one as its meaning
+ * allows.
+ */
 import { KeeperError, op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as recipes from '../../src/index.ts';
@@ -26,7 +29,10 @@ const { textCodec } = recipes;
 const text = (data: Uint8Array | null | undefined) => new TextDecoder().decode(data ?? undefined);
 const path = '/r';
 
-/** How a session ends: the ensemble ends it, and the client learns of that from the server, or after it was cut off for too long. */
+/**
+ * How a session ends: the ensemble ends it, and the client learns of that from the server, or after
+ * it was cut off for too long.
+ */
 const ends = {
   'by the ensemble': () => expire(t, sessions.client),
   'while it is cut off': () => program.expire(),
@@ -34,9 +40,12 @@ const ends = {
 
 type End = keyof typeof ends;
 
-/** Something that waits, and what it waits for: made so that the wait has begun by the time that `wait` was called and all has settled. */
+/**
+ * A wait, and what it waits for: the wait has begun when `wait` was called and everything has
+ * settled.
+ */
 interface Waiting {
-  /** Makes it wait; returns how to let it go on. */
+  /** Blocks the wait; returns how to unblock it. */
   readonly block: (zk: recipes.SessionSource) => Promise<() => Promise<unknown>>;
   readonly wait: (source: Sessions) => Promise<unknown>;
 }
@@ -185,7 +194,7 @@ const waits: Readonly<Record<string, Waiting>> = {
 };
 
 describe.each(Object.keys(ends) as End[])('a session that ends %s', (how) => {
-  it.each(Object.entries(waits))('B23: %s goes on waiting in the next session', async (_name, { block, wait }) => {
+  it.each(Object.entries(waits))('B23: %s continues to wait in the next session', async (_name, { block, wait }) => {
     const other = await t.client({ sessionTimeoutMs: 60_000 });
     const goOn = await t.until(block(other));
     let outcome: unknown = 'waits';
@@ -206,7 +215,7 @@ describe.each(Object.keys(ends) as End[])('a session that ends %s', (how) => {
 });
 
 describe('a wait in the next session', () => {
-  it('B23: ends within the time and by the signal of its call', async () => {
+  it('B23: ends by the timeout and the signal of its call', async () => {
     const held = await t.until(new recipes.Lock(t.zk, path).acquire());
     const stop = new AbortController();
     const failures = [
@@ -224,7 +233,7 @@ describe('a wait in the next session', () => {
     expect(await t.childrenOf(path)).toHaveLength(1);
   });
 
-  it('B23: stands at the end of the line', async () => {
+  it('B23: is at the end of the queue', async () => {
     const held = await t.until(new recipes.Lock(t.zk, path).acquire());
     const order: string[] = [];
     const first = new recipes.Lock(sessions, path).run(() => void order.push('first'));
@@ -253,7 +262,7 @@ describe('a wait in the next session', () => {
     expect(await failureOf(new recipes.Lock(sessions, path).tryAcquire())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B23: does not go on when a znode is deleted by hand and the session lives', async () => {
+  it('B23: does not continue when a znode is deleted by hand and the session lives', async () => {
     await t.until(new recipes.Lock(t.zk, path).acquire());
     const waiting = failureOf(new recipes.Lock(sessions, path).acquire());
     await t.settle();
@@ -263,8 +272,8 @@ describe('a wait in the next session', () => {
   });
 });
 
-describe('what is held', () => {
-  it('B23: is lost with its session, and had again only by another acquire', async () => {
+describe('a hold', () => {
+  it('B23: is lost with its session, and acquired again only by another call', async () => {
     const lock = new recipes.Lock(sessions, path);
     const held = await t.until(lock.acquire());
     const { client } = sessions;
@@ -280,7 +289,7 @@ describe('what is held', () => {
     await t.until(Promise.all([held.release(), again.release()]));
   });
 
-  it('B23: a claim is lost, and its item is had again', async () => {
+  it('B23: a claim is lost, and its item can be claimed again', async () => {
     const queue = new recipes.Queue(sessions, path);
     await t.until(queue.put('item'));
     const item = await t.until(queue.claim());
@@ -296,7 +305,7 @@ describe('what is held', () => {
     await t.until(queue.close());
   });
 
-  it('B23: a lease outlives sessions, and is renewed and given back in the next', async () => {
+  it('B23: a lease outlives sessions, and is renewed and released in the next', async () => {
     const taker = new recipes.Lease(sessions, path, { durationMs: 60_000, holder: 'me' });
     const held = await t.until(taker.acquire());
     const { client } = sessions;
@@ -312,7 +321,7 @@ describe('what is held', () => {
     expect(await t.until(other.tryAcquire())).toBeDefined();
   });
 
-  it('B23: a partition is lost, and had again by the partitioner in the next session', async () => {
+  it('B23: a partition is lost, and acquired again by the partitioner in the next session', async () => {
     const owned: string[] = [];
     const work = async ({ item, signal }: recipes.OwnPartition) => {
       owned.push(item);
@@ -330,7 +339,7 @@ describe('what is held', () => {
   });
 });
 
-describe('what is asked after a session has ended', () => {
+describe('a call after a session has ended', () => {
   it('B23: is answered in the next', async () => {
     const number = new recipes.AtomicNumber(sessions, '/number');
     const cached = new recipes.CachedNumber(number, 2);
@@ -378,13 +387,13 @@ describe('what is asked after a session has ended', () => {
       await t.until(all(round));
       const { client } = sessions;
       await expire(t, client);
-      // Not waited for: the calls wait for it.
+      // Not awaited: the calls wait for it.
       if (round === 1) await t.world.untilSo(() => sessions.client !== client);
     }
     await t.until(Promise.all([...queues, number, value].map((each) => each.close())));
   });
 
-  it('B23: is not made again when it may have been carried out', async () => {
+  it('B23: is not repeated when it may have been applied', async () => {
     const { zk, lose } = await forgetful(t);
     let isFirst = true;
     const own = await t.until(
@@ -410,8 +419,8 @@ describe('what is asked after a session has ended', () => {
   });
 });
 
-describe('what is shown', () => {
-  it('B23: a cache falls out of step with its session, and tells what has changed in the next', async () => {
+describe('a view of the tree', () => {
+  it('B23: a cache falls out of step with its session, and reports in the next what has changed', async () => {
     await t.until(Promise.all([t.zk.ensurePath('/tree/kept'), t.zk.ensurePath('/tree/gone')]));
     const tree = new recipes.TreeCache(sessions, '/tree');
     const children = new recipes.ChildrenCache(sessions, '/tree');
@@ -442,7 +451,7 @@ describe('what is shown', () => {
     expect([told.at(-1), tree.isClosed, children.isClosed, node.isClosed]).toEqual(['over', true, true, true]);
   });
 
-  it('B23: loops over leaders, values, members and instances go on', async () => {
+  it('B23: loops over leaders, values, members and instances continue', async () => {
     const stop = new AbortController();
     const { signal } = stop;
     const seen = { leaders: [] as unknown[], values: [] as unknown[], models: [] as unknown[], members: [] as unknown[] };
@@ -485,7 +494,7 @@ describe('what is shown', () => {
   });
 });
 
-it('B23: a recipe that was made with a client says, when the session is over, that Sessions go on', async () => {
+it('B23: a recipe with a client whose session is over names Sessions as the remedy', async () => {
   const zk = await t.client();
   const lock = new recipes.Lock(zk, path);
   const queue = new recipes.Queue(zk, '/q');
@@ -494,6 +503,6 @@ it('B23: a recipe that was made with a client says, when the session is over, th
   for (const call of [() => lock.acquire(), () => lock.contenders(), () => queue.take(), () => value.get()]) {
     const error = await t.until(failureOf(call()));
     expect(error).toMatchObject({ name: 'KeeperError', code: 'SessionExpired' });
-    expect(String(error)).toMatch(/session of this client has expired; give the recipe Sessions instead of a client/);
+    expect(String(error)).toMatch(/session of this client has expired; use Sessions instead of a client/);
   }
 });

@@ -23,7 +23,7 @@ const open = async (signal: AbortSignal): Promise<Client> => {
 };
 
 describe('sessions', () => {
-  it('B23: open another client when the session of the last has expired, and tell who asked', async () => {
+  it('B23: open another client when the session of the last has expired, and call the listeners', async () => {
     const sessions = await t.until(Sessions.start(open));
     const seen: Client[] = [];
     const end = sessions.each((zk) => seen.push(zk));
@@ -44,7 +44,7 @@ describe('sessions', () => {
   it('start with an array of servers, as a client does', async () => {
     const servers = ['nowhere:1', { host: 'server', port: 2181 }];
     const sessions = await t.until(Sessions.start(servers, t.world.options()));
-    // They are those of the moment of the call.
+    // They are those at the time of the call.
     servers.splice(0);
     await expire(t, sessions.client);
     await t.until(sessions.ready());
@@ -52,7 +52,7 @@ describe('sessions', () => {
     await t.until(sessions.close());
   });
 
-  it('of a second copy of the package are taken by recipes, and go on in the next session', async () => {
+  it('of a second copy of the package are accepted by recipes, and continue in the next session', async () => {
     vi.resetModules();
     const copy = await import('../../src/index.ts');
     expect(copy.Sessions).not.toBe(Sessions);
@@ -76,7 +76,7 @@ describe('sessions', () => {
     expect(await failureOf(lock.acquire())).toMatchObject({ name: 'RecipeError', code: 'Closed' });
   });
 
-  it('are over when their client is closed by the program, or no other can be opened', async () => {
+  it('end when the program closes their client, or no other can be opened', async () => {
     const closed = await t.until(Sessions.start(open));
     await t.until(closed.client.close());
     expect(closed.signal.reason).toMatchObject({ code: 'Closed', message: 'the client is closed' });
@@ -95,7 +95,7 @@ describe('sessions', () => {
     expect(await failureOf(Sessions.start(() => Promise.reject(new Error('not even one'))))).toMatchObject({ message: 'not even one' });
   });
 
-  it('tell of a client once, also who begins to listen while it is told of', async () => {
+  it('report a client once, also to a listener that is added during the report', async () => {
     const sessions = await t.until(Sessions.start(open));
     const seen: Client[] = [];
     let isFirst = true;
@@ -110,7 +110,7 @@ describe('sessions', () => {
     await t.until(sessions.close());
   });
 
-  it('are listened to by nobody who has left', async () => {
+  it('do not call removed listeners', async () => {
     const sessions = await t.until(Sessions.start(open));
     const group = new Group(sessions, '/g');
     const each = sessions.each.bind(sessions);
@@ -146,7 +146,7 @@ describe('sessions', () => {
 });
 
 describe('Sessions.start', () => {
-  it('B23: takes a connect string, whose connection time bounds the first connection only', async () => {
+  it('B23: takes a connect string, whose connectTimeoutMs limits the first connection only', async () => {
     const options = t.world.options({ connectTimeoutMs: 5000 });
     const sessions = await t.until(Sessions.start('server:2181', options));
     const { client } = sessions;

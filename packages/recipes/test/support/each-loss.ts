@@ -1,4 +1,7 @@
-/** Plays what a client does once for each request that it makes, and loses that, or the answer to it: whatever it is, things end as they do without a loss. */
+/**
+ * Runs a client's program once for each request that it sends, and loses that request or its reply:
+ * in each case the program ends as without a loss.
+ */
 import { type Client, type ConnectOptions, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { expect } from 'vitest';
@@ -7,12 +10,18 @@ import { type Departing, fated, type Loss } from './fates.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 import { recording } from './requests.ts';
 
-/** What a client does below `path`, and what comes of it, the same in each run. Other clients may take part, which lose nothing. */
+/**
+ * What a client does below `path`, with the same result in each run. Other clients may take part;
+ * they lose nothing.
+ */
 export type Play = (zk: Client, path: string) => Promise<unknown>;
 
-/** For clients that meet silence. Longer than the way to the next connection takes, so that what waits for that has not timed out by then. */
+/**
+ * For clients that receive no replies. Longer than a reconnect takes, so that a request that waits
+ * for it has not timed out by then.
+ */
 const requestTimeoutMs = 400;
-/** Far beyond what any of them takes. */
+/** More than any of them needs. */
 const stepsMax = 150;
 
 /** The znodes below `path`, without guids and numbers. */
@@ -27,7 +36,8 @@ export async function shapeOf(t: RecipeWorld, path: string): Promise<readonly st
 }
 
 /**
- * Loses each request, or in `npm test` every sixth, and expects that the client has no watch left in the end. Resolves with how many requests it went through.
+ * Loses each request, or in `npm test` every sixth, and expects that the client has no watch left
+ * in the end. Resolves with the number of requests.
  */
 export async function withEachLoss(
   t: RecipeWorld,
@@ -46,7 +56,7 @@ export async function withEachLoss(
     const result = await t.until(play(zk, path));
     await t.pass(1500, 300);
     const left = await t.until(shapeOf(t, path));
-    // What it still watches it sets anew with the next connection.
+    // With the next connection it would set any remaining watches again.
     isOver = true;
     t.world.break();
     await t.world.untilSo(() => zk.state === 'connected');

@@ -1,18 +1,20 @@
-/** What becomes of the requests of one client, one by one, at the test's choice. */
+/** What happens to each request of one client, as the test decides. */
 import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
 import { FrameCutter, OpCode, readReplyHeader, Xid } from '@tskeeper/protocol';
 import { reply } from '../../../client/test/support/server-frames.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
 /**
- * The connection breaks, before the request has reached the server, or before its answer has come back. `silence`: it stays, the request is carried out, and from here on nothing is answered
- * on it but pings; for a client with `requestTimeoutMs`.
+ * The connection breaks, before the request has reached the server, or before its reply has
+ * arrived. `silence`: the connection stays and the request is applied, but from then on only pings
+ * are answered; for a client with `requestTimeoutMs`.
  */
 export type Loss = 'request' | 'answer' | 'silence';
 
 /**
- * undefined: it is carried out and answered. `ahead`: something else happens before it reaches the server; `behind`: before its answer is read. `refused`: it is not carried
- * out, and answered by this error; for one that is alone on its way.
+ * undefined: the request is applied and answered. `ahead`: something else happens before it reaches
+ * the server; `behind`: before its reply is read. `refused`: it is not applied, and answered with
+ * this error; only for a single request in flight.
  */
 export type Fate =
   | Loss
@@ -21,13 +23,16 @@ export type Fate =
   | { readonly refused: number }
   | undefined;
 
-/** A request on its way: the how many-eth it is, over all connections, and what it asks for. Handshakes and pings are none. */
+/**
+ * A request that is sent: its number, over all connections, and its content. Handshakes and pings
+ * do not count.
+ */
 export interface Departing {
   readonly at: number;
   readonly opCode: number;
 }
 
-/** A client whose requests, from the first behind its handshake on, have these fates. */
+/** A client whose requests have these fates, from the first after its handshake on. */
 export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate, options: ConnectOptions = {}): Promise<Client> {
   const given = t.world.options(options);
   const wire = given.transport!;
@@ -37,7 +42,7 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
     connect: (address, sink) => {
       let isHandshake = true;
       let isDeaf = false;
-      /** Finds the answers to pings, once nothing else is answered. */
+      /** Finds the replies to pings, when nothing else is answered any more. */
       let pings: FrameCutter | undefined;
       let isCut = false;
       let isHeld = false;

@@ -1,10 +1,10 @@
-/** What goes wrong with a client of a RecipeWorld, at a moment of the test's choice. */
+/** Faults of a client of a RecipeWorld, at a moment that the test chooses. */
 import type { Client, ConnectOptions } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { type Departing, type Fate, fated } from './fates.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
-/** Ends the session of a client, as the ensemble does with one that it has not heard from. */
+/** Ends the session of a client, as the ensemble does after the session timeout. */
 export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
   const session = { id: zk.sessionId, password: zk.sessionPassword };
   const other = await t.client({ session });
@@ -13,8 +13,9 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
 }
 
 /**
- * A client that never hears the answer to the next request of a kind after `lose`, or to the one with so many others before it after `loseAt`: the connection breaks
- * instead, once it was carried out.
+ * A client that never receives the reply to the next request of a kind after `lose`, or to the one
+ * after so many others after `loseAt`: the connection breaks instead, after the request was
+ * applied.
  */
 export async function forgetful(
   t: RecipeWorld,

@@ -1,10 +1,13 @@
 /**
- * What all that can be held promises, over seeds that decide when connections break, stall and stay away until the session has expired, when the server dies, and
- * when somebody deletes a znode of a line by hand:
+ * What all holds guarantee, over seeds that decide when connections break, stall and stay away
+ * until the session has expired, when the server dies, and when a znode of a queue is deleted by
+ * hand:
  *
- * - no two hold who may not hold at once; but for the moments in which a holder has not heard yet that its znode was deleted by hand;
- * - what is written through a hold of one alone stands in the order of the tokens: nothing of a holder of the past behind anything of a later one;
- * - once it is quiet everyone has their turn, and nothing is left behind.
+ * - two holders that exclude each other never hold at once, except in the moments before a holder
+ *   learns that its znode was deleted by hand;
+ * - writes through an exclusive hold are in the order of the tokens: none of a former holder
+ *   follows one of a later holder;
+ * - after the faults each contender gets its turn, and nothing is left behind.
  */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -14,13 +17,16 @@ import { assertInOrder, entriesOf } from './log.ts';
 import { overSeeds } from './seeds.ts';
 import { Storm, storyWorld } from './storm.ts';
 
-/** What is contended for. */
+/** The recipe under test. */
 export interface Subject {
-  /** One more worker's turn, in one of the ways in which it can be had. */
+  /** One more turn of a worker, in one of the possible ways. */
   acquire(zk: Client, random: SeededRandom, options: WaitOptions): Promise<Hold>;
-  /** Whether one may hold in this way beside those others. */
+  /** Whether a holder of this kind may hold together with the others. */
   mayHold(how: string, others: readonly string[]): boolean;
-  /** Znodes of all who hold or wait: somebody may delete them by hand, and none is left in the end. */
+  /**
+   * The znodes of all holders and waiters: they may be deleted by hand, and none is left in the
+   * end.
+   */
   znodes(zk: Client): Promise<readonly string[]>;
 }
 
@@ -28,11 +34,11 @@ export interface Hold {
   readonly held: Pick<Held, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
   readonly paths: readonly string[];
   readonly how: string;
-  /** What is written by one who holds alone is marked with it; undefined for others. */
+  /** The mark in what an exclusive holder writes; undefined for others. */
   readonly token: bigint | undefined;
 }
 
-/** For a canary that goes past the hold. */
+/** For a canary that writes past the hold. */
 export const clientOf = new WeakMap<object, Client>();
 
 export class Tally {
@@ -46,7 +52,7 @@ export class Tally {
   byHand = 0;
 }
 
-/** Who holds, in what way. */
+/** The holders, and how they hold. */
 class Register {
   readonly #holds = new Set<Hold>();
   readonly #subject: Subject;
@@ -77,7 +83,7 @@ class Register {
 class Worker {
   client: Client | undefined;
   #stopped = false;
-  /** Turns since the last that were had. */
+  /** Turns since the last reset. */
   turns = 0;
   readonly #world: ClientWorld;
   readonly #random: SeededRandom;
@@ -127,14 +133,14 @@ class Worker {
     });
     this.turns++;
     try {
-      // One that has much to do before it asks the ensemble for anything.
+      // A holder that is busy for long before it sends a request.
       if (this.#random.below(4) === 0) await this.#pause(this.#random.below(8000));
       for (let writes = this.#random.below(4); writes > 0; writes--) {
         await this.#pause(this.#random.below(400));
         if (held.signal.aborted) break;
         await write(hold);
       }
-      // One that goes on although it has lost what it held.
+      // A holder that continues although it has lost its hold.
       if (held.signal.aborted) {
         await write(hold);
         throw new Error(`${hold.paths.join()} is lost, and has written all the same`);
@@ -211,14 +217,14 @@ async function run(subject: Subject, seed: number, tally: Tally): Promise<void> 
   await world.close();
 }
 
-/** So many seeds behind this one. */
+/** This many seeds after the given one. */
 export async function runSeeds(subject: Subject, behind: number, count: number): Promise<Tally> {
   const tally = new Tally();
   await overSeeds(count, (seed) => run(subject, seed, tally), behind + 1);
   return tally;
 }
 
-/** What the subject is contended for under a seed, for canaries. */
+/** The story of the subject under a seed, for canaries. */
 export function storyOf(subject: Subject): (seed: number) => Promise<void> {
   return (seed) => run(subject, seed, new Tally());
 }

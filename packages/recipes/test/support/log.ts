@@ -1,4 +1,4 @@
-/** What holders have written, one znode behind the other. */
+/** What holders have written, one znode after the other. */
 import type { Client } from '@tskeeper/client';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 
@@ -10,10 +10,10 @@ export async function entriesOf(world: ClientWorld, zk: Client, log: string): Pr
   return found.map(({ data }) => new TextDecoder().decode(data ?? undefined));
 }
 
-/** Nothing of a holder of the past stands behind anything of a later one. */
+/** No entry of a former holder follows one of a later holder. */
 export function assertInOrder(log: string, tokens: readonly string[]): void {
   tokens.forEach((token, at) => {
     if (at > 0 && BigInt(token) < BigInt(tokens[at - 1]!))
-      throw new Error(`${log}: entry ${at} of holder ${token} stands behind one of holder ${tokens[at - 1]}`);
+      throw new Error(`${log}: entry ${at} of holder ${token} follows one of holder ${tokens[at - 1]}`);
   });
 }

@@ -5,7 +5,7 @@ import { recording } from './requests.ts';
 
 export class RecipeWorld {
   readonly world: ClientWorld;
-  /** A client of the test's own. */
+  /** The test's own client. */
   readonly zk: Client;
   readonly #addresses = new WeakMap<Client, string>();
 
@@ -28,8 +28,9 @@ export class RecipeWorld {
   }
 
   /**
-   * The process of a client that `client` has made is gone: its connection breaks and never comes back, and its session is not closed, but lives until
-   * the server has heard nothing of it for long enough. The object of the dead process is still here, and hears nothing of that.
+   * Kills the process of a client that `client` has made: its connection breaks and never comes
+   * back, and its session is not closed, but lives until it times out. The object of the dead
+   * process still exists, and does not notice.
    */
   killed(client: Client): void {
     const address = this.#addresses.get(client)!;
@@ -37,7 +38,7 @@ export class RecipeWorld {
     this.world.wire.cut(address, this.world.address);
   }
 
-  /** A client, and what it asks from now on. */
+  /** A client, and its requests from now on. */
   async recorded(): Promise<{ readonly zk: Client; readonly lines: string[] }> {
     const lines: string[] = [];
     const zk = await this.until(connect('server:2181', recording(this.world.options(), lines)));
@@ -67,7 +68,7 @@ export class RecipeWorld {
   }
 }
 
-/** What the promise fails with. For a promise whose failure is not looked at in the same turn. */
+/** The reason of a rejection. For a promise whose failure is not handled in the same turn. */
 export function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     (result) => new Error(`it did not fail, but gave ${String(result)}`),

@@ -1,11 +1,14 @@
-/** What a client asks, request by request, as it leaves: how a recipe is compared with the steps of ZooKeeper's page. */
+/**
+ * The requests of a client, as they are sent: to compare a recipe with the steps of ZooKeeper's
+ * page.
+ */
 import type { ConnectOptions, Transport } from '@tskeeper/client';
 import { OpCode, operationOf, Reader, readRequestHeader } from '@tskeeper/protocol';
 
 const nameOf = new Map<number, string>(Object.entries(OpCode).map(([name, code]) => [code, name]));
 const createModes = ['persistent', 'ephemeral', 'sequential', 'ephemeral sequential', 'container'];
 
-/** Options with a transport that writes down each request as one line; guids are left out, and pings. */
+/** Options with a transport that records each request as one line, without guids and pings. */
 export function recording(options: ConnectOptions, lines: string[]): ConnectOptions {
   const wire = options.transport!;
   const transport: Transport = {

@@ -1,8 +1,13 @@
-/** Stories over seeds: that all of them go well, and that a recipe which is broken on purpose is found out. */
+/**
+ * Stories over seeds: that all of them succeed, and that a recipe with a planted bug is detected.
+ */
 import { expect, it, vi } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
 
-/** Tells a story under so many seeds, or in `npm test` under a fifteenth of them; the first that does not go well ends it. */
+/**
+ * Runs a story under this many seeds, or in `npm test` under a fifteenth of them; the first failure
+ * ends it.
+ */
 export async function overSeeds(count: number, story: (seed: number) => Promise<unknown>, first = 1): Promise<void> {
   for (let seed = first; seed < first + breadth(Math.ceil(count / 15), count); seed++) {
     await story(seed).catch((error: unknown) => {
@@ -11,19 +16,19 @@ export async function overSeeds(count: number, story: (seed: number) => Promise<
   }
 }
 
-/** How long a canary is looked for. */
+/** How long to search for a canary. */
 export interface Search {
-  /** As many stories have to find something; in `npm test` one. Default: 3. */
+  /** This many stories have to detect it; in `npm test` one. Default: 3. */
   readonly enough?: number;
-  /** Of so many. Default: 60. */
+  /** Of this many. Default: 60. */
   readonly atMost?: number;
   /** The first seed. Default: 1. */
   readonly first?: number;
-  /** The canary that `npm test` looks for, if the first takes long. */
+  /** The canary that `npm test` uses, if the first takes long. */
   readonly quick?: string;
 }
 
-/** What the first stories say that find something. */
+/** The messages of the first stories that detect something. */
 export async function findings(
   story: (seed: number) => Promise<unknown>,
   { enough = 3, atMost = 60, first = 1 }: Search = {},
@@ -35,22 +40,25 @@ export async function findings(
   return caught;
 }
 
-/** A recipe that is broken on purpose. */
+/** A recipe with a planted bug. */
 export interface Canary {
-  /** By `vi.spyOn`; taken back behind the story. */
+  /** By `vi.spyOn`; restored after the story. */
   readonly plant: () => unknown;
-  /** What the stories have to say of it. */
+  /** What the stories have to report. */
   readonly finds: RegExp;
 }
 
-/** A test for each canary, or in `npm test` for one of them: those whom the suite is about are found out when one of them is such. */
+/**
+ * A test for each canary, or in `npm test` for one of them: the subject of the suite is detected
+ * when it has that bug.
+ */
 export function itFindsOut(
   canaries: Readonly<Record<string, Canary>>,
   story: (seed: number) => Promise<unknown>,
   search: Search = {},
 ): void {
   const wanted = breadth([search.quick ?? Object.keys(canaries)[0]!], Object.keys(canaries));
-  it.each(wanted.map((name) => [name, canaries[name]!] as const))('are found out when one %s', async (_name, { plant, finds }) => {
+  it.each(wanted.map((name) => [name, canaries[name]!] as const))('are detected when one %s', async (_name, { plant, finds }) => {
     const caught = await findings(async (seed) => {
       plant();
       await story(seed).finally(() => vi.restoreAllMocks());

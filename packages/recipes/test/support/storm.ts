@@ -1,36 +1,40 @@
 /**
- * What the wire and the server of a story go through, step by step, as a seed decides: connections break, clients are cut off for a while, the server dies and comes
- * back, and whatever else the story has in store. The stories say what is to hold all the same.
+ * The faults of a story's network and server, step by step, as a seed decides: connections break,
+ * clients are cut off for a while, the server dies and restarts, and the story's own mishaps. The
+ * stories say what has to hold nevertheless.
  */
 import { SeededRandom } from '@tskeeper/runtime';
 import { ClientWorld } from '../../../client/test/support/client-world.ts';
 
-/** Something of a story's own: how many steps of a hundred bring it, and what it is. */
+/** A mishap of the story itself: in how many steps of a hundred it happens, and what it does. */
 export type Mishap = readonly [chance: number, happen: () => unknown];
 
 export interface StormOptions {
   readonly steps: number;
-  /** How many steps of a hundred break a connection; cut a client off; kill the server and start it again. */
+  /**
+   * In how many steps of a hundred a connection breaks; a client is cut off; the server dies and
+   * restarts.
+   */
   readonly breaks: number;
   readonly cuts: number;
   readonly restarts: number;
   readonly mishaps?: readonly Mishap[];
   /** For how many steps a client is cut off. */
   readonly cutSteps: (random: SeededRandom) => number;
-  /** Whoever is there stays cut off for good: its process has died. */
+  /** Whether this client stays cut off for good: its process has died. */
   readonly staysAway?: (address: string) => boolean;
-  /** How long a step takes at the most, in so many parts. */
+  /** The maximum length of a step, in this many parts. */
   readonly stepMsMax: number;
   readonly parts: number;
-  /** Addresses of clients that it leaves alone. Default: that of the first, which looks on. */
+  /** Addresses of clients without faults. Default: that of the first, the observer. */
   readonly spared?: readonly string[];
-  /** There is no need to go on. */
+  /** Whether the storm can end. */
   readonly isOver: () => boolean;
-  /** Is called after each step. */
+  /** Called after each step. */
   readonly look?: () => void;
 }
 
-/** The world of a story under a seed: answers take no time, or up to `delayMsMax` each. */
+/** The world of a story under a seed: replies take no time, or up to `delayMsMax` each. */
 export async function storyWorld(
   seed: number,
   delayMsMax: number,
@@ -55,7 +59,7 @@ export class Storm {
     this.#options = options;
   }
 
-  /** Goes through all steps, and ends everything that was to last longer. */
+  /** Runs all steps, and ends all faults that would last longer. */
   async pass(): Promise<void> {
     const { steps, stepMsMax, parts, isOver, look } = this.#options;
     const partMs = stepMsMax / parts;
@@ -68,12 +72,12 @@ export class Storm {
     this.#happen(() => true);
   }
 
-  /** So many steps from now, or when it is over. */
+  /** After this many steps, or at the end. */
   later(steps: number, happen: () => unknown): void {
     this.#later.push({ step: this.#step + steps, happen });
   }
 
-  /** From one address to the other and back; until `later`, when that comes first. */
+  /** Cuts both directions between the addresses; at most until `later`. */
   cut(from: string, to: string, steps: number): void {
     this.#world.wire.cut(from, to);
     this.later(steps, () => this.#options.staysAway?.(from) === true || this.#world.wire.heal(from, to));

@@ -1,10 +1,13 @@
-/** What happens to a program that holds something: its connection is cut, or its session expires while it cannot reach a server. */
+/**
+ * Faults of a program that holds something: its connection is cut, or its session expires while it
+ * cannot reach a server.
+ */
 import { type Client, connect } from '@tskeeper/client';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import { Sessions } from '../../src/index.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
-/** One program: its Sessions, whose connections can be cut while those of others stay. */
+/** One program: its Sessions, whose connections can be cut separately. */
 export class Program {
   readonly sessions: Sessions;
   readonly #t: RecipeWorld;
@@ -26,7 +29,10 @@ export class Program {
     return new Program(t, await t.until(Sessions.start(open)), addresses);
   }
 
-  /** The connection breaks, and the next one is there a moment later. What was under way is not answered. */
+  /**
+   * The connection breaks, and the next one follows a moment later. Requests in flight get no
+   * reply.
+   */
   async cut(): Promise<void> {
     const { client } = this.sessions;
     this.#t.world.break(this.#cnxn);
@@ -34,7 +40,10 @@ export class Program {
     await this.#t.world.untilSo(() => client.state === 'connected');
   }
 
-  /** It reaches no server for longer than its session lasts. Whose connection breaks meanwhile has the same trouble. */
+  /**
+   * The program reaches no server for longer than its session lasts. So does any program whose
+   * connection breaks meanwhile.
+   */
   async expire(meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<void> {
     const { world } = this.#t;
     const { client } = this.sessions;

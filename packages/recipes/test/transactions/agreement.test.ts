@@ -1,4 +1,4 @@
-/** What a two-phase commit promises, held over seeds: see transaction-story.ts. */
+/** What a two-phase commit guarantees, over seeds: see transaction-story.ts. */
 import { type CallOptions, ClientView, type Data, type ReadOptions, type SetDataOptions, type WriteOp } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
@@ -7,7 +7,7 @@ import { run, Tally } from './transaction-story.ts';
 
 type Method = 'getData' | 'setData' | 'getChildren' | 'exists' | 'multi';
 
-/** A method of the client as it is, for canaries that change what recipes ask for. */
+/** The original method of the client, for canaries that change the requests of recipes. */
 function original<Name extends Method>(name: Name): ClientView[Name] {
   return Object.getOwnPropertyDescriptor(ClientView.prototype, name)!.value as ClientView[Name];
 }
@@ -15,13 +15,13 @@ function original<Name extends Method>(name: Name): ClientView[Name] {
 const [getData, setData, getChildren] = [original('getData'), original('setData'), original('getChildren')];
 const [exists, multi] = [original('exists'), original('multi')];
 
-/** Whoever is mocked asks for something else. */
+/** Replaces a method of the client. */
 function spy(name: Method, method: unknown): void {
   vi.spyOn(ClientView.prototype, name).mockImplementation(method as never);
 }
 
 describe('sites', () => {
-  it('C1-34: decide alike in many transactions, whoever is killed, cut off or expired, and whichever answer is lost', async () => {
+  it('C1-34: get the same outcome in many transactions, whichever process is killed, cut off or expired, and whichever reply is lost', async () => {
     const tally = new Tally();
     await overSeeds(20, (seed) => run(seed, tally));
     expect(tally.commit + tally.abort).toBeGreaterThan(breadth(20, 200));
@@ -36,7 +36,7 @@ describe('sites', () => {
         }),
       finds: /and others/,
     },
-    'takes one that is gone for one that aborts, without a vote in its place': {
+    'counts a dead site as an abort, without a vote in its place': {
       plant: () =>
         spy('setData', async function (this: ClientView, path: string, data: Data, options?: SetDataOptions) {
           if (data !== 'abort' || options?.version !== 0) return setData.call(this, path, data, options);
@@ -44,7 +44,7 @@ describe('sites', () => {
         }),
       finds: /and others|never told/,
     },
-    'goes without leaving the decision behind': {
+    'leaves without writing the decision': {
       plant: () =>
         spy('multi', function (this: ClientView, ops: readonly WriteOp[], options?: CallOptions) {
           return multi.call(
@@ -55,7 +55,7 @@ describe('sites', () => {
         }),
       finds: /and others|is gone before|never told|left behind/,
     },
-    'counts the votes of those who are still there': {
+    'counts only the votes of the sites that still exist': {
       plant: () =>
         spy('getChildren', async function (this: ClientView, path: string, options?: ReadOptions) {
           const result = await getChildren.call(this, path, options);
@@ -74,5 +74,5 @@ describe('sites', () => {
     },
   };
 
-  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, atMost: 40, quick: 'goes without leaving the decision behind' });
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, atMost: 40, quick: 'leaves without writing the decision' });
 });

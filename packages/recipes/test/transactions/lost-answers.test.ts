@@ -1,4 +1,7 @@
-/** The answer to each single request of a transaction is lost, once, and the connection with it: whatever it was, the transaction takes its course. */
+/**
+ * The reply to each single request of a transaction is lost, once, and the connection with it: in
+ * each case the transaction is completed.
+ */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
@@ -10,7 +13,7 @@ const path = '/app/tx';
 const parts = ['coordinator', 'berlin', 'paris'] as const;
 type Part = (typeof parts)[number];
 
-/** Where requests are written down, until the one whose answer is to be lost. */
+/** Records requests, until the one whose reply is lost. */
 class Tripwire extends Array<string> {
   readonly #wire: number;
   readonly #trip: () => void;
@@ -29,7 +32,9 @@ class Tripwire extends Array<string> {
   }
 }
 
-/** A client that loses the answer to one request; for good, and all that come behind it, if it `dies` there. */
+/**
+ * A client that loses the reply to one request; with `dies` for good, and all later replies too.
+ */
 async function clientOf(t: RecipeWorld, at: number, dies = false): Promise<{ readonly zk: Client; readonly lines: string[] }> {
   const { world } = t;
   const address = `10.1.0.${world.clients + 1}`;
@@ -49,7 +54,7 @@ async function clientOf(t: RecipeWorld, at: number, dies = false): Promise<{ rea
   return { zk, lines };
 }
 
-/** How many requests the part made whose answer `at` was lost. */
+/** The number of requests of the part whose reply `at` was lost. */
 async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote: Vote): Promise<number> {
   const t = await RecipeWorld.start();
   const clients = new Map<Part, Client>();
@@ -68,7 +73,7 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
   };
   const transaction = new TwoPhaseCommit(clients.get('coordinator')!, path, options);
   await t.until(transaction.begin(['berlin', 'paris']));
-  // Whoever is no site may ask too late.
+  // A client that is not a site may ask too late.
   const looking = transaction.outcome().catch((error: unknown) => KeeperError.is(error, 'NoNode') && vote);
   expect(await t.until(Promise.all([looking, site('berlin'), site('paris')]))).toEqual([vote, vote, vote]);
   await t.pass(500);
@@ -78,7 +83,7 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
 }
 
 describe('a transaction', () => {
-  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', async (part) => {
+  it.each(parts)('C1-3: is completed whichever reply to its %s is lost', async (part) => {
     let runs = 0;
     for (const watching of ['sites', 'coordinator'] as const) {
       const requests = await lose({ watching, presence: true }, part, -1, 'commit');
@@ -116,7 +121,7 @@ describe('a transaction', () => {
     }
   });
 
-  it('that was over before whoever began it had heard of it is not begun a second time', async () => {
+  it('that was over before its initiator knew of it is not begun a second time', async () => {
     const t = await RecipeWorld.start();
     const { zk } = await clientOf(t, 0);
     const beginning = new TwoPhaseCommit(zk, '/tx').begin(['berlin']);

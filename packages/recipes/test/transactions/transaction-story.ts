@@ -1,7 +1,9 @@
 /**
- * Transactions under one seed that decides who watches, whether presence counts, what sites vote, when connections break, stall and stay away until the
- * session has expired, when processes are killed and come back, and when the server dies. A site that was killed runs on, cut off, beside the one that has
- * come back, and one of the sites has two processes all the time: what each of them finds out counts.
+ * Transactions under one seed that decides who watches the votes, whether presence counts, what
+ * sites vote, when connections break, stall and stay away until the session has expired, when
+ * processes are killed and restart, and when the server dies. A killed site continues to run, cut
+ * off, beside its restarted process, and one of the sites has two processes all the time: what each
+ * of them finds out counts.
  */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -20,16 +22,19 @@ export class Tally {
   unknownBegin = 0;
 }
 
-/** Of one transaction: what everybody has said, and what they have been told. */
+/** One transaction: what all clients have asked for, and what they have received. */
 class Entry {
   readonly name: string;
   /** Whether it is known to have begun. */
   hasBegun = false;
-  /** Which votes sites have asked to be written. One that was killed before it had voted may come back with another mind, and find itself still at work. */
+  /**
+   * The votes that sites have asked to write. A process that was killed before its vote may come
+   * back with another vote, and find its former self still at work.
+   */
   readonly #votes = new Set<string>();
   readonly acknowledging = new Set<string>();
   readonly done = new Set<string>();
-  /** Somebody may have voted in place of a site. */
+  /** Another client may have voted in place of a site. */
   isExcused = false;
   #outcome: Vote | undefined;
 
@@ -48,7 +53,7 @@ class Entry {
     if (outcome === 'commit' && missing.length > 0)
       throw new Error(`${this.name}: ${who} was told commit, for which ${missing.join()} has not voted`);
     if (outcome === 'abort' && !this.isExcused && missing.length === sites.length)
-      throw new Error(`${this.name}: ${who} was told abort, for which nobody has voted`);
+      throw new Error(`${this.name}: ${who} was told abort, for which no site has voted`);
     this.#outcome = outcome;
   }
 
@@ -68,7 +73,7 @@ class Story {
   readonly trouble: unknown[] = [];
   readonly clients = new Set<Client>();
   names = 0;
-  /** Faults are over, so whoever waits for an answer gets it, without asking anew. */
+  /** The faults are over, so each caller gets a reply without asking again. */
   isQuiet = false;
   isOver = false;
 
@@ -176,7 +181,7 @@ class CoordinatorProcess extends Process {
   override async step(zk: Client): Promise<void> {
     const { story, random } = this;
     const entry = new Entry(`/app/tx-${story.names++}`);
-    // Whoever is seen to be gone has a vote cast in its place.
+    // A site that is seen to be gone gets a vote in its place.
     entry.isExcused = story.options.presence === true;
     const transaction = story.transaction(zk, entry);
     try {
@@ -249,7 +254,7 @@ export async function run(seed: number, tally: Tally): Promise<void> {
   });
   await storm.pass();
   story.isQuiet = true;
-  // The last one is begun, and one of those who take part in it is gone for good.
+  // The last transaction has begun, and one of its participants is gone for good.
   const begun = story.names;
   await world.untilSo(() => story.trouble.length > 0 || story.entries.length > begun);
   for (const each of processes.slice(sites.length + 1)) each.kill();
@@ -263,7 +268,7 @@ export async function run(seed: number, tally: Tally): Promise<void> {
     if (left === 0) throw new Error(`never told: ${story.entries.map(({ name, done }) => `${name} ${[...done].join()}`).join('; ')}`);
     await world.pass(500, 250);
   }
-  // What a session of the past has left goes by now, and with it what waited for that.
+  // What an earlier session has left ends by now, and with it all waits for that.
   await world.pass(4000, 500);
   story.isOver = true;
   await world.pass(1000, 500);

@@ -27,7 +27,7 @@ function join(zk: Client, site: string, options: TwoPhaseCommitOptions = {}): Pr
 }
 
 describe('B15: a transaction', () => {
-  it('C1-32, C1-35: is begun in one txn, with its sites, what they hold undefined, and nothing else of the coordinator left behind', async () => {
+  it('C1-32, C1-35: is begun in one txn, with its sites, whose values are undefined, and leaves nothing else of the coordinator', async () => {
     const { zk, lines } = await t.recorded();
     await t.until(new TwoPhaseCommit(zk, path).begin(['berlin', 'paris', 'rome'], { data: 'move 5' }));
     expect(lines).toEqual([
@@ -45,7 +45,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(Promise.all(sites.map((site) => site.outcome())))).toEqual(['commit', 'commit', 'commit']);
   });
 
-  it('is looked for once more behind a sync by a site that was told of it ahead of its server', async () => {
+  it('is read once more after a sync by a site that learned of it before its server', async () => {
     const { zk, lines } = await t.recorded();
     const joining = failureOf(new TwoPhaseCommit(zk, path).join('berlin'));
     await t.until(joining);
@@ -102,7 +102,7 @@ describe('B15: a transaction', () => {
     await t.until(berlin.vote('commit'));
     expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 5000 })))).toMatchObject({
       code: 'TimedOut',
-      message: 'the outcome of /app/tx was not to be had within 5000 ms',
+      message: 'timed out after 5000 ms waiting for the outcome of /app/tx',
     });
     const early = await join(t.zk, 'berlin');
     await early.close();
@@ -113,7 +113,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(rome.outcome())).toBe('abort');
   });
 
-  it('is voted on once by each site, whatever it says later, and whoever else is at work under its name', async () => {
+  it('has one vote of each site, whatever the site votes later, and whichever other process has its name', async () => {
     const transaction = await begin(['berlin', 'paris']);
     const before = await join(await t.client(), 'berlin');
     const behind = await join(await t.client(), 'berlin');
@@ -126,7 +126,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(paris.vote('commit'))).toBe('abort');
   });
 
-  it('can be voted on behind what somebody has written by mistake', async () => {
+  it('can be voted on after another client has written wrong data', async () => {
     await begin(['berlin']);
     await t.until(t.zk.setData(`${path}/berlin`, 'yes'));
     const berlin = await join(await t.client(), 'berlin');
@@ -136,7 +136,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(berlin.outcome())).toBe('commit');
   });
 
-  it('is aborted by anybody who is tired of waiting, unless all have voted to commit', async () => {
+  it('is aborted by any client that stops waiting, unless all have voted to commit', async () => {
     const transaction = await begin(['berlin', 'paris']);
     const berlin = await join(await t.client(), 'berlin');
     const paris = await join(await t.client(), 'paris');
@@ -148,7 +148,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(transaction.abort())).toBe('commit');
   });
 
-  it('is there until the last site has acknowledged it, and a site that comes back late finds the outcome', async () => {
+  it('exists until the last site has acknowledged it, and a late site finds the outcome', async () => {
     const transaction = await begin(['berlin', 'paris']);
     const berlin = await join(await t.client(), 'berlin');
     const paris = await join(await t.client(), 'paris');
@@ -172,14 +172,14 @@ describe('B15: a transaction', () => {
       expect(await t.until(failureOf(late()))).toMatchObject({ code: 'NoNode' });
   });
 
-  it('is cleared by a site that comes back and has been the last, should it have died behind its acknowledgement', async () => {
+  it('is deleted by a site that comes back and was the last, if it died after its acknowledgement', async () => {
     const transaction = await begin(['berlin']);
     await t.until(t.zk.multi([op.create(`${path}/decision`, 'abort'), op.delete(`${path}/berlin`)]));
     expect(await t.until(failureOf(transaction.join('berlin')))).toMatchObject({ code: 'NoNode' });
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it('stays until whoever has begun it has heard so, or is gone', async () => {
+  it('stays until its initiator knows that it has begun, or is gone', async () => {
     const coordinator = await t.client();
     await begin(['berlin']);
     await t.until(coordinator.create(`${path}/beginning`, null, { mode: 'ephemeral' }));
@@ -194,26 +194,26 @@ describe('B15: a transaction', () => {
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it('says what is wrong with sites, votes and options', async () => {
+  it('rejects invalid sites, votes and options', async () => {
     const transaction = await begin(['berlin']);
     await expect(transaction.begin([])).rejects.toThrow('a transaction has at least one site');
     await expect(transaction.begin(['a/b'])).rejects.toThrow('"a/b" is not a name of a site');
-    await expect(transaction.join('decision')).rejects.toThrow('is none of beginning, coordinator, decision');
-    await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('each site votes once, and so it is named once: a, b, a');
+    await expect(transaction.join('decision')).rejects.toThrow('and not beginning, coordinator, decision');
+    await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('the sites must have different names, got a, b, a');
     expect(await t.until(failureOf(transaction.begin(['paris'])))).toMatchObject({ code: 'NodeExists' });
     expect(() => new TwoPhaseCommit(t.zk, path, { watching: 'nobody' as 'sites' })).toThrow(
-      'votes are watched by "sites" or by the "coordinator"',
+      'votes are watched by "sites" or "coordinator"',
     );
     const berlin = await join(t.zk, 'berlin');
     await expect(berlin.vote('yes' as 'commit')).rejects.toThrow('a vote is "commit" or "abort", not "yes"');
-    await expect(berlin.acknowledge()).rejects.toThrow('await outcome(), do what it says, and acknowledge it then');
+    await expect(berlin.acknowledge()).rejects.toThrow('await outcome(), do what it says, and then acknowledge it');
     await t.until(t.zk.create('/app/empty'));
     expect(await t.until(failureOf(new TwoPhaseCommit(t.zk, '/app/empty').outcome()))).toMatchObject({ code: 'Lost' });
     await t.until(t.zk.create(`${path}/decision`, 'perhaps'));
     expect(await t.until(failureOf(transaction.outcome()))).toMatchObject({ code: 'Lost' });
   });
 
-  it('leaves no watch behind when the waiting is given up', async () => {
+  it('leaves no watch behind when a wait is given up', async () => {
     const transaction = await begin(['berlin', 'paris']);
     const { zk, lines } = await t.recorded();
     const abort = new AbortController();
@@ -241,7 +241,7 @@ describe('B15: a transaction', () => {
 describe('a transaction whose votes the coordinator watches', () => {
   const options = { watching: 'coordinator' } as const;
 
-  it('C1-36: is decided by the coordinator, and each of the sites hears of that by one event', async () => {
+  it('C1-36: is decided by the coordinator, and each of the sites learns of that by one event', async () => {
     const coordinator = await t.recorded();
     const berlin = await t.recorded();
     const transaction = new TwoPhaseCommit(coordinator.zk, path, options);
@@ -259,7 +259,7 @@ describe('a transaction whose votes the coordinator watches', () => {
       'exists /app/tx/decision watch',
       'create /app/tx/coordinator ephemeral',
       'getChildren /app/tx',
-      // It says itself what it waited for.
+      // It has created itself what it waited for.
       'removeWatches /app/tx/decision',
       'getData /app/tx/berlin watch',
       'getData /app/tx/paris watch',
@@ -280,7 +280,7 @@ describe('a transaction whose votes the coordinator watches', () => {
     ]);
   });
 
-  it('C1-36: needs messages in proportion to the sites, and to their square where each site watches the votes', async () => {
+  it('C1-36: needs a number of messages that is linear in the number of sites, or quadratic if each site watches the votes', async () => {
     const messages = async (watching: 'sites' | 'coordinator', count: number): Promise<number> => {
       const names = Array.from({ length: count }, (_, at) => `site-${at}`);
       const name = `/app/${watching}-${count}`;
@@ -308,7 +308,7 @@ describe('a transaction whose votes the coordinator watches', () => {
 describe('a transaction whose sites can be seen to fail', () => {
   const options = { presence: true } as const;
 
-  it('C1-37: has each site make an ephemeral of its own, and reads with a watch whether it is there', async () => {
+  it('C1-37: each site creates an ephemeral of its own, and its existence is read with a watch', async () => {
     await begin(['berlin', 'paris'], options);
     const { zk, lines } = await t.recorded();
     const berlin = await join(zk, 'berlin', options);
@@ -332,38 +332,35 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it.each(['sites', 'coordinator'] as const)(
-    'C1-37: aborts when a site is killed before it has voted, where %s watch',
-    async (watching) => {
-      const both = { watching, presence: true };
-      await begin(['berlin', 'paris', 'rome'], both);
-      const berlin = await join(await t.client(), 'berlin', both);
-      const doomed = await t.client({ sessionTimeoutMs: 4000 });
-      const { address } = t.world;
-      await join(doomed, 'paris', both);
-      const rome = await join(await t.client(), 'rome', both);
-      await t.until(berlin.vote('commit'));
-      await t.until(rome.vote('commit'));
-      // Nobody waits for one that has not come yet, and nobody aborts for it.
-      await t.pass(10_000);
-      expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
-      t.world.wire.cut(`10.1.0.${t.world.clients - 1}`, address);
-      await t.pass(8000);
-      expect(await t.until(Promise.all([berlin.outcome({ timeoutMs: 1 }), rome.outcome({ timeoutMs: 1 })]))).toEqual(['abort', 'abort']);
-      const back = await join(t.zk, 'paris', both);
-      expect(await t.until(back.vote('commit'))).toBe('abort');
-      t.world.wire.heal(`10.1.0.${t.world.clients - 1}`, address);
-      await t.pass(2000);
-    },
-  );
+  it.each(['sites', 'coordinator'] as const)('C1-37: aborts when a site is killed before its vote, if %s watch', async (watching) => {
+    const both = { watching, presence: true };
+    await begin(['berlin', 'paris', 'rome'], both);
+    const berlin = await join(await t.client(), 'berlin', both);
+    const doomed = await t.client({ sessionTimeoutMs: 4000 });
+    const { address } = t.world;
+    await join(doomed, 'paris', both);
+    const rome = await join(await t.client(), 'rome', both);
+    await t.until(berlin.vote('commit'));
+    await t.until(rome.vote('commit'));
+    // A site that has not joined yet is waited for, and does not abort the transaction.
+    await t.pass(10_000);
+    expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+    t.world.wire.cut(`10.1.0.${t.world.clients - 1}`, address);
+    await t.pass(8000);
+    expect(await t.until(Promise.all([berlin.outcome({ timeoutMs: 1 }), rome.outcome({ timeoutMs: 1 })]))).toEqual(['abort', 'abort']);
+    const back = await join(t.zk, 'paris', both);
+    expect(await t.until(back.vote('commit'))).toBe('abort');
+    t.world.wire.heal(`10.1.0.${t.world.clients - 1}`, address);
+    await t.pass(2000);
+  });
 
-  it('C1-37: keeps the vote of a site that is killed after it, and tells it the outcome when it is back', async () => {
+  it('C1-37: keeps the vote of a site that is killed after it, and the site finds the outcome when it is back', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const doomed = await t.client();
     const first = await join(doomed, 'paris', options);
     await t.until(first.vote('commit'));
     t.killed(doomed);
-    // Its session has ended, and what belonged to that is gone.
+    // Its session has ended, and its ephemerals are gone.
     await t.pass(2 * doomed.sessionTimeoutMs, 1000);
     const session = { id: doomed.sessionId, password: doomed.sessionPassword };
     expect(await t.until(failureOf(t.client({ session })))).toMatchObject({ code: 'SessionExpired' });
@@ -376,7 +373,7 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.until(transaction.outcome())).toBe('commit');
   });
 
-  it('takes a site that comes back for itself, though its session of the past lives on for a while', async () => {
+  it('recognises a site that comes back, though its earlier session lives on for a while', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const berlin = await join(await t.client(), 'berlin', options);
     const past = await t.client();
@@ -389,7 +386,7 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.until(transaction.outcome())).toBe('commit');
   });
 
-  it('aborts for a site that is closed before it has voted', async () => {
+  it('aborts for a site that is closed before its vote', async () => {
     await begin(['berlin', 'paris'], options);
     const berlin = await join(await t.client(), 'berlin', options);
     const paris = await join(await t.client(), 'paris', options);
@@ -402,7 +399,7 @@ describe('a transaction whose sites can be seen to fail', () => {
 describe('the coordinator', () => {
   const options = { watching: 'coordinator' } as const;
 
-  it('is another when its session has ended, and that finds the same', async () => {
+  it('is another one when its session has ended, which finds the same', async () => {
     const coordinator = await t.client();
     await t.until(new TwoPhaseCommit(coordinator, path, options).begin(['berlin', 'paris']));
     const deciding = failureOf(new TwoPhaseCommit(coordinator, path, options).outcome());
@@ -417,7 +414,7 @@ describe('the coordinator', () => {
     expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision', 'paris']);
   });
 
-  it('may be two at once', async () => {
+  it('may be two clients at once', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const one = new TwoPhaseCommit(await t.client(), path, options).outcome();
     await t.settle();
@@ -431,7 +428,7 @@ describe('the coordinator', () => {
     expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision', 'paris']);
   });
 
-  it('says what it has found though somebody has taken its part away', async () => {
+  it('writes its decision though its ephemeral was deleted', async () => {
     const transaction = await begin(['berlin'], options);
     const deciding = transaction.outcome();
     await t.settle();

@@ -18,7 +18,7 @@ const path = '/n';
 const number = (zk: Client = t.zk) => new AtomicNumber(zk, path, { format: textInteger });
 
 describe('an atomic number', () => {
-  it('B19: is read, and written with the version that was read, beside a mark of its own, which it takes away in the end', async () => {
+  it('B19: is read, and written with the version that was read, together with a mark of its own, which it deletes in the end', async () => {
     const { zk, lines } = await t.recorded();
     const own = number(zk);
     expect(await t.until(own.increment())).toEqual({ before: 0, after: 1 });
@@ -49,7 +49,7 @@ describe('an atomic number', () => {
     expect(await t.until(failureOf(own.increment()))).toMatchObject({ name: 'TypeError' });
   });
 
-  it('B19: counts every change of a crowd, who stand in line when they have lost, with requests that grow with them and not with their square', async () => {
+  it('B19: counts every change of a crowd, which queues after losses, with a number of requests that is linear in its size', async () => {
     const crowd = async (size: number): Promise<number> => {
       const recorded = await Promise.all(Array.from({ length: size }, () => t.recorded()));
       const counter = `/crowd${size}`;
@@ -65,7 +65,7 @@ describe('an atomic number', () => {
   });
 
   it.each(['multi', 'create2', 'getData'] as const)(
-    'B19, C1-3: counts once when the answer to %s is lost, with others who count the same',
+    'B19, C1-3: counts once when the reply to %s is lost, while others count the same',
     async (op) => {
       const { zk, lose } = await forgetful(t);
       const own = number(zk);
@@ -80,7 +80,7 @@ describe('an atomic number', () => {
     },
   );
 
-  it('B19: knows that a write was not carried out, whose request was lost', async () => {
+  it('B19: knows that a write was not applied, whose request was lost', async () => {
     const zk = await t.client();
     const own = number(zk);
     await t.until(own.increment());
@@ -93,7 +93,7 @@ describe('an atomic number', () => {
     expect(await t.until(late)).toEqual({ before: 2, after: 3 });
   });
 
-  it('is given up by time and signal, goes on with the next change, and makes another znode of its own when somebody has deleted that', async () => {
+  it('is given up by time and signal, continues with the next change, and replaces a mark that was deleted', async () => {
     const zk = await t.client();
     const own = number(zk);
     await t.until(own.increment());
@@ -135,22 +135,22 @@ describe('number formats', () => {
     expect(decode(Buffer.from(`ff${hex}`, 'hex').subarray(1))).toBe(value);
   });
 
-  it('refuse what they do not hold, and data that are none of theirs', () => {
+  it('reject numbers that do not fit, and data in another format', () => {
     expect(() => bigint64.encode(2n ** 63n)).toThrow(RangeError);
-    expect(() => int32.encode(2 ** 31)).toThrow('2147483648 is not a number that int32 holds');
+    expect(() => int32.encode(2 ** 31)).toThrow('2147483648 does not fit the format int32');
     expect(() => int32.encode(0.5)).toThrow(RangeError);
     expect(() => textInteger.encode(2 ** 53)).toThrow(RangeError);
     expect(() => textFloat.encode(NaN)).toThrow(RangeError);
-    expect(() => bigint64.decode(Buffer.from('12'))).toThrow('2 bytes are no bigint64: 31 32; name the format');
+    expect(() => bigint64.decode(Buffer.from('12'))).toThrow('these 2 bytes are not in the format bigint64: 31 32; use the format');
     expect(() => textInteger.decode(Buffer.from('1.5'))).toThrow(TypeError);
-    expect(() => textInteger.decode(Buffer.from('9007199254740993'))).toThrow('9007199254740993 is not a number');
+    expect(() => textInteger.decode(Buffer.from('9007199254740993'))).toThrow('9007199254740993 does not fit the format textInteger');
     expect(() => textFloat.decode(Buffer.from('nan'))).toThrow(TypeError);
     expect(textFloat.decode(Buffer.from('1e-05'))).toBe(0.00001);
   });
 });
 
 describe('a cached number', () => {
-  it('B19: gives numbers out by ranges, each once, and asks at the end of a range only', async () => {
+  it('B19: hands numbers out by ranges, each once, and sends requests only at the end of a range', async () => {
     const { zk, lines } = await t.recorded();
     const taken = new AtomicNumber(zk, path);
     const one = new CachedNumber(taken, 10);
@@ -163,10 +163,10 @@ describe('a cached number', () => {
     const given = await t.until(Promise.all(Array.from({ length: 40 }, (_each, index) => (index % 4 === 0 ? two : one).next())));
     expect(new Set(given).size).toBe(40);
     expect(await t.until(taken.get())).toBe(50n);
-    expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('a range has a whole number of numbers, from 1, not 0');
+    expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range is a whole number from 1, not 0');
   });
 
-  it('B19: gives none out twice, whatever answers are lost, and goes on after a failure', async () => {
+  it('B19: hands none out twice, whatever replies are lost, and continues after a failure', async () => {
     const { zk, lose } = await forgetful(t);
     const ids = new CachedNumber(new AtomicNumber(zk, path, { format: textInteger }), 2);
     const given: number[] = [];
@@ -181,7 +181,7 @@ describe('a cached number', () => {
     expect(await t.until(ids.next())).toBe(8);
   });
 
-  it('waits no longer than it is told to, also behind another one that waits for ever', async () => {
+  it('waits within its time, also after a call that waits forever', async () => {
     const { zk } = await t.recorded();
     const ids = new CachedNumber(new AtomicNumber(zk, path), 2);
     await t.until(ids.next());

@@ -1,6 +1,6 @@
 /**
- * What atomic numbers promise, held over seeds that decide when connections break and stall, and when the server dies: every change that was acknowledged is in the
- * number, once, and no other is.
+ * What atomic numbers guarantee, over seeds that decide when connections break and stall, and when
+ * the server dies: every acknowledged change is in the number, once, and no other is.
  */
 import { ClientView, connect, KeeperError, type SetDataOp } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -39,7 +39,7 @@ async function run(seed: number): Promise<number> {
     const dice = step > 60 ? 100 : random.below(100);
     if (dice < 35 && cable !== undefined) {
       breaks++;
-      // Now, or once an answer has been held back.
+      // Now, or after a reply has been delayed.
       if (random.below(2) === 0) world.break(cable);
       else cable.backward.resetAfter(cable.backward.deliveredBytes + random.below(60));
     } else if (dice < 37) {
@@ -59,7 +59,7 @@ async function run(seed: number): Promise<number> {
   return breaks;
 }
 
-describe('those who count together', () => {
+describe('clients that count together', () => {
   it('B19: count each change once, whatever is lost, over seeds', async () => {
     let breaks = 0;
     await overSeeds(12, async (seed) => {
@@ -69,7 +69,10 @@ describe('those who count together', () => {
   });
 
   const multi = Object.getOwnPropertyDescriptor(ClientView.prototype, 'multi')!.value as ClientView['multi'];
-  /** What is made of a write that was not answered, in place of asking again: that it was carried out, that it was not, or undefined: what is made of it otherwise. */
+  /**
+   * The assumed outcome of a write without a reply, instead of looking it up: applied, not applied,
+   * or undefined for the original lookup.
+   */
   const insteadOfAsking = (decide: (zk: ClientView, write: SetDataOp) => Promise<boolean | undefined>) => () =>
     vi.spyOn(ClientView.prototype, 'multi').mockImplementation(async function (this: ClientView, ops, options) {
       try {
@@ -82,8 +85,8 @@ describe('those who count together', () => {
       }
     });
   const canaries: Record<string, Canary> = {
-    'takes a write that was not answered for done': { plant: insteadOfAsking(() => Promise.resolve(true)), finds: /two made|changes made/ },
-    'takes a write that was not answered for not done': { plant: insteadOfAsking(() => Promise.resolve(false)), finds: /changes made/ },
+    'takes a write without a reply for applied': { plant: insteadOfAsking(() => Promise.resolve(true)), finds: /two made|changes made/ },
+    'takes a write without a reply for not applied': { plant: insteadOfAsking(() => Promise.resolve(false)), finds: /changes made/ },
     'takes the next version with the same data for its own': {
       plant: insteadOfAsking(async (zk, write) => {
         const { data, stat } = await zk.getData(path, { retry: { attempts: Infinity } });

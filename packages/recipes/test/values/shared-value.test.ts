@@ -24,7 +24,7 @@ const path = '/app/colours';
 const codec = jsonCodec<Colours>();
 
 describe('a shared value', () => {
-  it('B18: is at hand without asking, and follows what others make of it', async () => {
+  it('B18: is read from memory, and follows changes by others', async () => {
     const { zk, lines } = await t.recorded();
     await using shared = new SharedValue(zk, path, codec);
     await t.until(shared.ready());
@@ -44,7 +44,7 @@ describe('a shared value', () => {
     expect(shared.current).toBe(undefined);
   });
 
-  it('B18: is set only as it was known: by version, and of the same znode', async () => {
+  it('B18: is set only if unchanged: by version, and of the same znode', async () => {
     await using one = new SharedValue(await t.client(), path, codec);
     await using two = new SharedValue(await t.client(), path, codec);
     const made = await t.until(one.compareAndSet(undefined, { text: 'black' }));
@@ -60,7 +60,7 @@ describe('a shared value', () => {
     expect(two.current!.value).toEqual({ text: 'green' });
   });
 
-  it('B18: is changed by what it is, and by all who change it', async () => {
+  it('B18: is updated from its current value, by several clients', async () => {
     const clients = await Promise.all([t.client(), t.client(), t.client()]);
     const counts = clients.map((zk) => new SharedCount(zk, '/a/b/count'));
     await t.until(Promise.all(counts.flatMap((count) => [1, 2, 3].map(() => count.update((value) => (value ?? 0) + 1)))));
@@ -72,7 +72,7 @@ describe('a shared value', () => {
     expect(new SharedCount(t.zk, '/none').count).toBe(0);
   });
 
-  it('tells its changes, what is no value, and that there is no connection', async () => {
+  it('reports its changes, data that cannot be decoded, and that there is no connection', async () => {
     const zk = await t.client();
     const shared = new SharedValue(zk, path, codec);
     const seen: string[] = [];
@@ -111,7 +111,7 @@ describe('a shared value', () => {
     expect(await t.until(failureOf(ended.changes().next()))).toMatchObject({ code: 'SessionExpired' });
   });
 
-  it('tells nobody who has left, and keeps nothing but the latest for who is slow', async () => {
+  it('reports nothing to a loop that has ended, and keeps only the latest state for a slow one', async () => {
     await using shared = new SharedValue(await t.client(), path, codec);
     await t.until(shared.ready());
     const streams = vi.spyOn(ChangeStream.prototype, 'push');
@@ -136,7 +136,7 @@ describe('a shared value', () => {
     streams.mockRestore();
   });
 
-  it('C1-3: is set though an answer is lost, and says what it cannot know of a change that another may have made as well', async () => {
+  it('C1-3: is set though a reply is lost, and reports an unknown outcome if another client may have written the same', async () => {
     const { zk, lose } = await forgetful(t);
     await using shared = new SharedValue(zk, path, codec);
     lose('create2');

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { bothSettled } from '../../src/waiting/both.ts';
 
-it('holds nothing of what came before, so that a long chain of puts is not kept in memory', async () => {
+it('bothSettled keeps no earlier results, so that a long chain of puts does not stay in memory', async () => {
   expect(await bothSettled(Promise.resolve('much'), Promise.reject(new Error('no')))).toBe(undefined);
 });
 
-it('waits for both', async () => {
+it('bothSettled waits for both', async () => {
   const order: string[] = [];
   let end!: () => void;
   const one = new Promise<void>((resolve) => (end = resolve));

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { unlessAborted } from '../../src/waiting/limit.ts';
 
-/** What node says of a promise that fails and that nobody looks at. */
+/** The events of node for unhandled rejections. */
 async function unheard(work: () => Promise<unknown>): Promise<readonly unknown[]> {
   const reasons: unknown[] = [];
   const others = process.listeners('unhandledRejection');
@@ -17,7 +17,7 @@ async function unheard(work: () => Promise<unknown>): Promise<readonly unknown[]
   }
 }
 
-it('what nobody waits for any more may fail, and nobody is told', async () => {
+it('a promise that unlessAborted no longer waits for may fail without an unhandled rejection', async () => {
   const gone = AbortSignal.abort(new Error('given up'));
   const late = new AbortController();
   const reasons = await unheard(async () => {

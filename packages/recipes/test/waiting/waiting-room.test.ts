@@ -4,7 +4,7 @@ import { WaitingRoom } from '../../src/waiting/waiting-room.ts';
 import { leftOf } from '../support/garbage.ts';
 import { failureOf } from '../support/recipe-world.ts';
 
-it('a waiting room keeps nothing of those who have given up, however long the others wait', async () => {
+it('a waiting room keeps nothing of callers that have given up, however long others wait', async () => {
   const room = new WaitingRoom({ clock: new ManualClock(0) }, 'the leadership of /a');
   const waiting = room.wait({});
   const left = await leftOf(100, async () => {
@@ -20,7 +20,7 @@ it('a waiting room keeps nothing of those who have given up, however long the ot
   await waiting;
 });
 
-it('a waiting room lets in those who wait, and turns away those who do, once', async () => {
+it('a waiting room admits its waiters, and rejects them, once', async () => {
   const room = new WaitingRoom({ clock: new ManualClock(0) }, 'the leadership of /a');
   const first = [room.wait({}), room.wait({})];
   room.admit();

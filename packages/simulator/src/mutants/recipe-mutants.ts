@@ -146,8 +146,8 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       what: 'a writer waits for writers only',
       from: 'C1-25',
       file: sharedLock,
-      replace: 'data, ahead: nextAhead, what: `the shared lock ${path}, for writing,`',
-      by: 'data, ahead: (void nextAhead, writerAhead), what: `the shared lock ${path}, for writing,`',
+      replace: 'data, ahead: nextAhead, what: `shared lock ${path} for writing`',
+      by: 'data, ahead: (void nextAhead, writerAhead), what: `shared lock ${path} for writing`',
     },
     'reader-watches-the-first-writer': {
       what: 'a reader watches the first of the writers ahead instead of the last',
