@@ -218,7 +218,7 @@ describe('the comparison notices', () => {
 
   it('a checker, a mutant, an injector or a canary that the page leaves out or makes up', () => {
     const [properties, faultText] = [read(propertiesPage), read(faultsPage)];
-    for (const name of ['oneOrder', '`ack-before-sync`', 'a hole in the log']) {
+    for (const name of ['oneOrder', '`ack-before-sync`', 'a gap in the log']) {
       expect(properties).toContain(name);
       const wrong = properties.replaceAll(name, 'something else');
       expect(generatedProperties(wrong), name).not.toBe(wrong);

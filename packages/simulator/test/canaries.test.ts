@@ -1,4 +1,6 @@
-/** A checker that cannot turn red checks nothing: each is shown a true recording with one thing changed. */
+/**
+ * A checker that cannot fail checks nothing: each checker gets a true recording with one change.
+ */
 import { deserialize, serialize } from 'node:v8';
 import {
   counterOf,
@@ -32,12 +34,18 @@ import type { ReplayedTxn } from '../src/replay/replay.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Stage } from '../src/story/stage.ts';
 
-/** Not every story has in it what a change is about; one of so many has. */
+/** Not every run contains what a change needs. One run in this many does. */
 const seedMax = breadth(2, 120);
-/** Where to begin with those changes that few stories have something for. A seed is only good for its commit: the others are gone through as well. */
-const firstSeeds: Readonly<Record<string, number>> = { 'a read of what is long gone': 36, 'a server with another digest': 39 };
+/**
+ * The first seed to try for changes that suit only few runs. A seed is valid only for its commit,
+ * so the others are tried as well.
+ */
+const firstSeeds: Readonly<Record<string, number>> = {
+  'a read of a znode that was deleted long before': 36,
+  'a server whose digest differs': 39,
+};
 
-/** The story has nothing of the kind. */
+/** The run contains nothing that the change could be applied to. */
 class NothingOfTheKind extends Error {}
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -66,7 +74,7 @@ function turnRound(list: unknown[]): void {
   list.splice(0, list.length, ...list.toReversed());
 }
 
-/** A connection with an event right in front of a reply, told under an ordinary zxid. */
+/** A connection with an event directly before a reply. The event has an ordinary zxid. */
 function eventBeforeReply({ cnxns }: Recording, wanted: (cnxn: CnxnRecord) => boolean = () => true): { cnxn: CnxnRecord; at: number } {
   for (const cnxn of cnxns.toReversed()) {
     const at = cnxn.items.findIndex(
@@ -80,7 +88,7 @@ function eventBeforeReply({ cnxns }: Recording, wanted: (cnxn: CnxnRecord) => bo
 const hasPersistent = ({ requests }: CnxnRecord): boolean =>
   requests.some(({ name }) => name === 'addWatch' || name === 'setWatches2' || name === 'setWatches');
 
-/** A session that ended without its client's asking. */
+/** A session that ended without a request of its client. */
 function expired({ log }: Recording) {
   return found(log.findLast(({ logged }) => logged.header.type === OpCode.closeSession && logged.header.cxid === 0));
 }
@@ -90,17 +98,17 @@ function firstServing(peers: readonly PeerEvent[], role: string, epoch: number) 
   return found(event) as Mutable<Extract<PeerEvent, { kind: 'serves' }>>;
 }
 
-/** What the same server has applied right behind it, in the same epoch. */
+/** Whether `later` is the next txn that the same server applied in the same epoch. */
 function isNext(event: PeerEvent, later: PeerEvent): boolean {
   return event.kind === 'applied' && later.kind === 'applied' && later.server === event.server && later.zxid === event.zxid + 1;
 }
 
 const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
-  ['oneOrder', 'a hole in the log', ({ log }) => void log.splice(5, 1)],
-  ['oneOrder', 'a write that nobody asked for', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
+  ['oneOrder', 'a gap in the log', ({ log }) => void log.splice(5, 1)],
+  ['oneOrder', 'a write that no client requested', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
   [
     'oneOrder',
-    'a second createSession of a session that a client has been told of',
+    'a second createSession of a session whose id a client received',
     ({ log, cnxns }) => {
       const isTold = ({ logged: { header, txn } }: Recording['log'][number]) =>
         txn.kind === 'createSession' && cnxns.some(({ session }) => session === sessionIdOf(header.clientHigh, header.clientLow));
@@ -112,23 +120,23 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'linearizableWrites',
-    'a write that was asked for after one behind it was acknowledged',
+    'a write that was requested after a later write was acknowledged',
     (recording) => change(acknowledged(recording)[0], { sentMs: recording.endedMs }),
   ],
   ['writeReplies', 'another error', (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.NoNode })],
   [
     'turnedAway',
-    'a write that is turned away by a server that had room for it',
+    'a write that a server with enough room refused',
     (recording) => change(acknowledged(recording).at(-1)!.reply, { err: ErrorCode.ThrottledOp }),
   ],
   [
     'oneOrder',
-    'a write that was turned away and has happened',
+    'a write that was refused with ThrottledOp and was applied',
     (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.ThrottledOp }),
   ],
   [
     'durability',
-    'the answer to a write of one process, given to a write of another with its session and xid',
+    'the reply to a write of one process, sent for a write of another process with the same session and xid',
     (recording) => {
       const { txns } = replay(recording);
       const written = txns.filter(({ request, type, loggedErr }) => request !== undefined && type === OpCode.setData && loggedErr === 0);
@@ -143,7 +151,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ['writeReplies', 'another path', (recording) => change(answered(recording, 'create2').reply, { body: { path: '/another' } })],
   [
     'writeReplies',
-    'a refusal in the log of what should have gone through',
+    'a logged error for a write that should have succeeded',
     (recording) => {
       const { txns } = replay(recording);
       const unanswered = found(
@@ -158,7 +166,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'registerHistory',
-    'a version that nobody has made',
+    'a version that no write produced',
     (recording) => {
       const request = found(
         requestsOf(recording).findLast(
@@ -176,21 +184,21 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ] as const
   ).map(([what, pattern]): (typeof changes)[number] => [
     'registerHistory',
-    `data of ${what} that nobody has written`,
+    `data of ${what} that no client wrote`,
     (recording) => {
       const request = found(
         requestsOf(recording).findLast(
           ({ name, record, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok && pattern.test((record as { path: string }).path),
         ),
       );
-      change(request.reply!.body as GetDataReply, { data: Buffer.from('nobody has written this') });
+      change(request.reply!.body as GetDataReply, { data: Buffer.from('no client wrote this') });
     },
   ]),
   [
     'registerHistory',
-    'a read of what is long gone',
+    'a read of a znode that was deleted long before',
     (recording) => {
-      // A server of an ensemble may be behind.
+      // A server of an ensemble may lag.
       if (recording.ensemble.size > 0) throw new NothingOfTheKind();
       const isRead = ({ name, record, reply }: Request) =>
         name === 'exists' && reply?.err === ErrorCode.NoNode && ['/a', '/b', '/c'].includes((record as { path: string }).path);
@@ -207,18 +215,18 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'fifoOrder',
-    'two replies in each other’s place',
+    'two replies in reversed order',
     ({ cnxns }) =>
       turnRound(found(cnxns.find(({ items }) => items.filter(({ kind, zxid }) => kind === 'reply' && zxid > 0).length > 5)).items),
   ],
   [
     'fifoOrder',
-    'writes of one connection in another order',
+    'writes of one connection in reversed order',
     ({ cnxns }) => turnRound(found(cnxns.find(({ items }) => items.filter(isPlainWrite).length > 4)).requests),
   ],
   [
     'fifoOrder',
-    'a write over a connection that its session has left',
+    'a write over a connection that its session had already left',
     (recording) => {
       const { txns } = replay(recording);
       const written = new Set(txns.flatMap(({ request, loggedErr }) => (request !== undefined && loggedErr === 0 ? [request] : [])));
@@ -237,7 +245,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'quotas',
-    'a refusal for a quota that has no hard limit',
+    'a refusal because of a quota without a hard limit',
     (recording) => {
       found(replay(recording).quotaJudgements.find(({ isRefused }) => isRefused));
       for (const { name, record } of requestsOf(recording)) {
@@ -248,15 +256,15 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       }
     },
   ],
-  ['reads', 'a Stat that is out by one', (recording) => void statOf(answered(recording, 'exists')).version++],
+  ['reads', 'a Stat whose version is one too high', (recording) => void statOf(answered(recording, 'exists')).version++],
   [
     'reads',
-    'a child too many',
+    'a child that does not exist',
     (recording) => void (answered(recording, 'getChildren2').reply!.body as { children: string[] }).children.push('more'),
   ],
   [
     'reads',
-    'a read before its own write',
+    'a read that does not show the write before it',
     ({ cnxns }) => {
       for (const { items } of cnxns) {
         const at = items.findIndex(
@@ -269,7 +277,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'singleImage',
-    'a zxid that goes back',
+    'a zxid that decreases',
     ({ cnxns }) =>
       change(found(cnxns.find(({ items }) => items.length > 3 && items.every(({ zxid }) => zxid > 0))).items[2] as Mutable<Item>, {
         zxid: 1,
@@ -277,25 +285,33 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'singleImage',
-    'a client from the future that is served',
+    'a client that is served although it has seen a later zxid than the server',
     ({ cnxns }) => {
       const cnxn = found(cnxns.find(({ session }) => (session ?? 0n) !== 0n));
       change(cnxn.handshake, { lastZxidSeen: 2 ** 50 });
     },
   ],
-  ['nothingRolledBack', 'a zxid in a Stat that is in no log', (recording) => void (statOf(answered(recording, 'exists')).mzxid += 2 ** 40)],
   [
     'nothingRolledBack',
-    'a reply from beyond the end of the log',
+    'a zxid in a Stat that no log contains',
+    (recording) => void (statOf(answered(recording, 'exists')).mzxid += 2 ** 40),
+  ],
+  [
+    'nothingRolledBack',
+    'a reply with a zxid after the end of the log',
     ({ cnxns, log }) => {
       const item = found(cnxns.flatMap(({ items }) => items).find(({ kind }) => kind === 'reply'));
       change(item as Mutable<Item>, { zxid: log.at(-1)!.logged.header.zxid + 1 });
     },
   ],
-  ['syncThenRead', 'a sync that is behind what was acknowledged', (recording) => change(answered(recording, 'sync').reply, { zxid: 1 })],
+  [
+    'syncThenRead',
+    'a sync whose reply has an older zxid than an acknowledged write',
+    (recording) => change(answered(recording, 'sync').reply, { zxid: 1 }),
+  ],
   [
     'multiAtomic',
-    'a multi that has failed in part',
+    'a multi of which only a part failed',
     (recording) => {
       const request = found(
         requestsOf(recording).find(
@@ -311,7 +327,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'multiAtomic',
-    'a part with a zxid of its own',
+    'a part of a multi with its own zxid',
     (recording) => {
       const results = requestsOf(recording).flatMap(({ name, reply }) =>
         name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : [],
@@ -322,7 +338,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'compareAndSet',
-    'two who change a znode on the same condition',
+    'two changes of a znode that required the same version',
     ({ cnxns }) => {
       const { requests } = found(cnxns.find((cnxn) => cnxn.requests.some(isConditional)));
       requests.push({ ...found(requests.find(isConditional)), xid: 77_777 });
@@ -330,7 +346,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'unknownOutcomes',
-    'a write that happened twice',
+    'a write that was applied twice',
     (recording) => {
       const { atMs, logged } = logOf(recording, OpCode.setData);
       const zxid = recording.log.at(-1)!.logged.header.zxid + 1;
@@ -339,7 +355,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchBeforeData',
-    'an event behind the reply that shows the change',
+    'an event after the reply that shows the change',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
       cnxn.items.splice(at, 2, cnxn.items[at + 1]!, cnxn.items[at]!);
@@ -347,7 +363,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchBeforeData',
-    'an event that is missing',
+    'a missing event',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
       cnxn.items.splice(at, 1);
@@ -355,7 +371,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchOnce',
-    'an event that comes twice',
+    'an event that was delivered twice',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
       cnxn.items.splice(at, 0, cnxn.items[at]!);
@@ -363,7 +379,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchOnce',
-    'an event of another kind',
+    'an event of the wrong type',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
       change(cnxn.items[at] as Extract<Mutable<Item>, { kind: 'event' }>, { type: EventType.dataWatchRemoved });
@@ -371,7 +387,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchOrder',
-    'two events in each other’s place',
+    'two events in reversed order',
     ({ cnxns }) => {
       for (const { items, requests } of cnxns) {
         if (requests.some(({ name }) => name === 'addWatch')) continue;
@@ -388,7 +404,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'persistentWatches',
-    'an event that is missing under a persistent watch',
+    'a missing event of a persistent watch',
     ({ cnxns }) => {
       for (const { items } of cnxns) {
         const from = items.findIndex(
@@ -407,7 +423,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchesOverReconnect',
-    'a change that a client has missed and is not told of',
+    'a change that a client missed and gets no event for',
     ({ cnxns }) => {
       for (const { items } of cnxns) {
         const at = items.findIndex(({ zxid, kind }) => kind === 'event' && zxid === -1);
@@ -421,7 +437,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchesRestored',
-    'a client that has forgotten what it watched',
+    'a client that reconnected without its watches',
     ({ cnxns, libraryClients }) => {
       const requests = cnxns.filter(({ client }) => libraryClients.has(client)).flatMap((cnxn) => cnxn.requests);
       const none = { dataWatches: [], existWatches: [], childWatches: [] };
@@ -431,7 +447,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'watchAcl',
-    'an event of a znode that nobody may read',
+    'an event of a znode that the client may not read',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording);
       const { path } = cnxn.items[at] as Extract<Item, { kind: 'event' }>;
@@ -443,7 +459,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'ephemerals',
-    'an ephemeral of a session that has ended',
+    'an ephemeral znode of a session that ended',
     (recording) => {
       for (const { reply } of requestsOf(recording)) {
         const { stat } = (reply?.body ?? {}) as { stat?: Stat };
@@ -465,7 +481,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'sessionIdentity',
-    'an id that was given twice',
+    'a session id that was assigned twice',
     ({ cnxns }) => {
       const [first, second] = cnxns.filter(({ handshake, session }) => handshake?.sessionId === 0n && (session ?? 0n) !== 0n);
       found(second).session = found(first).session;
@@ -473,7 +489,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'sessionIdentity',
-    'a session that was taken up after its end',
+    'a session that was resumed after its end',
     ({ cnxns }) =>
       change(
         cnxns.find(({ handshake, session }) => handshake !== undefined && handshake.sessionId !== 0n && session === handshake.sessionId),
@@ -482,7 +498,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'sessionIdentity',
-    'a session that was taken up with a wrong password',
+    'a session that was resumed with a wrong password',
     ({ cnxns }) => {
       const cnxn = found(
         cnxns.find(({ handshake, session }) => handshake !== undefined && handshake.sessionId !== 0n && session === handshake.sessionId),
@@ -492,22 +508,22 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'negotiation',
-    'a timeout that nobody asked for',
+    'a timeout that does not follow from the requested one',
     ({ cnxns }) => void found(cnxns.find(({ session }) => (session ?? 0n) !== 0n)).timeoutMs++,
   ],
   [
     'sequences',
-    'a counter that is used again',
+    'a sequence number that was used twice',
     ({ log }) => {
       const counted = log.filter(({ logged: { txn } }) => txn.kind === 'create' && /^\/q-\d{10}$/.test(txn.path));
       const [first, second] = [found(counted.at(-2)), found(counted.at(-1))];
       change(second.logged.txn as { path: string }, { path: (first.logged.txn as { path: string }).path });
     },
   ],
-  ['statLaws', 'a znode that was changed before it was made', (recording) => void (statOf(answered(recording, 'exists')).mzxid = -1)],
+  ['statLaws', 'a znode that was modified before it was created', (recording) => void (statOf(answered(recording, 'exists')).mzxid = -1)],
   [
     'statLaws',
-    'another number of children',
+    'a wrong number of children',
     (recording) => {
       const { stat } = answered(recording, 'getChildren2').reply!.body as GetChildren2Reply;
       (stat as Mutable<Stat>).numChildren++;
@@ -515,7 +531,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'durability',
-    'an acknowledged txn that is gone',
+    'an acknowledged txn that was lost',
     (recording) => {
       const { reply } = found(acknowledged(recording).at(-1));
       recording.log.splice(recording.log.findIndex(({ logged }) => logged.header.zxid === reply!.zxid));
@@ -523,12 +539,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'durability',
-    'a session that was given out and is not in the log',
+    'a session that a client received and that is not in the log',
     (recording) => change(logOf(recording, OpCode.createSession).logged.header, { clientLow: 77 }),
   ],
   [
     'durability',
-    'another zxid than the one acknowledged',
+    'a zxid other than the acknowledged one',
     (recording) => {
       const { reply } = found(acknowledged(recording).at(-1));
       change(reply, { zxid: reply!.zxid - 1 });
@@ -536,17 +552,17 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'snapshots',
-    'a snapshot that leads elsewhere',
+    'a snapshot that leads to another state',
     ({ snapshots }) => void (found(snapshots[0]).znodes as Map<string, string>).set('/a', 'something else'),
   ],
   [
     'snapshots',
-    'a snapshot with a session too many',
+    'a snapshot with a session that does not exist',
     ({ snapshots }) => void (found(snapshots[0]).sessions as Map<bigint, number>).set(5n, 5),
   ],
   [
     'snapshots',
-    'a snapshot has something of a later moment',
+    'a snapshot whose digest does not match its content',
     (recording) => {
       const logged = new Set(recording.log.map((entry) => entry.logged.header.zxid));
       const at = recording.snapshots.findIndex(({ content }) => logged.has(content.zxid));
@@ -556,7 +572,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'digests',
-    'another digest in the log',
+    'a wrong digest in the log',
     ({ log }) => {
       const { logged } = found(log.find((entry) => entry.logged.header.zxid % 16 === 0));
       change(logged, { digest: { version: 2, high: 1, low: 2 } });
@@ -564,21 +580,25 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'access',
-    'a success that the ACL denies',
+    'a request that succeeded although the ACL denies it',
     (recording) => change(answered(recording, 'delete', ErrorCode.NoAuth).reply, { err: ErrorCode.Ok }),
   ],
   [
     'sweeps',
-    'a container that was swept before it had a child',
+    'a container that was deleted before it had a child',
     (recording) => {
       const { logged } = logOf(recording, OpCode.deleteContainer);
       change(logged.txn as { path: string }, { path: '/zookeeper' });
     },
   ],
-  ['noLeak', 'a watch that is left', ({ resting }) => change(found(resting[0]) as Mutable<Recording['resting'][number]>, { watches: 1 })],
+  [
+    'noLeak',
+    'a watch that was not removed',
+    ({ resting }) => change(found(resting[0]) as Mutable<Recording['resting'][number]>, { watches: 1 }),
+  ],
   [
     'clientTold',
-    'an answer that never arrived',
+    'a reply that never arrived',
     ({ told }) => {
       const at = told.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
       found(told[at]);
@@ -587,7 +607,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'clientTold',
-    'an event that was told twice',
+    'an event that the client reported twice',
     ({ told }) => {
       const at = told.findIndex(({ kind }) => kind === 'event');
       told.splice(at, 0, found(told[at]));
@@ -595,7 +615,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'clientTold',
-    'an event that was told behind the answer that came after it',
+    'an event that the client reported after a reply that had arrived later',
     ({ told }) => {
       const at = told.findIndex(({ kind, client }, index) => kind === 'event' && isAnswerOf(client, told[index + 1]));
       const [event] = told.splice(at, at === -1 ? 0 : 1);
@@ -604,13 +624,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'clientOutcomes',
-    'a write that was sent, and is said not to have been',
+    'a write that was sent although the client reported that it was not',
     ({ told }) =>
       change(found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), { text: 'notSent' }),
   ],
   [
     'clientOutcomes',
-    'the answers to two writes, each said of the other',
+    'two writes with each other’s results',
     ({ told }) => {
       const first = found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
       const isOther = ({ kind, key, text }: Recording['told'][number]) => kind === 'answer' && key !== undefined && text === 'NodeExists';
@@ -622,20 +642,16 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'clientOutcomes',
-    'a write that was sent again',
+    'a write that was sent twice',
     ({ cnxns, libraryClients }) => {
       const [first, second] = cnxns.filter(({ client, requests }) => client === [...libraryClients][0] && requests.some(isUnanswered));
       found(second).requests.push(found(found(first).requests.find(isUnanswered)));
     },
   ],
-  [
-    'clientOutcomes',
-    'a call that was never answered',
-    ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { text: '1' }),
-  ],
+  ['clientOutcomes', 'a call that never ended', ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { text: '1' })],
   [
     'clientReturns',
-    'a client that says it has seen nothing',
+    'a client that reconnected with zxid 0 although it had seen a later one',
     ({ cnxns, libraryClients }) => {
       const back = cnxns.filter(({ client, handshake }) => libraryClients.has(client) && (handshake?.lastZxidSeen ?? 0) > 0);
       for (const cnxn of back) change(cnxn, { handshake: { ...cnxn.handshake!, lastZxidSeen: 0 } });
@@ -644,12 +660,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'clientReturns',
-    'a session that expired at nobody’s word',
+    'a session that the client reported as expired although no server said so',
     ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
   ],
   [
     'clientPings',
-    'a ping that was left out',
+    'a missing ping',
     ({ cnxns, libraryClients }) => {
       for (const { client, requests, items } of cnxns) {
         const isBetween = ({ name }: Request, at: number) =>
@@ -666,13 +682,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'legality',
-    'a txn that was left out',
+    'a txn that the leader did not send',
     ({ peers, endedMs }) =>
       void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'after 0x100000001 the leader sent 0x100000003' }),
   ],
   [
     'oneOrder',
-    'an epoch that begins behind another txn than its leader had',
+    'an epoch that begins after another txn than the last one of its leader',
     ({ peers, log }) => {
       const begun = found(log.find(({ logged }) => counterOf(logged.header.zxid) === 1 && epochOf(logged.header.zxid) > 1));
       const epoch = epochOf(begun.logged.header.zxid);
@@ -681,7 +697,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'durability',
-    'a later leader who had not what was acknowledged',
+    'a later leader without an acknowledged txn',
     ({ peers }) => {
       const served = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32));
       change(served as Extract<PeerEvent, { kind: 'serves' }>, { historyEnd: 1 });
@@ -689,7 +705,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'earlyExpiry',
-    'a session of an ensemble that ended while it spoke to its leader',
+    'a session of an ensemble that expired while its client sent to the leader',
     (recording) => {
       if (recording.ensemble.size === 0) throw new NothingOfTheKind();
       const closed = expired(recording);
@@ -704,7 +720,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'earlyExpiry',
-    'a session that ended though a follower had heard of it while its leader stood still',
+    'a session that expired although a follower had received from it while the leader was paused',
     (recording) => {
       const closed = expired(recording);
       const { clientHigh, clientLow, zxid } = closed.logged.header;
@@ -721,7 +737,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'zab',
-    'two leaders of an epoch',
+    'two leaders of one epoch',
     ({ peers }) => {
       const one = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader'));
       peers.push({ ...one, server: 'server-9' });
@@ -729,7 +745,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'zab',
-    'a leader without what had been committed',
+    'a leader without a committed txn',
     ({ peers }) => {
       const at = peers.findLastIndex((event) => event.kind === 'applied');
       const { atMs, zxid } = found(peers[at]) as Extract<PeerEvent, { kind: 'applied' }>;
@@ -738,7 +754,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'quorumCommits',
-    'a follower that applied what was not committed',
+    'a follower that applied a txn that was not committed',
     ({ peers }) => {
       const followers = peers.filter((event) => event.kind === 'serves' && event.role === 'follower').map(({ server }) => server);
       const at = peers.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
@@ -748,7 +764,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'zab',
-    'a txn that was left out',
+    'a txn that was skipped',
     ({ peers }) => {
       const at = peers.findIndex((event, index) => event.kind === 'applied' && peers.slice(index).some((each) => isNext(event, each)));
       found(peers[at]);
@@ -757,7 +773,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'quorumCommits',
-    'a txn that was committed before the followers had it',
+    'a txn that was committed before the followers had logged it',
     ({ peers, ensemble }) => {
       if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
       const { zxid } = found(peers.flatMap((event) => (event.kind === 'applied' ? [event] : [])).at(-1));
@@ -769,7 +785,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'quorumCommits',
-    'a follower whose log makes way for a snapshot of less, though its leader is the same',
+    'a follower whose log was replaced by an older snapshot of the same leader',
     ({ peers, ensemble }) => {
       const leads = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
         PeerEvent,
@@ -789,7 +805,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'epochFiles',
-    'an epoch that was current before it was accepted',
+    'an epoch that became current before it was accepted',
     ({ peers }) => {
       const files = found(peers.find((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
       change(files as Extract<PeerEvent, { kind: 'epochFiles' }>, { accepted: 0 });
@@ -797,7 +813,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'epochFiles',
-    'a promise that was durable, and is gone',
+    'a durable promise that was lost',
     ({ peers }) => {
       const durable = found(peers.find((event) => event.kind === 'epochFiles' && (event.durable.accepted ?? 0) > 0));
       const after = peers.slice(peers.indexOf(durable) + 1).filter(({ server }) => server === durable.server);
@@ -809,7 +825,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'epochFiles',
-    'an epoch that was current before its history was there',
+    'an epoch that became current before its history was durable',
     ({ peers, beginning }) => {
       const files = found(peers.findLast((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
       const { server, current } = files as Extract<PeerEvent, { kind: 'epochFiles' }>;
@@ -825,7 +841,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'a vote for what is not durable',
+    'a vote with a zxid that is not durable',
     ({ peers }) => {
       const vote = found(peers.findLast((event) => event.kind === 'says' && event.word === 'vote' && event.zxid > 0));
       const { zxid } = vote as Extract<PeerEvent, { word: 'vote' }>;
@@ -834,7 +850,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'an introduction by an epoch that is not on disk',
+    'a FOLLOWERINFO with an epoch that is not on disk',
     ({ peers }) => {
       const info = found(peers.find((event) => event.kind === 'says' && event.word === 'info'));
       change(info as Mutable<Extract<PeerEvent, { word: 'info' }>>, { accepted: 999_999 });
@@ -842,7 +858,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'an ACKEPOCH for what is not durable',
+    'an ACKEPOCH for an epoch that is not durable',
     ({ peers }) => {
       const ack = found(peers.find((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0));
       const { zxid } = ack as Extract<PeerEvent, { word: 'ackEpoch' }>;
@@ -851,7 +867,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'an epoch in which a server does not stand',
+    'a message with an epoch that the server is not in',
     ({ peers }) => {
       const vote = found(peers.find((event) => event.kind === 'says' && event.word === 'vote'));
       change(vote as Mutable<Extract<PeerEvent, { word: 'vote' }>>, { current: 999_999 });
@@ -859,7 +875,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'an epoch that is accepted twice',
+    'an epoch that was accepted twice',
     ({ peers }) => {
       const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.current !== -1);
       peers.splice(at, 0, found(peers[at]));
@@ -867,7 +883,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'peerWords',
-    'a log that cannot be cut, and is spoken of once more',
+    'an ACKEPOCH with a zxid after the server had found that its log cannot be cut',
     ({ peers }) => {
       const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0);
       const ack = found(peers[at]) as Extract<PeerEvent, { word: 'ackEpoch' }>;
@@ -878,7 +894,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'timeliness',
-    'a leader that begins to lead behind a long standstill',
+    'a leader that begins to lead after a long pause',
     ({ peers, pauses, limits: { syncLimitTicks = 0, tickMs } }) => {
       const serving = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader' && event.epoch > 1));
       const elected = found(
@@ -891,7 +907,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'timeliness',
-    'a read of what was long past',
+    'a read of an old state',
     (recording) => {
       const { peers } = recording;
       const read = found(requestsOf(recording).findLast(({ name, reply }) => name === 'getData' && (reply?.zxid ?? 0) > 0));
@@ -901,7 +917,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'convergence',
-    'a server with another digest',
+    'a server whose digest differs',
     ({ quietStates }) => {
       const states = found(quietStates.find((each) => each.length > 1 && each.every(({ digests }) => digests.size > 0)));
       const digests = states[1]!.digests as Map<number, bigint>;
@@ -910,7 +926,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'convergence',
-    'a server with another number of znodes',
+    'a server whose number of znodes differs',
     ({ quietStates }) => {
       const states = found(quietStates.find((each) => each.length > 1));
       change(states[1] as Mutable<(typeof states)[number]>, { znodes: 1 });
@@ -918,12 +934,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'rereadable',
-    'a txn in the log that is longer than a server reads',
+    'a logged txn that is too long for a server to read',
     ({ log, limits }) => change(found(log.at(-1)) as Mutable<Recording['log'][number]>, { bytes: limits.txnBytesMax + 1 }),
   ],
   [
     'acknowledgedWhere',
-    'a write that was acknowledged by a server that looked for a leader',
+    'a write that was acknowledged by a server that was looking for a leader',
     ({ peers, ...rest }) => {
       const at = appliedByWhoAnswered({ peers, ...rest });
       peers.splice(at, 0, { atMs: peers[at]!.atMs, server: peers[at]!.server, kind: 'ended', reason: 'its quorum is lost' });
@@ -931,10 +947,10 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   [
     'acknowledgedWhere',
-    'a write that was acknowledged by a server that had not heard of its commit',
+    'a write that was acknowledged by a server that had not received its commit',
     (recording) => void recording.peers.splice(appliedByWhoAnswered(recording), 1),
   ],
-  ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
+  ['afterFailure', 'bytes that were sent after the process had failed', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
 ];
 
 const isUnanswered = (request: Request): boolean =>
@@ -944,7 +960,10 @@ function isAnswerOf(client: string, told: Recording['told'][number] | undefined)
   return told?.client === client && told.kind === 'answer' && !['unknown', 'notSent'].includes(told.text);
 }
 
-/** Where a server of an ensemble applies a write of its own client, among what servers did. */
+/**
+ * The index, in the list of events, at which a server of an ensemble applies a write of its own
+ * client.
+ */
 function appliedByWhoAnswered({ cnxns, ensemble, peers }: Recording): number {
   if (ensemble.size === 0) throw new NothingOfTheKind();
   const isDone = (each: Request) => isWriteRequest(each) && each.reply?.err === ErrorCode.Ok;
@@ -974,15 +993,15 @@ function sameRequest(
 
 const recordings = new Map<number, Buffer>();
 
-/** A recording of one's own, told once and then copied. */
+/** A recording of the test's own, made once and then copied. */
 async function recordingOf(seed: number): Promise<Recording> {
   let bytes = recordings.get(seed);
   if (bytes === undefined) recordings.set(seed, (bytes = serialize((await runSeed(seed)).recording)));
   return deserialize(bytes) as Recording;
 }
 
-/** A story takes half a second, and a canary may need many. */
-describe('a checker notices', () => {
+/** A run takes half a second, and a canary may need many. */
+describe('a checker finds a recording with', () => {
   test.for(sample(changes, 12))('%s: %s', async ([checker, what, mutate], { skip }) => {
     const first = firstSeeds[what] ?? 1;
     let isTried = false;
@@ -997,29 +1016,29 @@ describe('a checker notices', () => {
       isTried = true;
       if (checkers[checker].check(recording, replay(recording)).length > 0) return;
     }
-    // What the few stories of `npm test` have nothing for is left to the full form.
+    // If none of the few runs of `npm test` suits the change, the full mode checks it.
     skip(!isFull && !isTried);
-    expect.fail(`in ${seedMax} stories nobody noticed`);
+    expect.fail(`in ${seedMax} runs no checker reported it`);
   });
 
-  test('P35, which is the story’s own: servers that do not come back when all is well', async () => {
+  test('servers that do not return although no fault is left (P35, which the run itself checks)', async () => {
     const [heal, boot] = [vi.spyOn(Stage.prototype, 'heal'), vi.spyOn(Stage.prototype, 'boot')];
     try {
-      // Whoever was to be started later stays down as well.
+      // Servers that were to be started later stay down as well.
       heal.mockImplementation(function (this: Stage) {
         boot.mockImplementation(() => undefined);
         this.isHealed = true;
         for (const server of this.world.servers) server.kill();
       });
       const { recording } = await runSeed(1);
-      expect(check(recording).some(({ checker, evidence }) => checker === 'story' && evidence.includes('no rest'))).toBe(true);
+      expect(check(recording).some(({ checker, evidence }) => checker === 'story' && evidence.includes('not quiet'))).toBe(true);
     } finally {
       heal.mockRestore();
       boot.mockRestore();
     }
   });
 
-  test('something, each of them', () => {
+  test('at least one change, for every checker', () => {
     expect(new Set(changes.map(([checker]) => checker))).toEqual(new Set(Object.keys(checkers)));
   });
 });

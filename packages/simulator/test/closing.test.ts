@@ -3,7 +3,7 @@ import { type MemoryDisk, SeededRandom } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { RawClient, VirtualWorld } from '../src/index.ts';
 
-/** A server with a client whose writes are on their way to a slow disk. */
+/** A server and a client whose writes are on their way to a slow disk. */
 async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: VirtualWorld; readonly client: RawClient }> {
   const world = new VirtualWorld(1);
   await world.server.start();
@@ -18,7 +18,7 @@ async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: 
   return { world, client };
 }
 
-test('a server that is told twice to close answers everything it has taken in', async () => {
+test('a server that is closed twice answers every request that it had accepted', async () => {
   const { world, client } = await midWrite();
   const { requests } = client.cnxn!.record!;
   const runtime = world.server.process!.runtime!;
@@ -27,7 +27,7 @@ test('a server that is told twice to close answers everything it has taken in', 
   expect(requests.filter(({ reply }) => reply === undefined)).toEqual([]);
 });
 
-test('a disk that fails while the server closes is the end, without another word', async () => {
+test('a server whose disk fails while it closes ends and sends nothing more', async () => {
   const { world, client } = await midWrite(({ operation, path }) =>
     operation === 'sync' && path.endsWith('log.1') ? { code: 'EIO' } : undefined,
   );
@@ -39,7 +39,7 @@ test('a disk that fails while the server closes is the end, without another word
   expect(requests.filter(({ reply }) => reply !== undefined)).toHaveLength(answered);
 });
 
-test('a server that closes while it is brought up to date ends in good order, whatever of the snapshot was there', async () => {
+test('a server that closes while it receives a snapshot ends without a failure, however much of the snapshot has arrived', async () => {
   const world = new VirtualWorld(3, { servers: 3, ensemble: {} });
   const [first, second, third] = world.servers;
   await first!.start();
@@ -55,7 +55,7 @@ test('a server that closes while it is brought up to date ends in good order, wh
     await world.run(passedMs);
     if (third!.role === 'looking') cutShort++;
     await third!.stop();
-    expect(process.record.failure, `${passedMs} ms after it had found the leader`).toBe('');
+    expect(process.record.failure, `closed ${passedMs} ms after it had found the leader`).toBe('');
   }
   expect(cutShort).toBeGreaterThan(0);
 });

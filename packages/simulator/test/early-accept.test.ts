@@ -1,6 +1,8 @@
 /**
- * Links on which something accepts in place of the server that is dialled, as Docker's proxy, sidecars and tunnels do: a server that does not listen
- * yet, or no more, is not told by a refusal. A leader that is killed or cut off behind them has a successor as soon as elsewhere.
+ * Links on which a component between two servers accepts connections in place of the dialled
+ * server, as Docker's proxy, sidecars and tunnels do. A server that does not listen is then not
+ * recognisable by a refused connection. A leader that is killed or cut off behind such links has a
+ * successor as soon as on other links.
  */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -19,7 +21,7 @@ const isWhole = (world: VirtualWorld) =>
 async function started(seed: number, tickTimeMs: number, delayMs: number, early: EarlyAccept): Promise<VirtualWorld> {
   const world = new VirtualWorld(seed, { servers: 3, ensemble: {}, core: { tickTimeMs, maxSessionTimeoutMs: 40_000 } });
   const random = new SeededRandom(seed);
-  // No two segments take the same time, or else all seeds would be one.
+  // No two segments take the same time; otherwise all seeds would be the same.
   world.wire.mannersOf = (from, to) => ({ delayMs: world.extraDelay(from, to) + random.below(64 * 3) / 64 });
   for (const [at, a] of world.servers.entries()) {
     for (const b of world.servers.slice(at + 1)) Object.assign(world.link(a.name, b.name), { distanceMs: delayMs, early });
@@ -30,7 +32,7 @@ async function started(seed: number, tickTimeMs: number, delayMs: number, early:
   return world;
 }
 
-/** A leader of these, that serves: how long it takes. */
+/** The time until one of these servers serves as the leader. */
 async function msUntilLed(world: VirtualWorld, by: readonly ServerHost[]): Promise<number> {
   const sinceMs = world.clock.elapsedMs;
   const isLed = () => by.every((server) => roleOf(server) !== 'looking') && by.some((server) => roleOf(server) === 'leader');
@@ -56,8 +58,8 @@ const kinds: readonly EarlyAccept[] = [
   { at: 'near end', refusal: 'reset', refusalMs: 0, patienceMs: 1500 },
 ];
 
-describe.each([2, 20, 100])('behind links that accept early and take %i ms', (delayMs) => {
-  it.each([200, 2000])(`a leader that is killed has a successor within 3 s, with ticks of %i ms (${rounds} times)`, async (tickTimeMs) => {
+describe.each([2, 20, 100])('with links that accept early and take %i ms', (delayMs) => {
+  it.each([200, 2000])(`a leader that is killed has a successor within 3 s, with a tick of %i ms (${rounds} times)`, async (tickTimeMs) => {
     const took: number[] = [];
     for (let seed = 1; seed <= rounds; seed++) {
       const world = await started(seed, tickTimeMs, delayMs, kinds[seed % kinds.length]!);
@@ -88,7 +90,7 @@ describe.each([2, 20, 100])('behind links that accept early and take %i ms', (de
     expect(Math.max(...took), took.map(Math.round).join()).toBeLessThanOrEqual(5 * 200 + 2000);
   });
 
-  it(`a leader that hears nobody, and is heard, has a successor within syncLimit, 2 s and ten journeys (${rounds} times)`, async () => {
+  it(`a leader that receives nothing but can send has a successor within syncLimit, 2 s and ten link delays (${rounds} times)`, async () => {
     const took: number[] = [];
     for (let seed = 1; seed <= rounds; seed++) {
       const world = await started(seed, 200, delayMs, kinds[seed % kinds.length]!);

@@ -1,4 +1,7 @@
-/** The whole server where numbers run over: a folder is prepared by the production writers, and clients see what comes next. */
+/**
+ * The whole server at the limits of its numbers: the production writers prepare a folder, and
+ * clients see what happens next.
+ */
 import { CreateMode, ErrorCode, formatZxid, makeZxid, OpCode, openAcl, type Txn, type Zxid } from '@tskeeper/protocol';
 import { keepAll, loseAll, numberedFiles } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +10,10 @@ import { ask, join, plantTxns, type RawClient, VirtualWorld, type WorldOptions }
 const data = Buffer.from('x');
 const wallMs = 1_699_999_999_000;
 
-/** A world whose disk holds one snapshot, made by these txns; the first has that zxid. */
+/**
+ * A world whose disk contains one snapshot made by these txns. The first txn has the zxid
+ * `firstZxid`.
+ */
 async function worldWith(
   firstZxid: Zxid,
   txns: readonly { readonly type: number; readonly txn: Txn }[],
@@ -24,7 +30,7 @@ function created(path: string, parentCVersion: number): { readonly type: number;
 
 const createAt = (path: string, flags: number = CreateMode.persistent) => ({ path, data, acl: openAcl, flags });
 
-/** The ways a server can end before it starts again. */
+/** The ways in which a server can end before it starts again. */
 const ends: [string, (world: VirtualWorld) => Promise<void> | void][] = [
   ['a stop', (world) => world.server.stop()],
   ['a kill', (world) => world.server.kill()],
@@ -32,14 +38,14 @@ const ends: [string, (world: VirtualWorld) => Promise<void> | void][] = [
 ];
 
 describe('zxids at the end of an epoch', () => {
-  test.each(ends)('count on into the next one, and its log is read again after %s', async (_end, end) => {
+  test.each(ends)('continue in the next epoch, and the log is read again after %s', async (_end, end) => {
     const last = makeZxid(0, 0xffffffff);
     const world = await worldWith(last - 3, [created('/a', 1)]);
     await world.server.start();
     const client = await join(world);
     const zxids: Zxid[] = [];
     for (let index = 0; index < 6; index++) zxids.push((await ask(world, client, 'create', createAt(`/n${index}`))).zxid);
-    // The session took the first.
+    // The session used the first one.
     expect(zxids.map(formatZxid)).toEqual(['0xfffffffe', '0xffffffff', '0x100000000', '0x100000001', '0x100000002', '0x100000003']);
     await end(world);
     await world.server.start();
@@ -51,7 +57,7 @@ describe('zxids at the end of an epoch', () => {
     expect((await ask(world, again, 'create', createAt('/more'))).zxid).toBeGreaterThan(zxids.at(-1)!);
   });
 
-  test('may end a log and begin the next', async () => {
+  test('may be the last of one log file and the first of the next', async () => {
     const last = makeZxid(0, 0xffffffff);
     const world = await worldWith(last - 2, [created('/a', 1)], { options: { txnLogSizeLimitBytes: 1 } });
     await world.server.start();
@@ -68,7 +74,7 @@ describe('zxids at the end of an epoch', () => {
     expect((await ask(world, await join(world), 'getChildren', { path: '/', watch: false })).body.children).toContain('n3');
   });
 
-  test('are told to clients in events and held against what they have seen', async () => {
+  test('are sent to clients in events and compared with the last zxid that a client has seen', async () => {
     const world = await worldWith(makeZxid(0, 0xfffffffd), [created('/a', 1)]);
     await world.server.start();
     const client = await join(world);
@@ -79,14 +85,14 @@ describe('zxids at the end of an epoch', () => {
     expect(formatZxid(client.lastZxidSeen)).toBe('0x100000000');
     world.server.kill();
     await world.server.start();
-    // It has seen epoch 1, and so has the server.
+    // The client has seen epoch 1, and so has the server.
     expect(await world.runUntil(() => client.ready, 5000)).toBe(true);
     expect(client.lost).toEqual([]);
   });
 });
 
 describe('the counter of sequential znodes', () => {
-  test.each(ends)('runs over from 2147483647 to -2147483648, and stays there after %s', async (_end, end) => {
+  test.each(ends)('wraps from 2147483647 to -2147483648, and keeps that value after %s', async (_end, end) => {
     const world = await worldWith(1, [created('/q', 1), created('/q/last', 2147483646)]);
     await world.server.start();
     let client = await join(world);
@@ -100,13 +106,14 @@ describe('the counter of sequential znodes', () => {
     expect(await next()).toBe('/q/s--2147483647');
     const { stat } = (await ask(world, client, 'exists', { path: '/q', watch: false })).body;
     expect(stat.numChildren).toBe(5);
-    // Creates and deletes, of which the server keeps the creates: -2147483646 of them now, which is twice that less five, in 32 bits.
+    // The counter counts creates and deletes, and the server stores only the number of creates:
+    // -2147483646 here, which is twice that number minus five in 32 bits.
     expect(stat.cversion).toBe((-2147483646 * 2 - 5) | 0);
   });
 });
 
 describe('the version of data', () => {
-  test.each(ends)('runs over from 2147483647 to -2147483648, and is compared all the same, also after %s', async (_end, end) => {
+  test.each(ends)('wraps from 2147483647 to -2147483648, and is still compared after %s', async (_end, end) => {
     const txn: Txn = { kind: 'setData', path: '/a', data, version: 2147483647 };
     const world = await worldWith(1, [created('/a', 1), { type: OpCode.setData, txn }]);
     await world.server.start();
@@ -128,7 +135,7 @@ describe('the version of data', () => {
 });
 
 describe('session ids with the top bit set', () => {
-  test.each(ends)('are ids like any other, also after %s', async (_end, end) => {
+  test.each(ends)('are valid ids, also after %s', async (_end, end) => {
     const world = new VirtualWorld(1, { core: { serverId: 200 } });
     await world.server.start();
     const client = await join(world);
@@ -155,7 +162,7 @@ describe('a server that is started again', () => {
     await world.runUntil(() => client.outstandingCount === 0, 10_000);
   }
 
-  test.each(ends)('after %s goes on with digests, session ids and zxids', async (_end, end) => {
+  test.each(ends)('after %s continues its digests, session ids and zxids', async (_end, end) => {
     const world = new VirtualWorld(1, { options: { snapCount: 40 } });
     await world.server.start();
     const client = await join(world);
@@ -172,7 +179,8 @@ describe('a server that is started again', () => {
     const later = [...world.server.process!.runtime!.inspect.digests()].at(-1)!;
     expect(later.zxid).toBe(384);
 
-    // The whole history once more, from the empty snapshot: the same digests, and none that the log contradicts.
+    // The whole history is read again, from the empty snapshot: the digests are the same, and none
+    // contradicts the log.
     await world.server.stop();
     for (const path of world.server.disk.files()) if (/snapshot\.[1-9a-f]/.test(path)) world.server.disk.lose(path);
     await world.server.start();

@@ -1,4 +1,7 @@
-/** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
+/**
+ * Complete servers of an ensemble, with their ports and disks, and clients that reconnect on their
+ * own.
+ */
 import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { keepAll, loseAll, type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -46,7 +49,7 @@ async function answered(world: VirtualWorld, request: Request | undefined): Prom
 
 const create = (path: string) => ({ path, data: Buffer.from(path), acl: openAcl, flags: CreateMode.persistent });
 
-/** Everybody has the same state. */
+/** All servers have the same state. */
 async function expectSame(world: VirtualWorld): Promise<void> {
   const states = () =>
     world.servers.map(({ process }) => {
@@ -58,7 +61,7 @@ async function expectSame(world: VirtualWorld): Promise<void> {
 }
 
 describe('servers of an ensemble', () => {
-  it('find a leader, serve clients anywhere, and go on without it', async () => {
+  it('elect a leader, serve clients at every server, and continue when the leader is killed', async () => {
     const world = await started(1, 3, 0);
     const client = await joined(world, 1);
     expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
@@ -72,12 +75,13 @@ describe('servers of an ensemble', () => {
     await expectSame(world);
   });
 
-  it('elect again when one is down and the leader comes back at once, though one of the two waits for less than the other', async () => {
+  it('elect again when one server is down and the leader restarts at once, although one of the two waits for fewer servers than the other', async () => {
     const world = await started(4, 3, 0);
     const [first, second, third] = world.servers as [ServerHost, ServerHost, ServerHost];
     third.kill();
     expect(await world.runUntil(() => leaderOf(world) === second && rolesOf(world)[0] === 'follower', 10_000)).toBe(true);
-    // The first knows that nobody listens at the third; the second begins anew and never had a connection with it.
+    // The first server knows that the third does not listen. The second restarts and never had a
+    // connection to the third.
     second.kill();
     second.boot();
     expect(await world.runUntil(() => leaderOf(world) !== undefined && first.process?.runtime?.inspect.role() === 'follower', 5000)).toBe(
@@ -85,12 +89,13 @@ describe('servers of an ensemble', () => {
     );
   });
 
-  it('lose everything with their disks: what was under way to one when it was lost is on the new one after no power loss', async () => {
+  it('lose everything with their disks: what was being written to the old disk is not on the new one after a power loss', async () => {
     for (const choice of [loseAll, keepAll]) {
       const world = await started(2, 3);
       const server = world.servers[1]!;
       const { disk, logFolder, snapshotFolder } = server;
-      // A log has got its name, and a snapshot has lost its own, when the disk is lost; neither is durable.
+      // A log has just got its name and a snapshot has just lost its name when the disk is lost.
+      // Neither change is durable.
       void disk.open(`${logFolder}/new.log.100000022`, 'create');
       await world.run(10);
       void disk.rename(`${logFolder}/new.log.100000022`, `${logFolder}/log.100000022`);
@@ -106,7 +111,7 @@ describe('servers of an ensemble', () => {
     }
   });
 
-  it('come back with a log that is far behind, and with an empty folder', async () => {
+  it('rejoin with a log that lacks many txns, and with an empty folder', async () => {
     const world = await started(2, 4, 1);
     const client = await joined(world, 1);
     const away = world.servers.filter((server) => server !== leaderOf(world)).slice(0, 2);
@@ -120,7 +125,7 @@ describe('servers of an ensemble', () => {
     await away[0]!.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     await expectSame(world);
-    // Its disk has been replaced.
+    // Its disk was replaced.
     away[1]!.kill();
     for (const path of away[1]!.disk.files()) away[1]!.disk.lose(path);
     await away[1]!.start();
@@ -129,8 +134,8 @@ describe('servers of an ensemble', () => {
   });
 });
 
-describe('a line that is slow', () => {
-  it('E26: takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
+describe('a slow link', () => {
+  it('E26: needs longer than initLimit for a snapshot, and neither server gives up', async () => {
     const world = await started(4, 3);
     const client = await joined(world, 1);
     for (let count = 0; count < 40; count++) {
@@ -140,7 +145,7 @@ describe('a line that is slow', () => {
     const away = world.servers.find((server) => server !== leaderOf(world))!;
     away.kill();
     for (const path of away.disk.files()) away.disk.lose(path);
-    // 2 MB at 250 KB a second, and initLimit is two seconds.
+    // 2 MB at 250 KB/s; initLimit is two seconds.
     world.wire.mannersOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
     const begunMs = world.clock.now().elapsedMs;
     await away.start();
@@ -151,7 +156,7 @@ describe('a line that is slow', () => {
     await expectSame(world);
   });
 
-  it('is waited for by a leader that needs this learner for its quorum', async () => {
+  it('delays a leader that needs the learner on it for its quorum, and the leader waits', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
     for (let count = 0; count < 40; count++) {
@@ -172,7 +177,7 @@ describe('a line that is slow', () => {
 });
 
 describe('an epoch whose zxids are used up', () => {
-  it('A64: ends with one hand-over: sessions live on, nothing acknowledged is lost, and writes go on within a tick', async () => {
+  it('A64: ends with one change of leader: sessions survive, no acknowledged write is lost, and writes continue within a tick', async () => {
     const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
     const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
     world.wire.mannersOf = () => ({ delayMs: 0.5 });
@@ -208,7 +213,7 @@ describe('an epoch whose zxids are used up', () => {
 });
 
 describe('a leader whose disk fails while the log is read for a learner', () => {
-  it('ends, and the others go on', async () => {
+  it('ends, and the other servers continue', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
     const leader = leaderOf(world)!;
@@ -226,8 +231,8 @@ describe('a leader whose disk fails while the log is read for a learner', () => 
   });
 });
 
-describe('a server whose snapshot holds what its leader does not have', () => {
-  it('cannot cut its log, and is sent a snapshot in its place', async () => {
+describe('a server whose snapshot contains a txn that its leader does not have', () => {
+  it('cannot truncate its log, and gets a snapshot instead', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
     expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
@@ -235,7 +240,8 @@ describe('a server whose snapshot holds what its leader does not have', () => {
     third.kill();
     expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== third, 10_000)).toBe(true);
     for (const path of third.disk.files()) third.disk.lose(path);
-    // As a leader leaves it that has sent a snapshot, with a txn that only it had, and has fallen before its epoch had begun.
+    // The state that a leader leaves which has sent a snapshot with a txn that only it had, and
+    // failed before its epoch began.
     const txn = {
       kind: 'create',
       path: '/never-committed',
@@ -253,7 +259,7 @@ describe('a server whose snapshot holds what its leader does not have', () => {
 });
 
 describe('a server whose folder is empty and not trusted to be new (db.autocreate=false)', () => {
-  it('waits for what the others have, and does not vote before', async () => {
+  it('does not vote before it has the data of the other servers', async () => {
     const world = await started(3, 3);
     const client = await joined(world, 1);
     expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
@@ -264,13 +270,13 @@ describe('a server whose folder is empty and not trusted to be new (db.autocreat
       Object.assign(server.options, { dbAutocreate: false });
       server.boot();
     }
-    // Two of three, a quorum, and neither has anything to lose: they must not begin anew.
+    // Two of three are a quorum, and both are empty: they must not start an empty ensemble.
     await world.run(5000);
     expect(rolesOf(world).filter((role) => role !== undefined)).toEqual(['looking', 'looking']);
   });
 });
 
-/** Kills, power losses and cut cables at random moments, then peace. */
+/** Kills, power losses and cut links at random moments; then all faults end. */
 async function storm(seed: number): Promise<number> {
   const world = await started(seed, 3 + (seed % 2), seed % 2);
   const random = new SeededRandom(seed);
@@ -314,7 +320,7 @@ async function storm(seed: number): Promise<number> {
   for (const each of world.servers) if (each.process === undefined) each.boot();
   if (!(await world.runUntil(() => isWhole(world), 30_000))) {
     throw new Error(
-      `no whole ensemble: ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
+      `the ensemble is not complete:  ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
     );
   }
   await world.runUntil(() => clients.every((client) => client.ready && client.outstandingCount === 0), 10_000);
@@ -325,15 +331,15 @@ async function storm(seed: number): Promise<number> {
     if (request.reply?.err !== 0) continue;
     acknowledged++;
     const reply = await answered(world, reader.send('exists', { path, watch: false }));
-    if (reply?.err !== 0) throw new Error(`${path} was acknowledged at ${request.reply.zxid}, and is lost`);
+    if (reply?.err !== 0) throw new Error(`${path} was acknowledged at ${request.reply.zxid}, but was lost`);
   }
   return acknowledged;
 }
 
-describe('servers of an ensemble in a storm', () => {
+describe('servers of an ensemble during random kills, power losses and cuts', () => {
   const storms = Number(process.env['TSKEEPER_STORMS'] ?? breadth(2, 10));
 
-  it(`come through ${storms} of them and lose nothing`, async () => {
+  it(`lose no acknowledged write (${storms} times)`, async () => {
     let acknowledged = 0;
     for (let seed = 1; seed <= storms; seed++) {
       try {

@@ -1,11 +1,11 @@
-/** F34 in the virtual world: an allocation budget, and a disk that does not come back. */
+/** F34 in the virtual world: a memory limit, and a disk that does not complete an operation. */
 import { ErrorCode, openAcl } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 import { ask, join, VirtualWorld } from '../src/index.ts';
 
 const limitBytes = 200_000;
 
-/** A world in which the tree's data and each session take memory, of which there is so much. */
+/** A world with a memory limit, in which the data of the tree and each session use memory. */
 function smallWorld(): VirtualWorld {
   const world = new VirtualWorld(1, { knowsMemory: true });
   world.server.memoryShare = () => usedIn(world) / limitBytes;
@@ -17,7 +17,7 @@ function usedIn(world: VirtualWorld): number {
   return inspect === undefined ? 0 : inspect.approximateDataBytes() + inspect.sessionCount() * 1000;
 }
 
-test('F34: a server in a world of little memory stays within it, serves what does not grow, and keeps what it acknowledged', async () => {
+test('F34: a server with little memory stays within its limit, serves requests that add no data, and keeps every acknowledged write', async () => {
   const world = smallWorld();
   await world.server.start();
   const honest = await join(world);
@@ -50,7 +50,7 @@ test('F34: a server in a world of little memory stays within it, serves what doe
   expect((await ask(world, honest, 'create', { path: '/h', data: null, acl: openAcl, flags: 0 })).err).toBe(0);
 });
 
-test('F34: a server whose log does not come back from the disk ends, and says nothing more', async () => {
+test('F34: a server whose disk does not complete a log sync ends and sends nothing more', async () => {
   const world = new VirtualWorld(1);
   const server = await world.server.start();
   const client = await join(world);
@@ -65,12 +65,12 @@ test('F34: a server whose log does not come back from the disk ends, and says no
   expect(server.record.sentAfterFailure).toBe(0);
 });
 
-test('F34: what a process has slept through does not count against its disk', async () => {
+test('F34: the time in which a process is paused does not count towards the time limit of its disk', async () => {
   const world = new VirtualWorld(1);
   const server = await world.server.start();
   const client = await join(world);
   await ask(world, client, 'create', { path: '/a', data: null, acl: openAcl, flags: 0 });
-  // The disk answers a second after the process goes on.
+  // The disk completes a second after the process resumes.
   world.server.diskDelayMs = ({ operation }) => (operation === 'sync' ? 61_000 : 0);
   client.send('setData', { path: '/a', data: Buffer.from('x'), version: -1 });
   await world.run(500);
@@ -82,7 +82,7 @@ test('F34: what a process has slept through does not count against its disk', as
   expect(String(body.data)).toBe('x');
 });
 
-test('F34: a server that cannot close, since a snapshot does not come back, ends all the same', async () => {
+test('F34: a server that cannot close because the disk does not complete a snapshot ends with a failure', async () => {
   const world = new VirtualWorld(1, { options: { snapCount: 4 } });
   const server = await world.server.start();
   await world.run(100);

@@ -1,4 +1,7 @@
-/** Who is alive keeps its session through standstills of ours, and who is dead loses it in time, whatever others ask for. */
+/**
+ * A live client keeps its session while servers are paused. A dead client loses its session in
+ * time, whatever other clients request.
+ */
 import { CreateMode, epochOf, type Millis, OpCode, openAcl, PacketType } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
@@ -30,8 +33,8 @@ async function client(world: VirtualWorld, server: ServerHost, timeoutMs: Millis
   return found;
 }
 
-describe('C2-15: a session (P21) lives on', () => {
-  test.each([450, 500, 600, 700, 800, 900])('through a standstill of its leader of %d ms, which is shorter than syncLimit', async (ms) => {
+describe('C2-15: a session does not expire (P21)', () => {
+  test.each([450, 500, 600, 700, 800, 900])('when the leader is paused for %d ms, which is shorter than syncLimit', async (ms) => {
     const world = await started(new VirtualWorld(ms, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
     const leader = world.servers.find(({ role }) => role === 'leader')!;
     const owners: RawClient[] = [];
@@ -43,7 +46,7 @@ describe('C2-15: a session (P21) lives on', () => {
     expect(owners.map(({ lost }) => lost)).toEqual([[], [], []]);
   });
 
-  test('through a standstill of the follower that it speaks to, when it has spoken to it meanwhile', async () => {
+  test('when its follower is paused and the client sends to it during the pause', async () => {
     const world = await started(new VirtualWorld(1, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
     const follower = world.servers.find(({ role }) => role === 'follower')!;
     const owner = await client(world, follower, 500);
@@ -58,7 +61,7 @@ describe('C2-15: a session (P21) lives on', () => {
   });
 });
 
-test('what reaches a follower that closes says nothing of a session, nor what it could not tell its leader before, and P21 counts neither', async () => {
+test('P21 does not count bytes that reach a closing follower, nor bytes that the follower could not report to its leader before it closed', async () => {
   const world = await started(new VirtualWorld(1, { servers: 3, ensemble: {}, core: { tickTimeMs } }));
   const follower = world.servers.find(({ role }) => role === 'follower')!;
   const owner = await client(world, follower, 500);
@@ -76,7 +79,7 @@ test('what reaches a follower that closes says nothing of a session, nor what it
   expect(check(world.recording).map(findingText)).toEqual([]);
 });
 
-test('what reaches a connection that its server has closed says nothing of its session, and the checkers of expiry know that', async () => {
+test('the checkers of expiry do not count bytes that reach a connection which its server has closed', async () => {
   const options = { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 };
   const world = await started(new VirtualWorld(1, { servers: 1, core: { tickTimeMs }, options }));
   world.wire.mannersOf = () => ({ delayMs: 100 });
@@ -91,8 +94,8 @@ test('what reaches a connection that its server has closed says nothing of its s
   expect(check(world.recording).map(findingText)).toEqual([]);
 });
 
-describe('P22: a dead session ends within its time-out, a tick and a second', () => {
-  /** Requests that take many steps each, one after the other, and more of them than can be done. */
+describe('P22: a session without a client ends within its timeout, a tick and a second', () => {
+  /** Requests that take many steps each, one after the other, and more than the servers can do. */
   function keepBusy(world: VirtualWorld, busy: readonly RawClient[], kind: 'checks' | 'listings'): void {
     const ops = Array.from({ length: 1000 }, () => ({ kind: 'check' as const, path: '/', version: -1 }));
     const more = () => {
@@ -113,42 +116,45 @@ describe('P22: a dead session ends within its time-out, a tick and a second', ()
     ['listings', 'leader', 'follower'],
     ['checks', 'follower', 'leader'],
     ['listings', 'follower', 'follower'],
-  ] as const)('while others ask for %s, which take long, of the %s; it was that of a client of the %s', async (kind, where, whose) => {
-    const ensemble = where === 'standalone' ? {} : { servers: 3, ensemble: {} };
-    const world = await started(new VirtualWorld(7, { ...ensemble, core: { tickTimeMs, turnUnits: 1000 } }));
-    const find = (role: string) => world.servers.find((server) => server.role === role)!;
-    const maker = await client(world, find(where), 4000);
-    maker.send('create', { path: '/many', data: null, acl: openAcl, flags: CreateMode.persistent });
-    const ops = Array.from({ length: 2000 }, () => ({
-      kind: 'create' as const,
-      path: '/many/n-',
-      data: null,
-      acl: openAcl,
-      flags: CreateMode.persistentSequential,
-    }));
-    for (let count = 0; count < 2; count++) maker.send('multi', { ops });
-    expect(await world.runUntil(() => maker.outstandingCount === 0, 10_000)).toBe(true);
-    const busy: RawClient[] = [];
-    for (let count = 0; count < 4; count++) busy.push(await client(world, find(where), 4000));
-    const honest = await client(world, find(whose), 1000);
-    const dead = await client(world, find(whose), 1000);
-    dead.send('create', { path: '/lock', data: null, acl: openAcl, flags: CreateMode.ephemeral });
-    await world.run(100);
-    for (const server of world.servers) server.turnMs = () => 2;
-    keepBusy(world, busy, kind);
-    await world.run(500);
-    dead.retire();
-    dead.sleep(1_000_000);
-    const silentMs = world.clock.elapsedMs;
-    const { inspect } = find(whose).process!.runtime!;
-    expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);
-    const livedMs = world.clock.elapsedMs - silentMs;
-    expect(livedMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
-    await world.run(2000);
-    expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
-  });
+  ] as const)(
+    'while other clients request many %s from the %s and the session belongs to a client of the %s',
+    async (kind, where, whose) => {
+      const ensemble = where === 'standalone' ? {} : { servers: 3, ensemble: {} };
+      const world = await started(new VirtualWorld(7, { ...ensemble, core: { tickTimeMs, turnUnits: 1000 } }));
+      const find = (role: string) => world.servers.find((server) => server.role === role)!;
+      const maker = await client(world, find(where), 4000);
+      maker.send('create', { path: '/many', data: null, acl: openAcl, flags: CreateMode.persistent });
+      const ops = Array.from({ length: 2000 }, () => ({
+        kind: 'create' as const,
+        path: '/many/n-',
+        data: null,
+        acl: openAcl,
+        flags: CreateMode.persistentSequential,
+      }));
+      for (let count = 0; count < 2; count++) maker.send('multi', { ops });
+      expect(await world.runUntil(() => maker.outstandingCount === 0, 10_000)).toBe(true);
+      const busy: RawClient[] = [];
+      for (let count = 0; count < 4; count++) busy.push(await client(world, find(where), 4000));
+      const honest = await client(world, find(whose), 1000);
+      const dead = await client(world, find(whose), 1000);
+      dead.send('create', { path: '/lock', data: null, acl: openAcl, flags: CreateMode.ephemeral });
+      await world.run(100);
+      for (const server of world.servers) server.turnMs = () => 2;
+      keepBusy(world, busy, kind);
+      await world.run(500);
+      dead.retire();
+      dead.sleep(1_000_000);
+      const silentMs = world.clock.elapsedMs;
+      const { inspect } = find(whose).process!.runtime!;
+      expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);
+      const livedMs = world.clock.elapsedMs - silentMs;
+      expect(livedMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
+      await world.run(2000);
+      expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
+    },
+  );
 
-  test('when the request in progress is done, though that takes longer than two ticks, and P22 counts no more than that', async () => {
+  test('after the request in progress, however long that takes, and P22 excuses no more than that', async () => {
     const world = await started(new VirtualWorld(9, { servers: 1, core: { tickTimeMs, turnUnits: 4 } }));
     const writer = await client(world, world.server, 4000);
     const dead = await client(world, world.server, 600);
@@ -170,7 +176,7 @@ describe('P22: a dead session ends within its time-out, a tick and a second', ()
     expect(check(world.recording).map(({ checker }) => checker)).toEqual(['lateExpiry']);
   });
 
-  test('though observers that nobody has configured come one after the other and answer no PING', async () => {
+  test('though unconfigured observers join one after the other and answer no PING', async () => {
     const world = await started(new VirtualWorld(8, { servers: 3, ensemble: { zab: { syncLimitTicks: 20 } }, core: { tickTimeMs } }));
     const find = (role: string) => world.servers.find((server) => server.role === role)!;
     const leader = find('leader');

@@ -1,4 +1,7 @@
-/** The whole server on data folders that Apache ZooKeeper has written: what clients then see is what the listings of the folders say. */
+/**
+ * The whole server on data folders that Apache ZooKeeper wrote: clients see what the listings of
+ * the folders say.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Acl, ErrorCode, openAcl, type SessionId, type Stat } from '@tskeeper/protocol';
@@ -37,7 +40,7 @@ function listing(name: string, snapshot: string): ListedSnapshot {
   return (listed.files ?? listed)[snapshot]!;
 }
 
-/** A server on that folder, which may read everything whatever its ACL. */
+/** A server on that folder, and a client that may read everything whatever the ACLs. */
 async function serve(name: string, wanted: (file: string) => boolean = () => true): Promise<VirtualWorld> {
   const core = { extendedTypesEnabled: true, skipAcl: true, maxSessionTimeoutMs: 60_000 };
   const world = new VirtualWorld(1, { core, snappy });
@@ -116,7 +119,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect(world.server.lines.filter((line) => !line.startsWith('info'))).toEqual([]);
   });
 
-  test('stays as it is over restarts, in good order and without warning', async () => {
+  test('is unchanged by restarts, which write no warning', async () => {
     const world = await serve(name);
     await world.server.stop();
     await world.server.start();
@@ -128,7 +131,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect(await readTree(world, client)).toEqual(expected(listed));
   });
 
-  test('A74: has a session that can be taken up again, and keeps its ephemerals', async () => {
+  test('A74: has a session that a client can resume, and keeps its ephemeral znodes', async () => {
     const world = await serve(name);
     await world.run(timeoutMs - 1000);
     const client = await join(world, timeoutMs, session);
@@ -137,7 +140,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     for (const { path } of ephemerals) expect((await ask(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
   });
 
-  test('has a session that lives for its full timeout, and no longer', async () => {
+  test('has a session that ends after its full timeout', async () => {
     const world = await serve(name);
     const client = await join(world);
     const { path } = ephemerals[0]!;
@@ -158,7 +161,7 @@ test.each(['gz', 'snappy'])('a snapshot that ZooKeeper compressed with %s is ser
   const client = await join(world);
   const seen = await readTree(world, client);
   const listed = expected(listing('disk-compressed', 'snapshot.6.gz'));
-  // Two servers, two times and two sessions; the trees are of one shape.
+  // The two folders differ in servers, times and sessions; their trees have the same structure.
   const shape = (tree: Map<string, SeenNode>) =>
     new Map(
       Array.from(tree, ([path, { data, acl, stat }]) => [path, { data, acl, stat: { ...stat, ctime: 0, mtime: 0, ephemeralOwner: 0n } }]),

@@ -1,4 +1,4 @@
-/** F25: a server that has been given the ports of another ensemble as those of its own. */
+/** F25: a server that was configured with the ports of another ensemble. */
 import { CreateMode, openAcl, type QuorumConfig, type Sid } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { isIdle } from '../src/story/stage.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
-/** Longer than a server may be silent, and what follows that. */
+/** Longer than a server may be silent, and the time to react to it. */
 const noticedMs = 3000;
 
 function only(quorum: QuorumConfig, sids: readonly Sid[]): QuorumConfig {
@@ -33,7 +33,7 @@ async function childrenSeenBy(
   return (listing!.reply!.body as { readonly children: readonly string[] }).children;
 }
 
-test('a server with the ports of another ensemble joins neither, leads nobody, and takes nothing from the one to the other', async () => {
+test('a server with the ports of another ensemble joins neither ensemble, does not lead, and moves no data between them', async () => {
   const world = new VirtualWorld(1, { servers: 6, ensemble: {} });
   const [ours, theirs] = [world.servers.slice(0, 3), world.servers.slice(3)];
   for (const server of world.servers) {

@@ -59,29 +59,29 @@ function heard(port: 'election' | 'quorum', ...bytes: Buffer[]): PeerWord[] {
 
 const ownVote = { word: 'vote', zxid: makeZxid(3, 4), current: 3 };
 
-describe('of what a server says is heard', () => {
+describe('PeerWords gets from the bytes that a server sends', () => {
   test.each([
-    ['that it has dialled', [greeting(), vote()]],
-    ['that it was dialled over', [vote()]],
-  ])('a vote for itself over a connection %s', (_what, bytes) => {
+    ['that the server dialled', [greeting(), vote()]],
+    ['that the other server dialled', [vote()]],
+  ])('a vote for the server itself over a connection %s', (_what, bytes) => {
     expect(heard('election', ...bytes)).toEqual([ownVote]);
   });
 
-  test('a vote that is repeated, once, and another one', () => {
+  test('a repeated vote once, and a different vote', () => {
     const words = heard('election', greeting(), vote(), vote({ electionEpoch: 6 }), vote({ zxid: makeZxid(3, 5) }));
     expect(words).toEqual([ownVote, { ...ownVote, zxid: makeZxid(3, 5) }]);
   });
 
-  test('no vote for another, and none of a server that has settled', () => {
+  test('no vote for another server, and no vote after an election', () => {
     expect(heard('election', vote({ leader: 1 }), vote({ state: 'leading' }))).toEqual([]);
   });
 
-  test('nothing of what it says to the wrong port', () => {
+  test('nothing when the bytes are on the wrong port', () => {
     expect(heard('quorum', greeting(), vote())).toEqual([]);
     expect(heard('election', greeting(), joining())).toEqual([]);
   });
 
-  test('how it introduces itself to a leader, and what it acknowledges', () => {
+  test('its introduction to a leader and its ACKEPOCH', () => {
     expect(heard('quorum', joining())).toEqual([
       { word: 'info', accepted: 7 },
       { word: 'ackEpoch', zxid: makeZxid(3, 4), current: 6 },

@@ -1,4 +1,4 @@
-/** The processes that run seeds: one that spins or falls costs its seed, and nothing else. */
+/** The processes that run seeds: one that loops or exits loses only its own seed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'tskeeper-pool-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What becomes of seeds 1, 2 and 3 with a program that does `work` for seed 2. */
+/** The findings of seeds 1, 2 and 3 with a program that does `work` for seed 2. */
 async function findings(work: string, seedMaxMs: number): Promise<[number, readonly string[]][]> {
   const program = join(folder, 'worker.mjs');
   const answer = `process.send({ ...${JSON.stringify(nothingReported)}, seed, findings: [] })`;
@@ -23,8 +23,8 @@ async function findings(work: string, seedMaxMs: number): Promise<[number, reado
   return reports.map(({ seed, findings: found }) => [seed, found]);
 }
 
-test('a process that spins is killed, and the next seeds are run', async () => {
-  const told = 'story: its process was still busy after 2000 ms, and was killed';
+test('a process that never ends is killed, and the next seeds run', async () => {
+  const told = 'story: its process was killed because it was still running after 2000 ms';
   expect(await findings('for (;;);', 2000)).toEqual([
     [1, []],
     [2, [told]],
@@ -32,10 +32,10 @@ test('a process that spins is killed, and the next seeds are run', async () => {
   ]);
 });
 
-test('a process that falls is said to have fallen, and the next seeds are run', async () => {
+test('a process that exits is reported, and the next seeds run', async () => {
   expect(await findings('process.exit(7);', 120_000)).toEqual([
     [1, []],
-    [2, ['story: its process has ended with code 7']],
+    [2, ['story: its process ended with code 7']],
     [3, []],
   ]);
 });

@@ -1,4 +1,7 @@
-/** What is promised of leaders and followers, looked at from outside: whole servers, their logs, and what they do when links and processes go. */
+/**
+ * The promises about leaders and followers, seen from outside: whole servers, their logs, and their
+ * behaviour when links and processes fail.
+ */
 import { CreateMode, epochOf, openAcl, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import { MemoryDisk, readLog, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -38,7 +41,7 @@ async function writes(world: VirtualWorld, client: RawClient, path: string): Pro
   return request!.reply!.zxid;
 }
 
-/** What stands in the log of a server, txn by txn. */
+/** The txns in the log of a server. */
 async function logOf(server: ServerHost): Promise<string[]> {
   const txns: string[] = [];
   const files = [...server.evidence('log')].toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -63,7 +66,7 @@ async function expectSameLogs(world: VirtualWorld): Promise<string[]> {
 const eventsOf = (world: VirtualWorld, kind: string) => world.recording.peers.filter((event) => event.kind === kind);
 
 describe('a leader', () => {
-  it('C0-9: is where every change goes through, whichever server was asked: what it commits is what was written', async () => {
+  it('C0-9: commits every change first, whichever server got the request', async () => {
     const world = await started(1);
     for (const [at, server] of world.servers.entries()) await writes(world, await joined(world, at + 1, server), `/n${at}`);
     await world.run(100);
@@ -76,7 +79,7 @@ describe('a leader', () => {
     expect(new Set(first.values())).toEqual(new Set([leader.name]));
   });
 
-  it('C0-17: is the only one of its epoch, however often it is lost', async () => {
+  it('C0-17: is the only one of its epoch, however often the leader fails', async () => {
     const world = await started(2);
     for (let round = 0; round < 6; round++) {
       const old = leaderOf(world)!;
@@ -90,7 +93,7 @@ describe('a leader', () => {
     expect(epochs).toEqual([...new Set(epochs)].toSorted((a, b) => a - b));
   });
 
-  it('C4-12: goes on when a link to a follower breaks in mid-stream, and sends it what it lacks when it is back', async () => {
+  it('C4-12: continues when a link to a follower breaks, and sends the missing txns when the follower is back', async () => {
     const world = await started(3);
     const leader = leaderOf(world)!;
     const client = await joined(world, 1, leader);
@@ -106,12 +109,12 @@ describe('a leader', () => {
     expect((await expectSameLogs(world)).filter((line) => line.includes('/n'))).toHaveLength(25);
   });
 
-  it('C4-15: brings a quorum to its own history before it serves: what a learner lacks is sent, what nobody has is cut off', async () => {
+  it('C4-15: synchronises a quorum before it serves: it sends missing txns and truncates txns that it does not have', async () => {
     const world = await started(4);
     const old = leaderOf(world)!;
     const client = await joined(world, 1, old);
     await writes(world, client, '/kept');
-    // It logs what reaches nobody else.
+    // The old leader logs a txn that reaches no other server.
     for (const server of world.servers) if (server !== old) world.link(old.name, server.name).cutOneWay('forth');
     client.send('create', { path: '/lost', data: null, acl: openAcl, flags: CreateMode.persistent });
     await world.run(50);
@@ -123,7 +126,7 @@ describe('a leader', () => {
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     const ways = () => eventsOf(world, 'synchronises').map((event) => (event.kind === 'synchronises' ? event.by : ''));
     expect(ways()).toContain('trunc');
-    // One that has nothing is sent everything, and one that was away what it has missed.
+    // An empty server gets a snapshot, and a server that was away gets the txns that it missed.
     const [empty] = world.servers.filter((server) => server !== leaderOf(world));
     empty!.kill();
     empty!.wipe();
@@ -143,7 +146,7 @@ describe('a leader', () => {
 });
 
 describe('updates', () => {
-  it('C0-10: are ordered by zxid and sent to every server, and of several to one znode the newest counts everywhere', async () => {
+  it('C0-10: are ordered by zxid and sent to every server, and the newest of several updates of one znode is the result everywhere', async () => {
     const world = await started(5);
     const clients = await Promise.all(world.servers.map((server, at) => joined(world, at + 1, server)));
     await writes(world, clients[0]!, '/a');
@@ -164,7 +167,7 @@ describe('updates', () => {
     }
   });
 
-  it('C4-1: become txns at the leader, and stand in the same order in the log of each server', async () => {
+  it('C4-1: become txns at the leader and have the same order in the log of each server', async () => {
     const world = await started(6);
     const clients = await Promise.all(world.servers.map((server, at) => joined(world, at + 1, server)));
     for (let count = 0; count < 5; count++) {
@@ -181,7 +184,7 @@ describe('updates', () => {
 });
 
 describe('a follower', () => {
-  it('C4-4: goes back to an election when its leader fails, or gives up', async () => {
+  it('C4-4: returns to an election when its leader fails or gives up', async () => {
     const world = await started(7);
     const failing = leaderOf(world)!;
     const before = eventsOf(world, 'looking').length;
@@ -190,14 +193,14 @@ describe('a follower', () => {
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
     await failing.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
-    // Cut off, it notices by the silence, and so do the others.
+    // A leader without links notices the silence, and so do the others.
     const leader = leaderOf(world)!;
     for (const server of world.servers) if (server !== leader) world.link(leader.name, server.name).cut();
     expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== leader, 10_000)).toBe(true);
     expect(await world.runUntil(() => leader.role === 'looking', 10_000)).toBe(true);
   });
 
-  it('C4-18: serves one leader at a time, for as long as it hears from it', async () => {
+  it('C4-18: follows one leader at a time, as long as it receives its messages', async () => {
     const world = await started(8, 5);
     const random = new SeededRandom(8);
     for (let round = 0; round < 8; round++) {
@@ -219,7 +222,7 @@ describe('a follower', () => {
         if (next !== undefined) expect([term.toMs <= next.fromMs, term.epoch <= next.epoch]).toEqual([true, true]);
       }
     }
-    // Nobody serves in an epoch behind one that it has served in, and what stands in its log is of no later one.
+    // No server serves in an earlier epoch than before, and its log contains no later epoch.
     expect(epochOf(leaderOf(world)!.process!.runtime!.inspect.lastZxid())).toBe(Math.max(...leaders.keys()));
   });
 });

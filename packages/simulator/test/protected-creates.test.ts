@@ -1,4 +1,7 @@
-/** Protected creates in an ensemble: the request may be anywhere between the server that the client has left and a quorum when it looks. */
+/**
+ * Protected creates in an ensemble: when the client looks for its znode, the request can be
+ * anywhere between the server that the client left and a quorum.
+ */
 import { connect } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -10,8 +13,8 @@ import { VirtualWorld } from '../src/world/virtual-world.ts';
 const address = '10.9.0.1';
 const rounds = 40;
 
-describe('a protected create of a client that is driven from server to server', () => {
-  it.each(sample([1, 2, 3, 4, 5, 6], 1))('B52: makes exactly one znode, however slow the one it has left (seed %i)', async (seed) => {
+describe('a protected create of a client that must change servers', () => {
+  it.each(sample([1, 2, 3, 4, 5, 6], 1))('B52: creates exactly one znode, however slow the left server is (seed %i)', async (seed) => {
     const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
     const random = new SeededRandom(seed);
     world.wire.mannersOf = () => ({ delayMs: 0.5 });
@@ -31,7 +34,8 @@ describe('a protected create of a client that is driven from server to server', 
       );
     const [zk, other] = [await clientAt(1), await clientAt(2)];
     const go = <Result>(promise: Promise<Result>) => world.until(promise, 30_000);
-    // Often longer than the client needs to come back: then the first request is still to be committed when it looks.
+    // Often longer than the client needs to reconnect: then the first request is not yet committed
+    // when the client looks.
     for (const server of world.servers) server.diskDelayMs = () => random.below(random.below(3) === 0 ? 12 : 700);
     const made = new Map<string, string>();
     for (let round = 0; round < rounds; round++) {
@@ -46,7 +50,7 @@ describe('a protected create of a client that is driven from server to server', 
       const { path } = await go(creating);
       made.set(parent, path);
     }
-    // Time for whatever may still be under way.
+    // Time for requests that may still be in progress.
     await world.run(3000);
     for (const [parent, path] of made) {
       const { children, stat } = await go(other.getChildren(parent, { linearizable: true }));

@@ -36,7 +36,7 @@ const configs: readonly [string, readonly Sid[], ReadonlyMap<number, readonly Si
     ]),
   ],
   [
-    'three groups, one without weight',
+    'three groups, one with weight 0',
     [1, 2, 3, 4, 5],
     new Map([
       [1, [1, 4]],
@@ -53,8 +53,8 @@ const configs: readonly [string, readonly Sid[], ReadonlyMap<number, readonly Si
   ],
 ];
 
-describe('what checkers take for a quorum', () => {
-  it.each(configs)('is what servers take for one: %s', (_name, sids, groups, weights) => {
+describe('the quorum rule of the checkers', () => {
+  it.each(configs)('agrees with the quorum rule of the servers: %s', (_name, sids, groups, weights) => {
     const verifier = verifierOf(configOf(sids, groups, weights));
     const ensemble = ensembleOf(sids, groups, weights);
     for (let mask = 0; mask < 2 ** sids.length; mask++) {
@@ -69,7 +69,7 @@ describe('what checkers take for a quorum', () => {
     }
   });
 
-  it('is the server that an oracle favours, and never the other alone', () => {
+  it('accepts the server that the oracle favours alone, and never the other one alone', () => {
     const ensemble = ensembleOf([1, 2], new Map(), new Map(), 2);
     expect([['server-2'], ['server-1'], ['server-1', 'server-2'], []].map((names) => isQuorum(ensemble, names))).toEqual([
       true,

@@ -2,6 +2,6 @@ import { expect, test } from 'vitest';
 import { sample } from '../../../test/breadth.ts';
 import { check, findingText, scenarios } from '../src/index.ts';
 
-test.each(sample(Object.entries(scenarios), 7))('the scenario %s comes out well', async (_name, scenario) => {
+test.each(sample(Object.entries(scenarios), 7))('the scenario %s has no findings', async (_name, scenario) => {
   expect(check((await scenario.run()).recording).map(findingText)).toEqual([]);
 });

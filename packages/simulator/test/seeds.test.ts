@@ -1,20 +1,20 @@
-/** A few of the stories, in each run; `npm run sim` tells as many as one likes. */
+/** A few runs; `npm run sim` runs any number. */
 import { describe, expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
 import { check, findingText, runSeed } from '../src/index.ts';
 
-/** Standalone servers and ensembles of two to seven; others are told by `npm run sim:ci`. */
+/** Standalone servers and ensembles of two to seven servers; `npm run sim:ci` runs more. */
 const [first, count] = [21, breadth(2, 20)];
 
 describe('a seed', () => {
-  test(`D6: of ${count} breaks no promise, whatever goes wrong in it`, async () => {
+  test(`D6: of ${count} breaks no promise, whatever faults its run has`, async () => {
     for (let seed = first; seed < first + count; seed++) {
       const findings = check((await runSeed(seed)).recording).map(findingText);
       expect(findings.slice(0, 20), `npm run sim -- --seed ${seed}`).toEqual([]);
     }
   });
 
-  test('D6: tells the same story each time, and another another', async () => {
+  test('D6: gives the same run each time, and another seed gives another run', async () => {
     const traces: number[] = [];
     for (const seed of [18, 18, 23]) traces.push((await runSeed(seed)).world.trace);
     expect(traces[1]).toBe(traces[0]);

@@ -1,4 +1,4 @@
-/** Sessions that go from server to server, with the client that people use. */
+/** Sessions that move from server to server, with the client library. */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -35,7 +35,7 @@ function joining(world: VirtualWorld, number: number, options: ConnectOptions = 
 
 const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
 
-/** A client of that server alone. */
+/** A client with only this server. */
 function clientOf(world: VirtualWorld, { name }: ServerHost, number: number, options: ConnectOptions = {}): Promise<Client> {
   const transport = options.transport ?? new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
   const random = new SeededRandom(number);
@@ -48,8 +48,8 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
     (error: unknown) => (KeeperError.is(error) ? error.code : String(error)),
   );
 
-describe('a client that is driven from server to server', () => {
-  it.each(sample([1, 2, 3], 1))('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
+describe('a client that must change servers', () => {
+  it.each(sample([1, 2, 3], 1))('C2-22: never gets SessionMoved, and keeps its session (seed %i)', async (seed) => {
     const world = await started(seed);
     const random = new SeededRandom(seed);
     const zk = await joining(world, 1);
@@ -62,7 +62,8 @@ describe('a client that is driven from server to server', () => {
       const settled = Promise.allSettled(calls);
       await world.run(random.below(20));
       servers.add(zk.connectedTo);
-      // The line breaks in the midst of it, so that much of what was asked arrives at a server that it has left.
+      // The connection breaks in the middle, so that many requests arrive at a server that the
+      // session has left.
       for (const { forward, dialer } of world.wire.cnxns)
         if (dialer.address === addressOf(1)) forward.from.stack.reset(forward.from.stream);
       for (const result of await go(world, settled)) {
@@ -73,7 +74,7 @@ describe('a client that is driven from server to server', () => {
     expect([...codes.keys()].toSorted()).toEqual(['ConnectionLoss', 'Ok']);
     expect(servers.size).toBeGreaterThan(2);
     expect(zk.sessionId).toBe(sessionId);
-    // The last break has been noticed, and got over.
+    // Time to notice the last break and to reconnect.
     await world.run(2000);
     expect(zk.state).toBe('connected');
     expect(await go(world, zk.getEphemerals())).toEqual(['/e']);
@@ -81,15 +82,15 @@ describe('a client that is driven from server to server', () => {
   });
 });
 
-describe('a session that another process takes up while a write of the first is not committed', () => {
+describe('a session that a second process resumes before a write of the first one is committed', () => {
   it.each(['follower', 'observer'] as const)(
-    'answers each with its own, though both count their requests from 1: at a %s',
+    'sends each process its own replies, although both count their requests from 1: at a %s',
     async (role) => {
       const world = await started(6, 1);
       const [here, ...followers] = world.servers.filter((server) => roleOf(server) === 'follower');
       const there = role === 'follower' ? followers[0]! : world.servers.find((server) => roleOf(server) === role)!;
       const first = await go(world, clientOf(world, here!, 1));
-      // A quorum has it when one of these has it.
+      // A quorum has the write when one of these servers has it.
       for (const server of world.servers) if (server !== here) server.diskDelayMs = () => 100;
       const created = first.create('/a');
       await world.run(5);
@@ -104,8 +105,8 @@ describe('a session that another process takes up while a write of the first is 
   );
 });
 
-describe('a server that has asked its leader twice whether a session lives', () => {
-  it('waits for the last answer: the session may have been elsewhere in between', async () => {
+describe('a server that has asked its leader twice whether a session exists', () => {
+  it('waits for the last answer, since the session may have been at another server in between', async () => {
     const world = await started(7);
     const leader = world.servers.find((server) => roleOf(server) === 'leader')!;
     const [here, there] = world.servers.filter((server) => server !== leader) as [ServerHost, ServerHost];
@@ -123,7 +124,7 @@ describe('a server that has asked its leader twice whether a session lives', () 
     await world.run(50);
     impatient.abort(new Error('too slow'));
     const third = clientOf(world, there, 3, { session });
-    // The leader has heard the first question, and not the second.
+    // The leader has received the first question, but not the second.
     await world.run(170);
     const elsewhere = await go(world, clientOf(world, here, 4, { session }));
     const created = codeOf(elsewhere.create('/a'));
@@ -133,7 +134,7 @@ describe('a server that has asked its leader twice whether a session lives', () 
 });
 
 describe('two clients with one session', () => {
-  it('C2-23: take it from each other, each write is that of the one who has it, and the one that yields leaves it to the other', async () => {
+  it('C2-23: take it from each other, each write belongs to its owner at that time, and the yielding client leaves it to the other', async () => {
     const world = await started(4);
     const first = await joining(world, 1);
     await go(world, first.create('/e', null, { mode: 'ephemeral' }));
@@ -148,14 +149,14 @@ describe('two clients with one session', () => {
       await world.run(100);
     }
     expect(second.closedBecause).toBe('moved');
-    // Not before it had been so a number of times, on both sides.
+    // Not before both sides had lost it several times.
     expect(Math.min(...lost)).toBeGreaterThanOrEqual(4);
     const error = await go(
       world,
       second.getData('/e').catch((reason: unknown) => reason),
     );
     expect(error).toMatchObject({ code: 'SessionMoved' });
-    // The session lives, with all that is its.
+    // The session still exists, with its ephemeral znode.
     await world.run(8000);
     expect(first.state).toBe('connected');
     expect((await go(world, first.exists('/e')))?.ephemeralOwner).toBe(first.sessionId);
@@ -163,8 +164,8 @@ describe('two clients with one session', () => {
   });
 });
 
-describe('what waited of a client that has gone on elsewhere', () => {
-  it('P13: does not happen behind that, though the client is back', async () => {
+describe('a waiting request of a client that has moved to another server', () => {
+  it('P13: is not applied after requests at the other server, although the client is back', async () => {
     const core = { requestThrottleLimit: 1, requestThrottleStallMs: 10, requestThrottleDropStale: false };
     const world = new VirtualWorld(1, { servers: 3, ensemble: {}, core });
     world.wire.mannersOf = () => ({ delayMs: 0.5 });
@@ -187,7 +188,7 @@ describe('what waited of a client that has gone on elsewhere', () => {
     };
     expect(await isThere()).toBe(true);
     for (const server of world.servers) server.diskDelayMs = () => 500;
-    // For as long as this one is under way, the first server takes up no other.
+    // While this request is in progress, the first server processes no other one.
     create('/slow', other);
     await world.run(1);
     create('/held-back');

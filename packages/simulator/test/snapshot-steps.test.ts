@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { VirtualWorld } from '../src/index.ts';
 
-/** A follower is sent a snapshot, and the leader's next txns after it. */
+/** A follower gets a snapshot, and after it the next txns of the leader. */
 async function restarted(hasQuota: boolean): Promise<{ steps: number; usage: string | undefined }> {
   const world = new VirtualWorld(1, {
     servers: 3,
@@ -36,7 +36,7 @@ async function restarted(hasQuota: boolean): Promise<{ steps: number; usage: str
   follower.kill();
   const endedBefore = world.recording.stepsEnded.get('sync') ?? 0;
   await follower.start();
-  // What the leader commits meanwhile follows the snapshot on the same connection.
+  // Txns that the leader commits meanwhile follow the snapshot on the same connection.
   for (let round = 0; round < 5; round++) await write([create(`/a/n${round}`, 'x')]);
   expect(await world.runUntil(isWhole, 10_000)).toBe(true);
   await world.run(500);
@@ -49,9 +49,9 @@ async function restarted(hasQuota: boolean): Promise<{ steps: number; usage: str
   return { steps, usage: body?.data.toString() };
 }
 
-test('a follower that is sent a snapshot counts its quotas in many steps, and takes nothing from its leader in between', async () => {
+test('a follower that gets a snapshot counts its quotas in many steps, and processes nothing of its leader in between', async () => {
   const { steps, usage } = await restarted(true);
   expect(usage).toBe('count=106,bytes=105');
-  // Four znodes in a step.
+  // Four znodes per step.
   expect(steps - (await restarted(false)).steps).toBeGreaterThan(106 / 4);
 });

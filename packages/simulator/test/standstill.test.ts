@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { join, VirtualWorld } from '../src/index.ts';
 
-test('E28: behind a standstill nobody expires who has spoken meanwhile, even when what others ask for takes many steps', async () => {
+test('E28: after a pause no session expires whose client sent meanwhile, even if requests of others take many steps', async () => {
   const world = new VirtualWorld(1);
   const server = await world.server.start();
   const busy = await join(world, 1000);
@@ -24,7 +24,7 @@ test('E28: behind a standstill nobody expires who has spoken meanwhile, even whe
   expect([busy, ...others].map(({ lost }) => lost)).toEqual([[], [], []]);
 });
 
-describe('P10: behind a standstill of more than syncLimit', () => {
+describe('P10: after a pause longer than syncLimit', () => {
   const tickTimeMs = 200;
 
   async function threeServers(seed: number) {
@@ -36,7 +36,7 @@ describe('P10: behind a standstill of more than syncLimit', () => {
     return world;
   }
 
-  test.each(['leader', 'follower'])('a %s answers nothing from before, though the question came meanwhile', async (role) => {
+  test.each(['leader', 'follower'])('a %s does not answer from its old state a request that arrived during the pause', async (role) => {
     for (const seed of [1, 2, 3]) {
       const world = await threeServers(seed);
       const paused = world.servers.find((server) => server.role === role)!;

@@ -1,4 +1,4 @@
-/** What a run demands of its marks. */
+/** The marks that a run must hit. */
 import { describe, expect, it } from 'vitest';
 import { nothingReported, type SeedReport } from '../src/command/seed-report.ts';
 import { longRun, Summary } from '../src/command/summary.ts';
@@ -33,17 +33,19 @@ describe('a run', () => {
     expect(summaryOf(longRun, { [common]: 20, [rare]: 20 }).missing).toEqual([]);
   });
 
-  it('counts what is judged of ensembles alone in percent of those', () => {
+  it('counts checkers of ensembles in percent of the ensembles', () => {
     const summary = new Summary([]);
     const add = (kind: string, judged: readonly string[]) => summary.add({ ...empty, kinds: [kind], judged });
     add('ensemble', ['reads', 'zab']);
     add('ensemble', ['reads']);
     add('standalone', ['reads']);
     add('standalone', []);
-    expect(summary.text(1)).toContain('judged in percent of the seeds: reads 75\njudged in percent of the ensembles: zab 50');
+    expect(summary.text(1)).toContain(
+      'checkers with something to judge, in percent of the seeds: reads 75\ncheckers with something to judge, in percent of the ensembles: zab 50',
+    );
   });
 
-  it('knows each rare mark', () => {
+  it('has only rare marks that exist', () => {
     expect([...rareMarks].filter((name) => !(name in marks))).toEqual([]);
   });
 });

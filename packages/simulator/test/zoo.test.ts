@@ -1,14 +1,16 @@
-/** How mutants are hunted; the hunters themselves are played here. */
+/**
+ * How the zoo looks for the seeds that catch a mutant; the test plays the processes that run seeds.
+ */
 import { describe, expect, test } from 'vitest';
 import { nothingReported, type PoolOptions, runZoo, type SeedReport, zooText } from '../src/internal.ts';
 
-/** Seeds that are red, against a mutant and against the server as it should be. */
+/** Seeds with findings, with a mutant and without one. */
 function played(red: readonly number[], redAnyway: readonly number[]) {
   const ran: string[] = [];
   const poolOf = ({ mutant }: PoolOptions) => ({
     run: (next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> => {
       for (let seed = next(); seed !== undefined; seed = next()) {
-        ran.push(`${mutant ?? 'as it should be'} ${seed}`);
+        ran.push(`${mutant ?? 'no mutant'} ${seed}`);
         const isRed = redAnyway.includes(seed) || (mutant !== undefined && red.includes(seed));
         report({ ...nothingReported, seed, states: 10, findings: isRed ? ['it is red'] : [] });
       }
@@ -19,19 +21,19 @@ function played(red: readonly number[], redAnyway: readonly number[]) {
 }
 
 describe('a mutant', () => {
-  test('is caught by the first seed that is red for it alone', async () => {
+  test('is caught by the first seed that has findings only with the mutant', async () => {
     const { ran, hunt } = played([4], [2]);
     expect(await hunt(10)).toMatchObject([{ report: { seed: 4 }, seeds: 4, states: 40 }]);
-    expect(ran.filter((each) => each.startsWith('as it should be'))).toEqual(['as it should be 2', 'as it should be 4']);
+    expect(ran.filter((each) => each.startsWith('no mutant'))).toEqual(['no mutant 2', 'no mutant 4']);
   });
 
-  test('escapes when all that is red is red anyway', async () => {
+  test('escapes when every seed with findings has them without the mutant, too', async () => {
     const caught = await played([], [1, 3]).hunt(3);
     expect(caught).toMatchObject([{ report: undefined, seeds: 3 }]);
     expect(zooText(caught)).toContain('escaped: ack-before-log');
   });
 
-  test('is caught by a seed that is the last one, too', async () => {
+  test('can be caught by the last seed', async () => {
     expect(await played([3], []).hunt(3)).toMatchObject([{ report: { seed: 3 }, seeds: 3 }]);
   });
 });

@@ -4,13 +4,13 @@ import type { Checker } from './checker.ts';
 
 export const access: Checker = {
   property: 'P33',
-  promise: 'Nothing succeeds that the ACL denies, and nothing is denied that it grants.',
+  promise: 'No request succeeds that the ACL denies, and none is denied that it permits.',
   check(_recording, { writes, reads }) {
     const faults: string[] = [];
     for (const { request, answer } of [...writes, ...reads]) {
       const got = request.reply?.err;
       if (got === undefined || (got === ErrorCode.NoAuth) === (answer.err === ErrorCode.NoAuth)) continue;
-      faults.push(`${nameRequest(request)} at ${request.reply!.zxid} was answered ${got}, where the ACL says ${answer.err}`);
+      faults.push(`${nameRequest(request)} at ${request.reply!.zxid} returned error ${got}; by the ACL it must return ${answer.err}`);
     }
     return faults;
   },

@@ -5,12 +5,12 @@ import type { Checker } from './checker.ts';
 export const acknowledgedWhere: Checker = {
   property: 'P36',
   promise:
-    'Who acknowledges a write has applied it while it led or learned, behind the question and before the answer: nobody who looks for a leader, or has lost the way to a quorum, says that a write is done.',
+    'A server acknowledges a write only if it applied it, as leader or learner, between the request and the reply. A server that looks for a leader, or has lost its quorum, acknowledges nothing.',
   check({ peers, cnxns, ensemble }) {
     const faults: string[] = [];
-    // Real processes are not watched from within.
+    // The peer events of real processes are not recorded.
     if (ensemble.size === 0 || peers.length === 0) return faults;
-    /** By server and zxid: when it was applied in service. */
+    /** By server and zxid: the times at which the server applied it while serving. */
     const applied = new Map<string, Map<Zxid, Millis[]>>([...ensemble.keys()].map((server) => [server, new Map<Zxid, Millis[]>()]));
     const serving = new Set<string>();
     for (const event of peers) {
@@ -28,7 +28,7 @@ export const acknowledgedWhere: Checker = {
         const times = applied.get(server)?.get(reply.zxid) ?? [];
         if (times.some((atMs) => atMs >= sentMs && atMs <= reply.atMs)) continue;
         faults.push(
-          `${server} has acknowledged ${nameRequest(request)} as ${formatZxid(reply.zxid)} at ${reply.atMs}, and has not applied it in service since ${sentMs}`,
+          `${server} acknowledged ${nameRequest(request)} as ${formatZxid(reply.zxid)} at ${reply.atMs} without applying it while serving since ${sentMs}`,
         );
       }
     }

@@ -2,7 +2,7 @@ import type { Checker } from './checker.ts';
 
 export const afterFailure: Checker = {
   property: 'F10',
-  promise: 'A server that has said that it cannot go on says nothing more.',
+  promise: 'A server that reported a fatal error sends nothing more.',
   check: ({ processes }) =>
     processes
       .filter(({ sentAfterFailure }) => sentAfterFailure > 0)

@@ -1,14 +1,17 @@
 import type { Recording } from '../record/recording.ts';
 import type { Replay } from '../replay/replay.ts';
 
-/** Holds a recording against one promise. */
+/** Checks a recording against one property. */
 export interface Checker {
-  /** The promise's number, `P3`, where the list of properties has one. */
+  /** The id of the property, such as `P3`; empty if the list of properties has none. */
   readonly property: string;
-  /** One sentence: what it looks for. */
+  /** What the checker verifies, in one sentence or two. */
   readonly promise: string;
-  /** How often there was something to judge: over many seeds it shows whether the promise is put to the proof. */
+  /**
+   * How often the recording had something to judge. Summed over many seeds, it shows whether the
+   * checker is exercised.
+   */
   judged?(recording: Recording, replay: Replay): number;
-  /** Everything that breaks the promise, each as one line of evidence. */
+  /** Returns the violations, each as one line of evidence. */
   check(recording: Recording, replay: Replay): string[];
 }

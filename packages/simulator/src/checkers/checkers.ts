@@ -101,17 +101,18 @@ export const checkers = {
 
 export type CheckerName = keyof typeof checkers;
 
-/** Something that is wrong with a recording. */
+/** A violation in a recording. */
 export interface Finding {
-  /** Who noticed: a checker, or `story` for what needs none. */
+  /** The checker that found it, or `story` for what the run itself reports. */
   readonly checker: CheckerName | 'story';
   readonly property: string;
   readonly evidence: string;
 }
 
 /**
- * What is wrong with a recording. A doubtful txn may be traced to the wrong request (replay/whose-txn.ts), which would look like a broken promise. So a recording
- * has no finding if its doubtful txns can be traced so that there is none.
+ * Returns the violations in a recording. If a doubtful txn is traced to the wrong request
+ * (replay/whose-txn.ts), that can look like a violation. So the recording has no finding if some
+ * tracing of its doubtful txns yields none.
  */
 export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
   const first = { doubtful: story.doubtful, findings: judge(recording, story) };

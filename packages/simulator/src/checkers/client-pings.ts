@@ -1,21 +1,25 @@
 import type { Checker } from './checker.ts';
 
-/** A third of the time-out is the rule, less a second in long sessions; what is allowed here leaves room for the grain of timers. */
+/**
+ * The client pings after a third of the timeout, in long sessions a second earlier. The rest allows
+ * for the granularity of timers.
+ */
 const shareMax = 0.4;
 
 export const clientPings: Checker = {
   property: 'P22',
-  promise: 'A client that has nothing to ask pings in time: within a third of its time-out it has sent something.',
+  promise: 'An idle client pings in time: it sends something within a third of its session timeout.',
   check({ cnxns, libraryClients, limits }) {
     if (limits.clientsMayBeLate === true) return [];
     const faults: string[] = [];
     for (const { client, key, session, shakenMs, timeoutMs, requests } of cnxns) {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
       let lastMs = shakenMs;
-      // Behind the last of them it may have given the connection up, which nobody sees.
+      // After its last request the client may have given the connection up, which the recording
+      // does not show.
       for (const { sentMs: atMs } of requests) {
         if (atMs - lastMs > timeoutMs * shareMax) {
-          faults.push(`${client} at ${key} was silent from ${lastMs} to ${atMs}, in a session of ${timeoutMs} ms`);
+          faults.push(`${client} at ${key} sent nothing from ${lastMs} to ${atMs}, with a session timeout of ${timeoutMs} ms`);
         }
         lastMs = Math.max(lastMs, atMs);
       }

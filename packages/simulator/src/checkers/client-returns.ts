@@ -2,11 +2,14 @@ import type { Zxid } from '@tskeeper/protocol';
 import { overtakes } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
-/** Every client library says what it has seen, wherever it comes back to: on that rests that its view never goes back. */
+/**
+ * A client library reports the last zxid it saw to each server it reconnects to. That its view
+ * never goes back depends on this.
+ */
 export const clientReturns: Checker = {
   property: 'P7',
   promise:
-    'A client that comes back to its session names the last zxid that it was answered with; and it takes a session for expired only when a server has said so.',
+    'A client that reconnects reports the last zxid it saw in a reply, and reports that its session expired only when a server has said so.',
   check({ cnxns, told, libraryClients }) {
     const faults: string[] = [];
     for (const client of libraryClients) {
@@ -18,19 +21,20 @@ export const clientReturns: Checker = {
         const asked = handshake.sessionId;
         const last = seen.get(asked) ?? 0;
         if (asked !== 0n && handshake.lastZxidSeen < last) {
-          faults.push(`${client} came back at ${key} as one that has seen ${handshake.lastZxidSeen}, and has seen ${last}`);
+          faults.push(`${client} reconnected at ${key} with lastZxidSeen ${handshake.lastZxidSeen}, but has seen ${last}`);
         }
         if (session === 0n) refused.add(asked);
         if (session === undefined || session === 0n) continue;
         for (const item of items) {
-          // Its own affairs, which have xids below 0, say nothing of the tree.
+          // Replies to the library's own requests, which have xids below 0, say nothing about the
+          // tree.
           if (item.kind !== 'reply' || item.xid < 0 || overtakes(item.request)) continue;
           seen.set(session, Math.max(seen.get(session) ?? 0, item.zxid));
         }
       }
       for (const { kind, text } of told.filter((each) => each.client === client)) {
         if (kind === 'expired' && !refused.has(BigInt(text))) {
-          faults.push(`${client} takes session ${text} for expired, and no server has refused it`);
+          faults.push(`${client} reports that session ${text} expired, but no server refused it`);
         }
       }
     }

@@ -1,19 +1,20 @@
 /**
- * A client library stands between the wire and its program. What it tells the program is held against what arrived on its connections: the
- * same answers and the same events, in the same order, none twice. Of what arrived last on a connection it may have had no use any more.
+ * Compares what a client library passes to its program with what arrived on its connections: the
+ * same replies and events, in the same order, none twice. The library may drop the last items of a
+ * connection.
  */
 import { ErrorCode, errorName, type MultiReply } from '@tskeeper/protocol';
 import type { CnxnRecord, Item } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
-/** What the library asks for by itself, or asks for in another form than its caller. */
+/** Requests that the library sends by itself, or in another form than its caller asked for. */
 const ownAffairs: ReadonlySet<string> = new Set(['ping', 'auth', 'setWatches', 'setWatches2', 'removeWatches', 'closeSession']);
-/** What became of a call that no server has answered. */
+/** Outcomes of a call that no server answered. */
 const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 
 export const clientTold: Checker = {
   property: 'P3, P15',
-  promise: 'A client tells its program what the servers have told it: each answer and each event, in order, once.',
+  promise: 'A client library passes each reply and each event from the servers to its program once and in order.',
   check({ told, cnxns }) {
     const faults: string[] = [];
     for (const client of new Set(told.map((each) => each.client))) {
@@ -32,7 +33,7 @@ export function answerText(item: Item): string | undefined {
   if (item.kind !== 'reply' || item.request.name === undefined || ownAffairs.has(item.request.name)) return undefined;
   const { err, body } = item.request.reply!;
   if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
-  // A multi that failed is answered with success and a list of errors; the caller hears of the first that is one.
+  // A failed multi has error Ok and a list of results; the caller gets the first error among them.
   const failed = (body as MultiReply).results.find((result) => result.kind === 'error' && result.err !== ErrorCode.Ok);
   return failed?.kind === 'error' ? nameOf(failed.err) : 'Ok';
 }
@@ -42,7 +43,7 @@ function nameOf(err: number): string {
 }
 
 function eventText(item: Item): string | undefined {
-  // What it had missed comes without a zxid.
+  // The events that the server sends for changes a client missed carry no zxid.
   return item.kind === 'event' ? `${item.type} ${item.path} ${item.zxid === -1 ? undefined : item.zxid}` : undefined;
 }
 
@@ -52,10 +53,10 @@ function firstDifference(told: readonly string[], cnxns: readonly CnxnRecord[]):
     for (const item of items) {
       const text = answerText(item) ?? eventText(item);
       if (text === undefined) continue;
-      // From here on this connection was given up.
+      // The library gave this connection up here.
       if (told[next] !== text) break;
       next++;
     }
   }
-  return next < told.length ? `was told ${told[next]} as number ${next}, and nothing of the kind had arrived there` : undefined;
+  return next < told.length ? `passed on ${told[next]} as item ${next}, which had not arrived there` : undefined;
 }

@@ -5,7 +5,7 @@ import type { Checker } from './checker.ts';
 
 export const compareAndSet: Checker = {
   property: 'P12',
-  promise: 'Of those who change a znode on the condition that it has one version, one succeeds at most.',
+  promise: 'Of the requests that change a znode on condition of the same version, at most one succeeds.',
   check({ cnxns }) {
     const faults: string[] = [];
     const winners = new Map<string, Request>();
@@ -15,11 +15,11 @@ export const compareAndSet: Checker = {
         const { path, version } = request.record as SetDataRequest;
         const { stat } = request.reply.body as StatReply;
         if (version === -1) continue;
-        if (stat.version !== ((version + 1) | 0)) faults.push(`${nameRequest(request)} went through, and made version ${stat.version}`);
-        // The same path is another znode after it was deleted and made anew.
+        if (stat.version !== ((version + 1) | 0)) faults.push(`${nameRequest(request)} succeeded and made version ${stat.version}`);
+        // After a delete and a create the same path is another znode.
         const key = `${path} made by ${stat.czxid}, version ${version}`;
         const other = winners.get(key);
-        if (other !== undefined) faults.push(`${nameRequest(request)} went through, and so did ${nameRequest(other)}`);
+        if (other !== undefined) faults.push(`${nameRequest(request)} and ${nameRequest(other)} both succeeded`);
         winners.set(key, request);
       }
     }

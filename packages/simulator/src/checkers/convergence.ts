@@ -4,7 +4,7 @@ import type { Checker } from './checker.ts';
 export const convergence: Checker = {
   property: 'P29, P20, P26',
   promise:
-    'When all is well, every server has the same: the same last txn, znodes, ephemerals and sessions, and the same digests on the way.',
+    'When faults have ceased, all servers have the same last txn, znodes, ephemerals and sessions, and equal digests at equal zxids.',
   check({ quietStates }) {
     const faults: string[] = [];
     for (const states of quietStates) {
@@ -13,13 +13,13 @@ export const convergence: Checker = {
       for (const state of others) {
         for (const what of ['lastZxid', 'znodes', 'bytes', 'ephemerals', 'sessions'] as const) {
           if (state[what] !== first[what])
-            faults.push(`${state.server} has ${what} ${state[what]}, and ${first.server} has ${first[what]}`);
+            faults.push(`${state.server} has ${what} ${state[what]}, but ${first.server} has ${first[what]}`);
         }
         for (const [zxid, digest] of state.digests) {
           const other = first.digests.get(zxid);
           if (other !== undefined && other !== digest) {
             faults.push(
-              `at ${formatZxid(zxid)} the tree of ${state.server} had digest ${digest}, and that of ${first.server} had ${other}`,
+              `at ${formatZxid(zxid)} the tree of ${state.server} had digest ${digest}, but that of ${first.server} had ${other}`,
             );
           }
         }

@@ -5,8 +5,7 @@ import type { Checker } from './checker.ts';
 
 export const durability: Checker = {
   property: 'P27',
-  promise:
-    'What was acknowledged stays: it is in the log that is left, under the zxid that was told, and in that of every leader of a later epoch.',
+  promise: 'Every acknowledged write is in the final log under the zxid of its reply, and in the log of every leader of a later epoch.',
   check(recording, { txns, sessions }) {
     const { cnxns } = recording;
     const reigns = reignsOf(recording);
@@ -14,7 +13,7 @@ export const durability: Checker = {
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
     for (const { requests, handshake, session, key } of cnxns) {
       if (handshake?.sessionId === 0n && session !== undefined && !sessions.has(session)) {
-        faults.push(`session 0x${session.toString(16)} was given to ${key}, and is not in the log`);
+        faults.push(`session 0x${session.toString(16)} was granted to ${key}, but is not in the log`);
       }
       for (const request of requests) {
         const { reply } = request;
@@ -24,12 +23,12 @@ export const durability: Checker = {
         const without = reigns.find(({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid);
         if (without !== undefined) {
           faults.push(
-            `${nameRequest(request)} was acknowledged as ${reply.zxid}, and ${without.server} leads epoch ${without.epoch} without it`,
+            `${nameRequest(request)} was acknowledged as ${reply.zxid}, but ${without.server} leads epoch ${without.epoch} without it`,
           );
         }
         if (logged === reply.zxid) continue;
         faults.push(
-          `${nameRequest(request)} was acknowledged as ${reply.zxid}, and is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,
+          `${nameRequest(request)} was acknowledged as ${reply.zxid}, but is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,
         );
       }
     }

@@ -3,7 +3,8 @@ import { cnxnsBySession, lastHeard, roundingMs, timeoutAt } from './session-sile
 
 export const earlyExpiry: Checker = {
   property: 'P21',
-  promise: 'No session ends before its timeout has passed since it was last heard of, or since the server it speaks to has begun.',
+  promise:
+    'No session expires before its timeout has passed since a server last received something from it, or since the server or leader that expires it started to serve.',
   judged: (_recording, { sessions }) => [...sessions.values()].filter(({ closedBy }) => closedBy === 'server').length,
   check(recording, { sessions }) {
     const faults: string[] = [];
@@ -15,7 +16,7 @@ export const earlyExpiry: Checker = {
       const timeoutMs = timeoutAt(life, cnxns, life.closedMs);
       if (life.closedMs + roundingMs >= heardMs + timeoutMs) continue;
       faults.push(
-        `session 0x${life.id.toString(16)} was ended at ${life.closedMs}, though it had been heard of at ${heardMs} and had ${timeoutMs} ms`,
+        `session 0x${life.id.toString(16)} expired at ${life.closedMs}, though a server had received something from it at ${heardMs} and its timeout was ${timeoutMs} ms`,
       );
     }
     return faults;

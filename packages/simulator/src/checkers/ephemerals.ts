@@ -1,11 +1,11 @@
-/** Told by the log's sessions alone, without the model. */
+/** Uses only the sessions in the log, not the model. */
 import type { Stat } from '@tskeeper/protocol';
 import { nameRequest } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const ephemerals: Checker = {
   property: 'P20',
-  promise: 'An ephemeral lives as long as its session: none is seen before its owner has come or after it has gone.',
+  promise: 'An ephemeral exists only while its session lives: no reply shows one before the session is created or after it is closed.',
   check({ cnxns }, { sessions }) {
     const faults: string[] = [];
     for (const { requests } of cnxns) {
@@ -16,7 +16,7 @@ export const ephemerals: Checker = {
         const { zxid } = request.reply!;
         if (owner === undefined || zxid < owner.openedZxid || zxid >= owner.closedZxid) {
           faults.push(
-            `${nameRequest(request)} shows at ${zxid} an ephemeral of 0x${stat.ephemeralOwner.toString(16)}, whose session is not open then`,
+            `${nameRequest(request)} shows at ${zxid} an ephemeral of session 0x${stat.ephemeralOwner.toString(16)}, which is not open then`,
           );
         }
       }

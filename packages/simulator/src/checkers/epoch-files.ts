@@ -5,20 +5,24 @@ import type { Checker } from './checker.ts';
 export const epochFiles: Checker = {
   property: 'P31',
   promise:
-    'Whenever a server ends, its disk says an acceptedEpoch that is not behind currentEpoch, neither is behind what it was, and the history with which the current epoch begins is there, as it was when the server began to save that epoch.',
+    'Whenever a server ends, acceptedEpoch on its disk is not lower than currentEpoch and neither is lower than before. The history with which the current epoch begins is durable by then, and was when the server began to save that epoch.',
   check(recording) {
     const faults: string[] = [];
     const reigns = reignsOf(recording);
     const beginnings = new Map(reigns.map(({ epoch, historyEnd }) => [epoch, lastTxnOf(reigns, historyEnd)]));
-    /** What cannot go any more, with the power either. */
+    /** The epochs that survive a power loss. */
     const lasting = new Map<string, Epochs>();
-    /** What its process has left. */
+    /** The epochs that the server's last process left on disk. */
     const left = new Map<string, Epochs>();
     const durable = new Map<string, Zxid>();
-    /** Epochs in which a server has served: it has said that it is part of them. */
+    /**
+     * The last epoch in which each server served; by serving it states that it belongs to that
+     * epoch.
+     */
     const served = new Map<string, number>();
     const lacks = (server: string, current: number, reached: Zxid | undefined): boolean => {
-      // It may be there before the server has come to say so, or have been found there at a start.
+      // The history may be durable before the server reports it, or a start may have found it on
+      // disk.
       durable.set(server, Math.max(durable.get(server) ?? 0, reached ?? 0));
       const beginning = beginnings.get(current);
       return beginning !== undefined && beginning > recording.beginning.zxid && durable.get(server)! < beginning;
@@ -26,12 +30,14 @@ export const epochFiles: Checker = {
     for (const event of recording.peers) {
       const { server } = event;
       if (event.kind === 'savesEpoch' && lacks(server, event.current, event.reached))
-        faults.push(`${server} saves currentEpoch ${event.current}, and what that begins with is not durable at ${event.atMs}`);
+        faults.push(
+          `${server} saves currentEpoch ${event.current} at ${event.atMs}, before the history with which that epoch begins is durable`,
+        );
       if (event.kind === 'logged' || event.kind === 'started') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
       if (event.kind === 'replaced') durable.set(server, event.zxid);
       if (event.kind === 'serves') {
         served.set(server, event.epoch);
-        // What it serves with is on its disk, or else it may not say so.
+        // The history with which a server begins to serve must be on its disk.
         durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));
       }
       if (event.kind === 'wiped') {
@@ -40,20 +46,22 @@ export const epochFiles: Checker = {
         durable.delete(server);
         served.delete(server);
       }
-      // Its start is done, so what it has found there is durable, if it was not before.
+      // The start is complete, so everything it found on disk is durable.
       if (event.kind === 'looking') lasting.set(server, left.get(server) ?? none);
       if (event.kind !== 'epochFiles') continue;
       const { accepted, current } = epochsOf(event);
       const last = lasting.get(server);
-      if (accepted < current) faults.push(`${server} has accepted epoch ${accepted}, and currentEpoch is ${current}`);
+      if (accepted < current) faults.push(`${server} has acceptedEpoch ${accepted}, lower than its currentEpoch ${current}`);
       if (last !== undefined && (accepted < last.accepted || current < last.current)) {
-        faults.push(`${server} has gone back from epochs ${last.accepted} and ${last.current} to ${accepted} and ${current}`);
+        faults.push(
+          `${server} went back from acceptedEpoch ${last.accepted} and currentEpoch ${last.current} to ${accepted} and ${current}`,
+        );
       }
       if (current < (served.get(server) ?? 0))
-        faults.push(`${server} has served in epoch ${served.get(server)}, and its disk says ${current}`);
+        faults.push(`${server} served in epoch ${served.get(server)}, but currentEpoch on its disk is ${current}`);
       if (lacks(server, current, event.reached))
         faults.push(
-          `${server} has currentEpoch ${current} on disk, and not ${formatZxid(beginnings.get(current)!)}, with which that begins`,
+          `${server} has currentEpoch ${current} on disk without ${formatZxid(beginnings.get(current)!)}, with which that epoch begins`,
         );
       left.set(server, { accepted, current });
       lasting.set(server, epochsOf(event.durable));

@@ -4,7 +4,7 @@ import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
 import { isWrite, nameRequest, overtakes, type Replay, type ReplayedTxn } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
-/** A ping is answered in its place like everything else. */
+/** The reply to a ping keeps the order, as every other reply does. */
 function keepsItsPlace(request: Request): boolean {
   return !overtakes(request);
 }
@@ -12,7 +12,7 @@ function keepsItsPlace(request: Request): boolean {
 export const fifoOrder: Checker = {
   property: 'P5',
   promise:
-    'A session is served in the order in which it asks: replies come in turn, and of what it sent a beginning has happened; nothing is written over a connection that it has left once it has written over another.',
+    'The requests of a session take effect in the order in which they were sent: replies are in that order, and the writes that took effect are a prefix of those sent. After a session writes over a new connection, no write of an older one takes effect.',
   check(recording, replay) {
     const { cnxns } = recording;
     const { txns } = replay;
@@ -27,7 +27,7 @@ export const fifoOrder: Checker = {
         const due = expected[next++];
         if (item.request !== due) {
           faults.push(
-            `the reply to ${nameRequest(item.request)} came in the place of that to ${due === undefined ? 'nothing' : nameRequest(due)}`,
+            `received the reply to ${nameRequest(item.request)}, expected that to ${due === undefined ? 'nothing' : nameRequest(due)}`,
           );
           break;
         }
@@ -44,8 +44,8 @@ export const fifoOrder: Checker = {
           else unheard.splice(at, 1);
           continue;
         }
-        if (missing !== undefined) faults.push(`${nameRequest(request)} has happened, though ${nameRequest(missing)} before it has not`);
-        if (zxid <= last) faults.push(`${nameRequest(request)} became ${zxid}, though the one before it became ${last}`);
+        if (missing !== undefined) faults.push(`${nameRequest(request)} took effect, but ${nameRequest(missing)} before it did not`);
+        if (zxid <= last) faults.push(`${nameRequest(request)} became ${zxid}, but the write before it became ${last}`);
         last = zxid;
       }
     }
@@ -54,8 +54,8 @@ export const fifoOrder: Checker = {
 };
 
 /**
- * A session's writes over one connection follow each other: once it has written over another, the leader refuses what is still on its way over
- * the first with SessionMoved.
+ * The writes of one connection of a session are contiguous: after the session writes over another
+ * connection, the leader refuses writes still in transit over the first with SessionMoved.
  */
 function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
   const faults: string[] = [];
@@ -70,7 +70,7 @@ function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
     if (before !== undefined) left.add(before.cnxn);
     if (left.has(cnxn)) {
       faults.push(
-        `${nameRequest(txn.request!)} became ${txn.zxid} over ${cnxn.key}, though the session had written over ${before?.cnxn.key} by then`,
+        `${nameRequest(txn.request!)} became ${txn.zxid} over ${cnxn.key}, after the session had written over ${before?.cnxn.key}`,
       );
     }
     last.set(txn.session, { cnxn, left });
@@ -78,7 +78,10 @@ function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
   return faults;
 }
 
-/** Refused for what became of the session it has no effect. A client may say good-bye wherever it is. */
+/**
+ * A write refused because of its session's state has no effect. A client may close its session over
+ * any of its connections.
+ */
 function isFenced({ request, loggedErr }: ReplayedTxn): boolean {
   return request?.name !== 'closeSession' && loggedErr !== ErrorCode.SessionMoved && loggedErr !== ErrorCode.SessionExpired;
 }

@@ -1,6 +1,7 @@
 /**
- * Whether a seed has in it what a checker is about. One that finds nothing wrong in a recording without a single event has said nothing about
- * events; so it is counted in how many seeds each promise was really judged.
+ * Whether a recording contains what a checker judges. A checker that finds nothing wrong in a
+ * recording without events proves nothing about events, so the summary counts the seeds in which
+ * each checker had something to judge.
  */
 import { CreateMode, ErrorCode } from '@tskeeper/protocol';
 import type { PeerEvent } from '../record/peer-event.ts';
@@ -25,7 +26,7 @@ function peer(kind: PeerEvent['kind']): Judged {
 const anEvent: Judged = ({ cnxns }) => cnxns.some(({ items }) => items.some(({ kind }) => kind === 'event'));
 const anAnswer = anyRequest(({ reply }) => reply !== undefined);
 const aWrite = anyRequest((request) => request.reply !== undefined && isWrite(request));
-/** Something the library has told its callers. */
+/** The library has reported something to its callers. */
 const told: Judged = (recording) => recording.told.length > 0;
 const aReturn: Judged = ({ cnxns }) => cnxns.some(({ handshake, session = 0n }) => session !== 0n && handshake?.sessionId === session);
 const libraryReturns: Judged = ({ cnxns, libraryClients }) =>

@@ -7,22 +7,28 @@ import { cnxnsBySession, lastHeard, roundingMs, timeoutAt } from './session-sile
 
 export const lateExpiry: Checker = {
   property: 'P22',
-  promise: 'No session outlives its timeout by more than two ticks while a server is at work.',
+  promise: 'A dead session ends within its timeout plus two ticks while a server serves.',
   judged: (recording, { sessions }) => silences(recording, sessions.values()).length,
   check(recording, { sessions }) {
     const faults: string[] = [];
     const { limits } = recording;
     for (const { life, silentMs, endMs, timeoutMs } of silences(recording, sessions.values())) {
-      // It cannot be ended while the server stands still, nor before word of it, or of its silence, has passed through what is held back.
+      // A session cannot end while the server is paused, nor before news of the session or of its
+      // silence arrives through delayed links.
       const lateMs = 2 * limits.tickMs + heldBackMs(recording, silentMs, endMs) + roundingMs;
       if (endMs <= silentMs + timeoutMs + lateMs) continue;
-      faults.push(`session 0x${life.id.toString(16)} had been silent since ${silentMs} and had ${timeoutMs} ms, and lived on to ${endMs}`);
+      faults.push(
+        `session 0x${life.id.toString(16)} sent nothing since ${silentMs} and had a timeout of ${timeoutMs} ms, but lived until ${endMs}`,
+      );
     }
     return faults;
   },
 };
 
-/** Lives that their clients did not end, with as much of their last silence as one server, or one leader, has seen from its beginning to its end. */
+/**
+ * Sessions that their clients did not close and whose last silence one server, or one leader,
+ * observed from beginning to end.
+ */
 function silences(recording: Recording, lives: Iterable<SessionLife>) {
   const cnxnsOf = cnxnsBySession(recording);
   return [...lives].flatMap((life) => {
@@ -35,7 +41,7 @@ function silences(recording: Recording, lives: Iterable<SessionLife>) {
   });
 }
 
-/** What overlaps with the silence, and nothing else, puts off its end. */
+/** How long the end may be delayed: only what overlaps with the silence counts. */
 function heldBackMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   const { disturbances, jobs, pauses, processes, ensemble, limits } = recording;
   const overlapMs = (each: { readonly fromMs: Millis; readonly toMs: Millis }) =>
@@ -44,7 +50,8 @@ function heldBackMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis 
   // A session that is due ends when the job in progress is done, before the next one starts.
   heldMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
   if (ensemble.size === 0) return heldMs;
-  // Learners tell whom they have heard with the next PING, and one that has gone without a word is waited for until syncLimit.
+  // Learners report the sessions they heard from with the next PING. The leader waits up to
+  // syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
   heldMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const isGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);

@@ -12,7 +12,7 @@ interface Moment {
 
 export const linearizableWrites: Checker = {
   property: 'P2',
-  promise: 'Writes are in the order of the real world: what was acknowledged before another was asked for comes before it.',
+  promise: 'Writes follow real time: a write that was acknowledged before another was sent has the lower zxid.',
   check({ cnxns }) {
     const faults: string[] = [];
     const moments: Moment[] = [];
@@ -24,13 +24,13 @@ export const linearizableWrites: Checker = {
       }
     }
     let highest = 0;
-    // What is asked for at the instant of an acknowledgement may be either side of it.
+    // A request sent at the instant of an acknowledgement may be ordered either way.
     for (const { zxid, request, acknowledged } of moments.toSorted(
       (a, b) => a.atMs - b.atMs || Number(a.acknowledged) - Number(b.acknowledged),
     )) {
       if (acknowledged) highest = Math.max(highest, zxid);
       else if (zxid < highest)
-        faults.push(`${nameRequest(request)} became ${zxid}, though ${highest} had been acknowledged before it was asked for`);
+        faults.push(`${nameRequest(request)} became ${zxid}, but ${highest} had been acknowledged before it was sent`);
     }
     return faults;
   },

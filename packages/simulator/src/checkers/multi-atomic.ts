@@ -5,7 +5,7 @@ import type { Checker } from './checker.ts';
 
 export const multiAtomic: Checker = {
   property: 'P11',
-  promise: 'A multi happens as a whole under one zxid or not at all, and says for each of its parts what became of it.',
+  promise: 'A multi is applied as a whole under one zxid or not at all, and its reply has a result for each operation.',
   check({ cnxns }) {
     const faults: string[] = [];
     for (const { requests } of cnxns) for (const request of requests) if (request.name === 'multi') faults.push(...checkReply(request));
@@ -20,12 +20,12 @@ function checkReply(request: Request): string[] {
   const { ops } = request.record as MultiRequest;
   const faults: string[] = [];
   const failed = results.filter(({ kind }) => kind === 'error').length;
-  if (results.length !== ops.length) faults.push(`${nameRequest(request)} has ${ops.length} parts and got ${results.length} results`);
-  if (failed > 0 && failed < results.length) faults.push(`${nameRequest(request)} has failed in part only`);
+  if (results.length !== ops.length) faults.push(`${nameRequest(request)} has ${ops.length} operations but got ${results.length} results`);
+  if (failed > 0 && failed < results.length) faults.push(`${nameRequest(request)} failed in part`);
   for (const result of results) {
     const { stat } = result as { readonly stat?: Stat };
     if (stat !== undefined && stat.mzxid !== reply.zxid)
-      faults.push(`${nameRequest(request)} at ${reply.zxid} has a part at ${stat.mzxid}`);
+      faults.push(`${nameRequest(request)} at ${reply.zxid} has an operation at ${stat.mzxid}`);
   }
   return faults;
 }

@@ -2,7 +2,7 @@ import type { Checker } from './checker.ts';
 
 export const noLeak: Checker = {
   property: 'P37',
-  promise: 'When every session has ended, nothing of any is left: no watch, no ephemeral, no connection, no request.',
+  promise: 'When every session has ended, no watch, ephemeral, connection or request is left on any server.',
   check: ({ resting }) =>
     resting.flatMap(({ server, ...counts }) =>
       Object.entries(counts)

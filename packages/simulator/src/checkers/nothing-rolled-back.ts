@@ -4,19 +4,19 @@ import type { Checker } from './checker.ts';
 
 export const nothingRolledBack: Checker = {
   property: 'P8',
-  promise: 'Nothing that was ever seen is undone: every zxid in a Stat and in a header is that of a txn in the log.',
+  promise: 'Nothing that a client saw is rolled back: every zxid in a Stat or a header belongs to a txn of the final log.',
   check({ cnxns, beginning }, { txns, lastZxid }) {
     const faults: string[] = [];
     const known = new Set(txns.map(({ zxid }) => zxid));
     const isKnown = (zxid: Zxid) => zxid <= beginning.zxid || known.has(zxid);
     for (const { items } of cnxns) {
       for (const item of items) {
-        if (item.zxid > lastZxid) faults.push(`${item.kind} at ${item.zxid}, and the log ends at ${lastZxid}`);
+        if (item.zxid > lastZxid) faults.push(`${item.kind} at ${item.zxid}, but the log ends at ${lastZxid}`);
         if (item.kind !== 'reply') continue;
         const { stat } = (item.request.reply?.body ?? {}) as { readonly stat?: Stat };
         if (stat === undefined) continue;
         for (const field of ['czxid', 'mzxid', 'pzxid'] as const) {
-          if (!isKnown(stat[field])) faults.push(`${nameRequest(item.request)} shows ${field} ${stat[field]}, which is in no log`);
+          if (!isKnown(stat[field])) faults.push(`${nameRequest(item.request)} shows ${field} ${stat[field]}, which is not in the log`);
         }
       }
     }

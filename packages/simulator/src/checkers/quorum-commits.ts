@@ -5,20 +5,23 @@ import type { Checker } from './checker.ts';
 export const quorumCommits: Checker = {
   property: 'P32, P36',
   promise:
-    'A txn is applied when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle make one. Observers do not count, nor does anyone whose disk is behind. What a voter has of its ' +
-    "leader's epoch stays there.",
+    'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define. Observers do not count. Once a voter has a txn of its ' +
+    "leader's epoch on disk, it keeps it.",
   check({ peers, ensemble }) {
     const faults: string[] = [];
     const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
-    /** By server and epoch, up to where it has had the log on disk. A learner may hear late of what was committed in an epoch that is over. */
+    /**
+     * By server and epoch: up to which zxid the server has had the log on disk. A learner may learn
+     * of a commit after the commit's epoch is over.
+     */
     const durable = new Map<string, Zxid>();
-    /** The same, of disks that have not been lost since. */
+    /** The same for disks that were not lost since. */
     const kept = new Map<string, Zxid>();
     const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
-    /** Where each server serves. */
+    /** The epoch in which each server serves. */
     const epochs = new Map<string, number>();
     const names = new Map(Array.from(ensemble, ([name, { sid }]) => [sid, name]));
-    /** Whom each server follows, or wants to. */
+    /** The leader that each server follows or was elected to follow. */
     const leaders = new Map<string, string>();
     for (const event of peers) {
       const { server } = event;
@@ -29,7 +32,7 @@ export const quorumCommits: Checker = {
         const had = kept.get(keyOf(server, epochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
         if (had > event.zxid) {
           faults.push(
-            `${server} has had ${formatZxid(had)} on disk in its leader's epoch, and a snapshot as of ${formatZxid(event.zxid)} takes its place`,
+            `${server} had ${formatZxid(had)} on disk in its leader's epoch, but replaced it with a snapshot as of ${formatZxid(event.zxid)}`,
           );
         }
       }
@@ -37,15 +40,16 @@ export const quorumCommits: Checker = {
         durable.set(keyOf(server, epochOf(event.zxid)), event.zxid);
         kept.set(keyOf(server, epochOf(event.zxid)), event.zxid);
       }
-      // With its disk goes what it has acknowledged: it begins anew, and whoever had a quorum with it has it without it.
+      // A lost disk loses what the server acknowledged. It starts empty, and quorums that counted
+      // it hold without it.
       if (event.kind === 'wiped') for (const key of kept.keys()) if (key.startsWith(`${server} `)) kept.delete(key);
-      // What an epoch began with was a quorum's before.
+      // What an epoch began with was on a quorum before.
       if (event.kind !== 'applied' || epochs.get(server) !== epochOf(event.zxid)) continue;
       const has = (name: string) => (durable.get(keyOf(name, epochOf(event.zxid))) ?? 0) >= event.zxid;
       const havers = voters.filter(has);
       if (isQuorum(ensemble, havers)) continue;
       faults.push(
-        `${server} has applied ${formatZxid(event.zxid)}, which ${havers.length} of ${voters.length} voters have: ${havers.join(', ')}`,
+        `${server} applied ${formatZxid(event.zxid)}, which only ${havers.length} of ${voters.length} voters have on disk: ${havers.join(', ')}`,
       );
     }
     return faults;

@@ -3,7 +3,8 @@ import type { Checker } from './checker.ts';
 
 export const reads: Checker = {
   property: 'P6',
-  promise: 'Every read shows the tree as it was at the zxid in its reply, and that is not before the own last write.',
+  promise:
+    'A read returns the tree at the zxid of its reply header, which is not lower than that of the last acknowledged write of its session.',
   check({ cnxns }, replay) {
     const faults: string[] = [];
     for (const { request, answer } of replay.reads) {

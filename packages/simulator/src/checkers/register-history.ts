@@ -1,10 +1,11 @@
 /**
- * A second opinion that trusts no zxid: each znode is a register that is made, changed and deleted, and what clients saw of it must fit
- * into one order in which everything happens at one instant between its request and its reply (Wing and Gong's search, with Lowe's cache).
- * The log only says where to look first, which makes the search short: an order that is found fits whatever the log says, and one that
- * there is not is not found.
+ * A second check that does not trust zxids. Each znode is a register that is created, changed and
+ * deleted. What clients saw of it must fit one order in which each operation takes effect at one
+ * instant between its request and its reply (the search of Wing and Gong with Lowe's cache). The
+ * log only says what to try first, which keeps the search short: an order that the search finds is
+ * valid whatever the log says, and if none exists it finds none.
  *
- * On one server reads are linearizable as well, so they take part.
+ * Reads of a standalone server are linearizable too, so they take part.
  */
 import {
   CreateMode,
@@ -30,33 +31,41 @@ import { isWrite } from '../replay/replay.ts';
 import { isRefusal, mayBeOf } from '../replay/whose-txn.ts';
 import type { Checker } from './checker.ts';
 
-/** Undefined: there is no such znode. */
+/** Undefined means that the znode does not exist. */
 type Register = { readonly version: number; readonly value: string; readonly owner: string; readonly isFleeting?: boolean } | undefined;
 
 interface Operation {
-  /** Operations of one connection happen in the order in which they were sent: `line` is the connection, `place` the order. */
+  /**
+   * Operations of one connection take effect in the order in which they were sent: `line` is the
+   * connection, `place` the position in it.
+   */
   readonly line: number;
   readonly place: number;
   readonly fromMs: Millis;
-  /** Infinity when the answer never came: it may happen at any time, or never. */
+  /** Infinity if no reply arrived: the operation may take effect at any time, or never. */
   readonly toMs: Millis;
-  /** Where the log has it; Infinity when it has not. */
+  /** Zxid in the log; Infinity if it is not there. */
   readonly hint: Zxid;
-  /** What is there behind it; `impossible` when it cannot have gone this way here. */
+  /**
+   * Returns the state after the operation; `impossible` if the operation cannot have had its result
+   * here.
+   */
   apply(register: Register): Register | 'impossible';
 }
 
-/** A search that takes more steps than this has found nothing, and has not shown that there is nothing to find. */
+/**
+ * A search that exceeds this many steps has neither found an order nor shown that there is none.
+ */
 const stepsMax = 1_000_000;
 
 export const registerHistory: Checker = {
   property: 'P4',
-  promise: 'For each znode there is one order of everything that was done with it, which fits the times and outcomes that clients saw.',
+  promise: 'For each znode, one order of all operations fits the times and results that clients saw.',
   check({ cnxns, beginning, log, ensemble }) {
     const hints = hintsFrom(log);
     const sweepHints = sweepHintsFrom(log);
     const byPath = new Map<string, Operation[]>();
-    /** Znodes that are there before anybody asks for one. */
+    /** Znodes that exist before the first request. */
     const given = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
     const addOne = (path: string, operation: Operation) => {
       const known = byPath.get(path);
@@ -65,7 +74,10 @@ export const registerHistory: Checker = {
     };
     const book: Book = { owners: new Map(), sweeps: new Map(), unnamed: [] };
     const { owners } = book;
-    /** Txns of requests that were answered, and those that another request has been given: of two with one xid each has its own. */
+    /**
+     * Zxids of answered requests, and those already assigned to a request: two requests with equal
+     * xids get one txn each.
+     */
     const taken = new Set(cnxns.flatMap(({ requests }) => requests.flatMap(({ reply }) => reply?.zxid ?? [])));
     const keys = cnxns.flatMap(({ requests }) => requests.filter(isWrite).map(({ session, xid }) => hintKey(session, xid)));
     const areShared = new Set(keys).size < keys.length;
@@ -76,13 +88,15 @@ export const registerHistory: Checker = {
         const own = answered ?? logged.find(({ header }) => !taken.has(header.zxid)) ?? logged[0];
         const hint = own?.header.zxid ?? Infinity;
         taken.add(hint);
-        // A server of an ensemble may be behind the others, so what is read may have been so at any time; only within a connection there is order.
+        // A server of an ensemble may lag, so a read may show any earlier state; only the order
+        // within a connection counts.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const from = isStale ? { fromMs: 0 } : {};
         note(request, (path, operation) => addOne(path, { ...operation, ...from, line, place, hint }), book, { line, place, hint });
       }
     }
-    // A request whose answer never came may have made any of those that bear its name and a number.
+    // A sequential create without a reply may have created any znode whose path is its prefix plus
+    // a counter.
     for (const path of byPath.keys()) {
       const prefixes = counters.map((counter) => path.replace(counter, ''));
       for (const { prefix, operation, flags, session } of book.unnamed) {
@@ -91,7 +105,7 @@ export const registerHistory: Checker = {
         noteEnding(book, path, flags, session);
       }
     }
-    // A session ends once, and nobody's turn comes before or behind it.
+    // A session ends once, in no order to any connection's requests.
     let line = cnxns.length;
     for (const [path, sessions] of owners) {
       for (const session of sessions) {
@@ -99,7 +113,7 @@ export const registerHistory: Checker = {
         addOne(path, { ...endOf(session), line: line++, place: 0, hint });
       }
     }
-    // As often as it was made, a container or TTL znode may be swept, whenever that is.
+    // A container or TTL znode may be swept as often as it was created, at any time.
     for (const [path, count] of book.sweeps) {
       const swept = sweepHints.get(path) ?? [];
       for (let at = 0; at < count; at++) addOne(path, { ...sweep, line: line++, place: 0, hint: swept[at] ?? Infinity });
@@ -108,12 +122,13 @@ export const registerHistory: Checker = {
     for (const [path, operations] of byPath) {
       if (path.startsWith('/zookeeper')) continue;
       const found = fits(operations, given.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
-      // A log names only session and xid. For two processes with equal xids the search may run out of its budget, which is no finding.
+      // The log names only session and xid. With two processes that use equal xids the search may
+      // exceed its budget, which is not a finding.
       if (found === 'yes' || (found === 'too long' && areShared)) continue;
       faults.push(
         found === 'no'
-          ? `there is no order in which ${path} can have gone through ${operations.length} operations`
-          : `no order was found for ${path} in ${stepsMax} steps`,
+          ? `no order of the ${operations.length} operations on ${path} fits their times and results`
+          : `found no order of the operations on ${path} within ${stepsMax} steps`,
       );
     }
     return faults;
@@ -126,13 +141,13 @@ function hintKey(session: SessionId, xid: number): string {
   return `${session} ${xid}`;
 }
 
-/** Several txns have one key where processes share a session. */
+/** Several txns have one key if processes share a session. */
 function hintsFrom(log: Recording['log']): { readonly txns: Map<string, LoggedTxn[]>; readonly ends: Map<string, Zxid> } {
   const txns = new Map<string, LoggedTxn[]>();
   const ends = new Map<string, Zxid>();
   for (const { logged } of log) {
     const { txn } = logged;
-    // What was refused has changed nothing.
+    // A refused request changed nothing.
     if (isRefusal(logged)) continue;
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const session = sessionIdOf(clientHigh, clientLow);
@@ -142,7 +157,7 @@ function hintsFrom(log: Recording['log']): { readonly txns: Map<string, LoggedTx
   return { txns, ends };
 }
 
-/** By path, where the log has the sweeps of containers and TTL znodes. */
+/** By path: the zxids at which the log sweeps containers and TTL znodes. */
 function sweepHintsFrom(log: Recording['log']): Map<string, Zxid[]> {
   const hints = new Map<string, Zxid[]>();
   for (const { logged } of log) {
@@ -152,16 +167,19 @@ function sweepHintsFrom(log: Recording['log']): Map<string, Zxid[]> {
   return hints;
 }
 
-/** What the server has put behind a name that it was to count: ten digits, or a minus that is one of them or comes before them. */
+/**
+ * The suffix that the server appends to a sequential name: ten digits, or a minus with nine or ten
+ * digits.
+ */
 const counters = [/\d{10}$/, /-\d{9}$/, /-\d{10}$/];
 
-/** What is noted besides what happens to one znode at a request of a client. */
+/** What is collected besides the effects of a client's request on one znode. */
 interface Book {
-  /** Of znodes that go with a session. */
+  /** By path: the sessions that may own an ephemeral there. */
   readonly owners: Map<string, Set<string>>;
-  /** How often each container or TTL znode may have been made. */
+  /** By path: how often a container or TTL znode may have been created there. */
   readonly sweeps: Map<string, number>;
-  /** Counted znodes that may have been made, nobody knows under which name. */
+  /** Sequential znodes that may have been created, under an unknown name. */
   readonly unnamed: { readonly prefix: string; readonly operation: Operation; readonly flags: number; readonly session: SessionId }[];
 }
 
@@ -172,12 +190,12 @@ function valueOf(data: Uint8Array | null): string {
 }
 
 type Effect = (register: Register) => Register | 'impossible';
-/** Before its place in line is known. */
+/** An operation whose place in the order is not yet known. */
 type Noted = Omit<Operation, 'line' | 'place' | 'hint'>;
 
 function note(request: Request, add: (path: string, operation: Noted) => void, book: Book, turn: Turn): void {
   const { reply, name, record } = request;
-  // It was not looked at.
+  // The server did not validate the request.
   if (reply?.err === ErrorCode.ThrottledOp) return;
   const times = { fromMs: request.sentMs, toMs: reply?.atMs ?? Infinity };
   const tell = (path: string | null, effect: Effect | undefined) => {
@@ -226,7 +244,8 @@ function noteMulti(request: Request, tell: (path: string | null, effect: Effect 
   const { ops } = request.record as MultiRequest;
   const results = (request.reply?.body as MultiReply | undefined)?.results;
   if (request.reply !== undefined && request.reply.err !== ErrorCode.Ok) return;
-  // All its parts at once, path by path. Of one that failed nothing can be told, and nothing was done.
+  // All operations of a multi take effect at once, path by path. A failed one changed nothing and
+  // shows nothing.
   if (results?.some(({ kind }) => kind === 'error') === true) return;
   const effects = new Map<string, Effect[]>();
   for (const [at, op] of ops.entries()) {
@@ -269,7 +288,7 @@ function partEffect(op: MultiOp, err: number | undefined, version: number | unde
   }
 }
 
-/** `made`: the name that the server has told, if it has. */
+/** `made` is the path in the reply, if there is one. */
 function noteCreated(
   create: CreateRequest,
   request: Request,
@@ -293,7 +312,10 @@ function noteCreated(
   tell(path, effect);
 }
 
-/** A znode that was made with these flags may go without a request: with its session, or when it is swept. */
+/**
+ * A znode created with these flags may disappear without a request: with its session, or when it is
+ * swept.
+ */
 function noteEnding({ owners, sweeps }: Book, path: string, flags: number, session: SessionId): void {
   if (isOwned(flags)) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));
   if (flags > CreateMode.ephemeralSequential) sweeps.set(path, (sweeps.get(path) ?? 0) + 1);
@@ -355,14 +377,16 @@ function setEffect({ data, version }: SetDataRequest, err: number | undefined, m
   }
 }
 
-/** A container without children that has had one, or a TTL znode whose time is up, goes by itself. */
+/**
+ * The server deletes a container that had children and has none, or a TTL znode whose time is up.
+ */
 const sweep: Noted = {
   fromMs: 0,
   toMs: Infinity,
   apply: (register) => (register?.isFleeting === true ? undefined : 'impossible'),
 };
 
-/** An ephemeral goes when its owner does, whenever that is. */
+/** An ephemeral disappears with its owner, at any time. */
 function endOf(session: string): Noted {
   return {
     fromMs: 0,
@@ -377,14 +401,19 @@ function stateText(register: Register): string {
 }
 
 function fits(operations: readonly Operation[], beginning: Register): 'yes' | 'no' | 'too long' {
-  // What surely happened, in the order in which it had to be over; behind it what may have, by connection and place.
+  // Operations that surely took effect, ordered by the time by which they had to; after them those
+  // that may have, by connection and place.
   const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.line - b.line || a.place - b.place);
   const surely = sorted.filter(({ toMs }) => toMs < Infinity).length;
   const ahead = aheadOf(sorted, surely);
-  // In which order they are tried: any would do, but the log's leads straight there.
+  // The order in which operations are tried. Any order is correct; that of the log leads straight
+  // to a solution.
   const turns = sorted.map((_, at) => at).toSorted((a, b) => compare(sorted[a]!.hint, sorted[b]!.hint) || a - b);
   const done = new Uint8Array(surely);
-  /** Of each connection with unanswered requests, the place of the one that happened last: those before it can happen no more. */
+  /**
+   * For each connection with unanswered requests, the place of the last that took effect: the ones
+   * before it cannot take effect later.
+   */
   const reached = new Map<number, number>();
   for (const { line } of sorted.slice(surely)) reached.set(line, -1);
   const seen = new Set<string>();
@@ -400,7 +429,8 @@ function fits(operations: readonly Operation[], beginning: Register): 'yes' | 'n
     if (++steps > stepsMax) return false;
     let first = from;
     const early: number[] = [];
-    // Whatever changes nothing and fits here may as well have been here: nothing is lost by not trying it later.
+    // An operation that fits here and changes nothing can take effect here without loss of
+    // solutions.
     for (let hasMoved = true; hasMoved;) {
       hasMoved = false;
       while (first < surely && done[first] === 1) first++;
@@ -442,8 +472,8 @@ function compare(a: number, b: number): number {
 }
 
 /**
- * For each operation the one of its connection that was sent before it and surely happened, -1 for none. What was not answered was sent
- * behind all that was.
+ * For each operation, the latest earlier operation of its connection that surely took effect, or
+ * -1. Unanswered requests were sent after all answered ones.
  */
 function aheadOf(sorted: readonly Operation[], surely: number): number[] {
   return sorted.map(({ line, place }) => {
@@ -456,7 +486,10 @@ function aheadOf(sorted: readonly Operation[], surely: number): number[] {
   });
 }
 
-/** What of the sure operations from `first` on has happened already; as short as that is. */
+/**
+ * Which of the sure operations from `first` on have taken effect, as a string without trailing
+ * zeros.
+ */
 function tailOf(done: Uint8Array, first: number): string {
   const end = done.lastIndexOf(1) + 1;
   return end <= first ? '' : Buffer.from(done.buffer, first, end - first).toString('latin1');

@@ -3,9 +3,12 @@ import type { Checker } from './checker.ts';
 
 export const rereadable: Checker = {
   property: 'P34',
-  promise: 'No server writes what it could not read back, nor another with the same limits: no txn in a log is longer than they allow.',
+  promise: 'No server writes a txn that it, or a server with the same limits, could not read back.',
   check: ({ log, limits }) =>
     log
       .filter(({ bytes }) => bytes > limits.txnBytesMax)
-      .map(({ bytes, logged }) => `${formatZxid(logged.header.zxid)} takes ${bytes} bytes in the log, and ${limits.txnBytesMax} are read`),
+      .map(
+        ({ bytes, logged }) =>
+          `${formatZxid(logged.header.zxid)} takes ${bytes} bytes in the log; a server reads at most ${limits.txnBytesMax}`,
+      ),
 };

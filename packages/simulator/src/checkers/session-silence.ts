@@ -1,10 +1,13 @@
-/** How long a session was silent, as far as anyone can know from outside: what both checkers of expiry go by. */
+/**
+ * How long a session was silent, as far as an outside observer can know. Both expiry checkers use
+ * it.
+ */
 import { epochOf, type Millis } from '@tskeeper/protocol';
 import { reignsOf, termsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay.ts';
 
-/** Connections by the session they had, or asked for. */
+/** Connections by the session that they had or requested. */
 export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> {
   const found = new Map<bigint, CnxnRecord[]>();
   for (const cnxn of cnxns) {
@@ -19,9 +22,11 @@ export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> 
 }
 
 /**
- * When the server last had reason to think that the session lives: a frame of it, or the server's own beginning. That lies somewhere
- * between its start and its first service; and a frame of a connection that another one has taken over may count or not. In an ensemble the
- * server is the leader: a frame that reaches another server counts when word of it has been passed on.
+ * When the server last had a reason to regard the session as alive: a frame from it, or the
+ * server's own start. The start counts somewhere between the process's start and its first service,
+ * and a frame of a connection that another one took over may count or not; `bound` chooses. In an
+ * ensemble the server is the leader, and a frame that reaches another server counts when the leader
+ * learns of it.
  */
 export function lastHeard(
   recording: Recording,
@@ -36,10 +41,12 @@ export function lastHeard(
     if (fromMs > life.openedMs && servesMs <= untilMs) heardMs = Math.max(heardMs, bound === 'at least' ? fromMs : servesMs);
   }
   const passesOn = bound === 'at least' ? passingOn(recording, life, untilMs) : undefined;
-  // Whoever asks for the session cuts the connection that has it, a wrong password or not: ZooKeeper does so before it looks.
+  // A request for the session closes the connection that has it, even with a wrong password:
+  // ZooKeeper closes it before it checks.
   const firstArrivals = cnxns.flatMap(({ key }) => arrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
   for (const { key, session, garbledMs, shakenMs, server } of cnxns) {
-    // One that came with a wrong password has not spoken for the session; one that was never answered may have.
+    // A connection refused for a wrong password says nothing about the session; one that never got
+    // a reply may.
     if (session === undefined ? bound === 'at least' : session === 0n) continue;
     const times = arrivals.get(key) ?? [];
     const cutMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
@@ -48,18 +55,22 @@ export function lastHeard(
       if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, times[0]!, atMs) !== false) heardMs = atMs;
     }
     if (bound === 'at least') continue;
-    // A part of a frame shows that its client lives, too; and one that comes back may have to wait for the word of a leader.
+    // A part of a frame also shows that the client lives, and the handshake of a resumed session
+    // may wait for the leader.
     for (const atMs of [...(fragments.get(key) ?? []), shakenMs]) if (atMs <= untilMs) heardMs = Math.max(heardMs, atMs);
   }
   return heardMs;
 }
 
-/** From when on each server, or each leader, has counted the silence of the sessions that it found. */
+/**
+ * The times from which each server, or each leader, counts the silence of the sessions it found.
+ */
 function beginnings(recording: Recording, { closedZxid }: SessionLife): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
   if (recording.ensemble.size > 0) {
     const reigns = reignsOf(recording);
     const last = reigns.find(({ epoch }) => closedZxid !== Infinity && epoch === epochOf(closedZxid));
-    // A leader of an earlier epoch that comes to serve when a later one does already ends nothing, and grants nothing.
+    // A leader of an earlier epoch that begins to serve after a later one neither expires nor
+    // extends sessions.
     const counts = reigns.filter(({ epoch, fromMs }) => last === undefined || epoch >= last.epoch || fromMs < last.fromMs);
     return counts.map(({ fromMs }) => ({ fromMs, servesMs: fromMs }));
   }
@@ -69,16 +80,18 @@ function beginnings(recording: Recording, { closedZxid }: SessionLife): { readon
 }
 
 /**
- * Whether word of a frame that reached a server has surely reached the leader who ended the session, before it did. Over a connection that
- * began, at `sinceMs`, before its server was with that leader, nothing is heard any more: it is closed, and its client may not know.
+ * Whether the leader that expired the session surely learned of a frame on a server before it did
+ * so. Frames over a connection that began, at `sinceMs`, before its server joined that leader do
+ * not count: the server closed it, and its client may not know.
  */
 function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
   if (recording.ensemble.size === 0) return () => true;
   const epoch = epochOf(life.closedZxid);
   const reign = reignsOf(recording).find((each) => each.epoch === epoch);
   const terms = termsOf(recording);
-  // With each PING that it answers a learner tells of whom it has heard, and its leader asks when a session is due. However long the leader stands
-  // still, it asks before it ends one; a learner that stands still, or is gone when its leader wakes, may be asked no more.
+  // A learner reports the sessions it heard from with each PING it answers, and the leader asks
+  // when a session is due. A leader that was paused asks before it expires; a learner that is
+  // paused or gone when its leader wakes may not be asked.
   const passingMs = recording.limits.tickMs;
   const wokenMs = (leader: string, atMs: Millis): Millis =>
     recording.pauses.reduce(
@@ -96,7 +109,10 @@ function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (s
   };
 }
 
-/** Whether a process that ran at `atMs` was told to close by `untilMs`: from then on it reads nothing, neither from clients nor from its leader. */
+/**
+ * Whether a process that ran at `atMs` was asked to close by `untilMs`: after that it reads nothing
+ * from clients or its leader.
+ */
 function closesBefore({ processes }: Recording, server: string, atMs: Millis, untilMs: Millis): boolean {
   return processes.some((process) => {
     const { startedMs, closingMs = Infinity, endedMs = Infinity } = process;
@@ -104,7 +120,7 @@ function closesBefore({ processes }: Recording, server: string, atMs: Millis, un
   });
 }
 
-/** Nothing was wrong between these machines or between them and others, and none of those `awake` stood still. */
+/** Whether the links of these machines were undisturbed and none of those `awake` was paused. */
 function isCalm(
   { disturbances, pauses }: Recording,
   servers: readonly string[],
@@ -119,7 +135,7 @@ function isCalm(
   );
 }
 
-/** The timeout that holds is that of the last handshake. */
+/** The timeout in force is that of the last handshake. */
 export function timeoutAt(life: SessionLife, cnxns: readonly CnxnRecord[], untilMs: Millis): Millis {
   let { timeoutMs } = life;
   let latestMs = -1;

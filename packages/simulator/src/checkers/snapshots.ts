@@ -6,7 +6,7 @@ const differencesMax = 3;
 
 export const snapshots: Checker = {
   property: 'P28',
-  promise: 'A start from any snapshot that was ever written, and the log behind it, comes to the state that the whole log comes to.',
+  promise: 'Every snapshot ever written, with the log after it, leads to the state that the whole log leads to.',
   check(recording, { contents, liveSessions, digest, lastZxid }) {
     const faults: string[] = [];
     const wantedAt = new Map(Array.from(contents, ([path, znode]) => [path, znodeText(znode)]));
@@ -16,9 +16,9 @@ export const snapshots: Checker = {
     }
     for (const { file, znodes, sessions, digest: loaded, lastZxid: reached, content } of recording.snapshots) {
       const differences: string[] = [];
-      if (reached !== lastZxid) differences.push(`it comes to ${formatZxid(reached)}, not ${formatZxid(lastZxid)}`);
+      if (reached !== lastZxid) differences.push(`it leads to ${formatZxid(reached)}, not ${formatZxid(lastZxid)}`);
       for (const path of new Set([...contents.keys(), ...znodes.keys()])) {
-        // Written by each start of a server, and not by a txn.
+        // Each start of a server writes it, without a txn.
         if (path === '/zookeeper/config') continue;
         const wanted = wantedAt.get(path);
         if (znodes.get(path) !== wanted) differences.push(`${path} is\n  ${znodes.get(path) ?? 'missing'}, not\n  ${wanted ?? 'there'}`);
@@ -29,10 +29,11 @@ export const snapshots: Checker = {
         }
       }
       if (differences.length === 0 && loaded !== digest) differences.push(`its digest is ${loaded}, not ${digest}`);
-      // A replay mends much of what is not of the moment that the file is named after, and nobody would notice.
+      // Replay repairs most differences between the content and the zxid in the file's name, so
+      // compare the content itself.
       const then = digestAt.get(content.zxid);
       if (then !== undefined && then !== content.digest)
-        differences.push(`it is not exact: its content has digest ${content.digest}, and ${formatZxid(content.zxid)} had ${then}`);
+        differences.push(`it is not exact: its content has digest ${content.digest}, but ${formatZxid(content.zxid)} had ${then}`);
       faults.push(...differences.slice(0, differencesMax).map((each) => `from ${file}: ${each}`));
     }
     return faults;

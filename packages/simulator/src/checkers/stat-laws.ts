@@ -1,11 +1,11 @@
-/** Laws that hold between the fields of a Stat, whatever has happened. */
+/** Laws that hold between the fields of a Stat at all times. */
 import type { GetChildren2Reply, GetDataReply, Stat } from '@tskeeper/protocol';
 import { nameRequest } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const statLaws: Checker = {
   property: 'P26',
-  promise: 'A znode is changed after it was made, and its Stat tells the length of its data and the number of its children.',
+  promise: 'The fields of a Stat are consistent: czxid is not later than mzxid, and data length and number of children are right.',
   check({ cnxns }) {
     const faults: string[] = [];
     for (const { requests } of cnxns) {
@@ -13,10 +13,10 @@ export const statLaws: Checker = {
         const { stat } = (request.reply?.body ?? {}) as { readonly stat?: Stat };
         if (stat === undefined) continue;
         const broken = [
-          stat.czxid > stat.mzxid && 'was changed before it was made',
-          stat.czxid > stat.pzxid && 'had children before it was made',
-          stat.mzxid > request.reply!.zxid && 'was changed after it was shown',
-          stat.numChildren < 0 && 'has fewer children than none',
+          stat.czxid > stat.mzxid && 'was changed before it was created',
+          stat.czxid > stat.pzxid && 'had children before it was created',
+          stat.mzxid > request.reply!.zxid && 'was changed after the reply',
+          stat.numChildren < 0 && 'has a negative number of children',
           stat.ephemeralOwner !== 0n && stat.numChildren > 0 && 'is ephemeral and has children',
           request.name === 'getData' &&
             (request.reply!.body as GetDataReply).data?.length !== (stat.dataLength || undefined) &&

@@ -4,7 +4,7 @@ import type { Checker } from './checker.ts';
 
 export const syncThenRead: Checker = {
   property: 'P9',
-  promise: 'A sync has behind it every write that was acknowledged, to anyone, before it was asked for.',
+  promise: 'A sync returns a zxid not lower than that of any write acknowledged to any client before the sync was sent.',
   check({ cnxns }) {
     const faults: string[] = [];
     const acknowledged: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
@@ -21,7 +21,7 @@ export const syncThenRead: Checker = {
       for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++)
         highest = Math.max(highest, acknowledged[next]!.zxid);
       const { zxid } = sync.reply!;
-      if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, and ${highest} had been acknowledged before`);
+      if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, but ${highest} had been acknowledged before`);
     }
     return faults;
   },

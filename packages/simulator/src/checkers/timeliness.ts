@@ -4,26 +4,26 @@ import { nameRequest, overtakes } from '../replay/replay.ts';
 import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
-/** Links and servers' turns take a few milliseconds each. */
+/** Allowance for links and turns of servers, which take a few milliseconds each. */
 const onTheWayMs = 30;
 
 export const timeliness: Checker = {
   property: 'P10',
   promise:
-    'Who is served sees what was committed at most syncLimit and a tick ago, on whatever server; and nobody begins to lead who stood still for longer than syncLimit since it was elected.',
+    'A server that serves a client lags the commits by at most syncLimit plus one tick. A server that was paused for longer than syncLimit since its election does not begin to lead.',
   judged: (recording) => readsToJudge(recording).length,
   check(recording) {
     const lagMaxMs = lagMaxMsOf(recording);
     const stale = readsToJudge(recording).flatMap(({ request, frontier }) => {
       const { zxid } = request.reply!;
       if (zxid >= frontier) return [];
-      return [`${nameRequest(request)} shows ${zxid}, and ${frontier} was committed ${lagMaxMs} ms before it was asked`];
+      return [`${nameRequest(request)} shows ${zxid}, but ${frontier} was committed ${lagMaxMs} ms before the request`];
     });
     return [...stale, ...lateReigns(recording)];
   },
 };
 
-/** Others may have another leader by then, and have written. */
+/** During the pause the others may have elected another leader and written. */
 function lateReigns({ peers, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs } }: Recording): string[] {
   const electedMs = new Map<string, Millis>();
   return peers.flatMap((event) => {
@@ -35,7 +35,7 @@ function lateReigns({ peers, pauses, ensemble, limits: { syncLimitTicks = 0, tic
       ({ server: who, fromMs, toMs }) => who === server && fromMs > sinceMs && toMs <= atMs && toMs - fromMs > syncLimitTicks * tickMs,
     );
     if (pause === undefined) return [];
-    return [`${server} begins to lead epoch ${event.epoch} at ${atMs}, and stood still from ${pause.fromMs} to ${pause.toMs}`];
+    return [`${server} begins to lead epoch ${event.epoch} at ${atMs}, though it was paused from ${pause.fromMs} to ${pause.toMs}`];
   });
 }
 
@@ -43,7 +43,7 @@ function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording): Mill
   return (syncLimitTicks + 1) * tickMs + onTheWayMs;
 }
 
-/** Requests that were answered, with what was committed so long before they were asked. */
+/** Answered requests, with the highest zxid committed `lagMaxMs` before each was sent. */
 function readsToJudge(recording: Recording): { readonly request: Request; readonly frontier: Zxid }[] {
   const { peers, cnxns, limits } = recording;
   if (limits.syncLimitTicks === undefined) return [];

@@ -4,8 +4,7 @@ import type { Checker } from './checker.ts';
 
 export const turnedAway: Checker = {
   property: 'P3',
-  promise:
-    'A write is turned away (ThrottledOp) only when its server says that there is no room for it, and once for each time that it says so.',
+  promise: 'A server answers ThrottledOp to a write only when it reports that it has no room, once for each such report.',
   check(recording) {
     const faults: string[] = [];
     for (const { key, requests } of recording.cnxns) {
@@ -13,7 +12,7 @@ export const turnedAway: Checker = {
       for (const request of requests) {
         if (request.reply?.err !== ErrorCode.ThrottledOp || !isTurnedAway(request)) continue;
         const at = said.indexOf(request.opCode);
-        if (at === -1) faults.push(`${nameRequest(request)} was turned away, and ${key} had room for it`);
+        if (at === -1) faults.push(`${nameRequest(request)} was turned away, though ${key} had room for it`);
         else said.splice(at, 1);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * What connections were told of their watches, each promise for itself. All of it is decided by the model's own watch tables, along the
- * stream of each connection.
+ * Checks the events that connections received for their watches, one property each. The model's
+ * watch tables decide, along the stream of each connection.
  */
 import type { Discrepancy } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
@@ -13,17 +13,25 @@ function checkerOf(property: string, promise: string, ...kinds: readonly Discrep
   };
 }
 
-export const watchBeforeData = checkerOf('P14', 'An event comes before any reply that could show the change.', 'late');
+export const watchBeforeData = checkerOf(
+  'P14',
+  'A connection receives the event of a change before any reply that could show the change.',
+  'late',
+);
 export const watchOnce = checkerOf(
   'P15',
-  'A one-shot watch fires once, for the first change behind it, and nothing else is told.',
+  'A one-shot watch fires once, for the first change after it was set, and no other event arrives.',
   'twice',
   'unexpected',
 );
-export const watchOrder = checkerOf('P16', 'Events come in the order of the changes, each under the zxid of its own.', 'order');
+export const watchOrder = checkerOf('P16', 'Events are in the order of the changes, each with the zxid of its txn.', 'order');
 export const persistentWatches = checkerOf(
   'P17',
-  'A persistent watch tells every change, in order, none missing; a recursive one never speaks of children.',
+  'A persistent watch delivers one event for each change, in order, without gaps. A recursive watch delivers no NodeChildrenChanged.',
   'persistent',
 );
-export const watchesOverReconnect = checkerOf('P18', 'Whoever asks for its watches again is told at once what it has missed.', 'restored');
+export const watchesOverReconnect = checkerOf(
+  'P18',
+  'A client that restores its watches receives at once an event for each change it missed.',
+  'restored',
+);

@@ -1,4 +1,7 @@
-/** What a client library owes its program: a watch that has not fired outlives the connection it was set over. */
+/**
+ * What a client library owes its program: a watch that has not fired survives the connection over
+ * which it was set.
+ */
 import {
   AddWatchMode,
   type AddWatchRequest,
@@ -25,24 +28,24 @@ const kindsOfType: Readonly<Record<number, readonly Kind[]>> = {
 
 export const watchesRestored: Checker = {
   property: 'P18',
-  promise: 'A client that comes back to its session asks for every watch again that it had and that has not fired.',
+  promise: 'A client that resumes its session restores every watch that has not fired.',
   check({ cnxns, libraryClients, told }) {
     const faults: string[] = [];
-    /** By session: what it watches, as `kind path`. */
+    /** By session: its watches, as `kind path`. */
     const watching = new Map<bigint, Set<string>>();
     const ends = told.filter(({ kind }) => kind === 'over');
     for (const { client, key, session, openedMs, shakenMs, handshake, requests, items } of cnxns.toSorted(
       (a, b) => a.shakenMs - b.shakenMs,
     )) {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
-      // One that was closed while it shook hands comes back to nothing.
+      // A client that was closed during the handshake restores nothing.
       if (ends.some((end) => end.client === client && openedMs < end.atMs && end.atMs <= shakenMs + 1)) continue;
       const watches = watching.get(session) ?? new Set<string>();
       watching.set(session, watches);
       if (handshake?.sessionId !== 0n) {
         const asked = new Set(requests.flatMap(askedAgain));
         const forgotten = [...watches].filter((watch) => !asked.has(watch));
-        if (forgotten.length > 0) faults.push(`${client} came back at ${key}, and did not ask again for ${forgotten.join(', ')}`);
+        if (forgotten.length > 0) faults.push(`${client} reconnected at ${key} without restoring ${forgotten.join(', ')}`);
       }
       for (const item of items) follow(watches, item);
     }

@@ -3,8 +3,7 @@ import type { Checker } from './checker.ts';
 
 export const writeReplies: Checker = {
   property: 'P3',
-  promise:
-    'Every write got the answer that the model gives: error, path with its counter, each field of its Stat; and the log says the same.',
+  promise: 'Each reply to a write equals what the model gives: error, created path, every field of the Stat; the log records the same.',
   check(_recording, { writes, txns }) {
     const faults: string[] = [];
     for (const { request, answer } of writes) {
@@ -13,7 +12,7 @@ export const writeReplies: Checker = {
     }
     for (const { zxid, request, loggedErr, expectedErr } of txns) {
       if (loggedErr !== expectedErr && request !== undefined) {
-        faults.push(`${nameRequest(request)} at ${zxid} is logged with error ${loggedErr}, and should be with ${expectedErr}`);
+        faults.push(`${nameRequest(request)} at ${zxid} is logged with error ${loggedErr}, expected ${expectedErr}`);
       }
     }
     return faults;

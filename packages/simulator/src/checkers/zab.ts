@@ -1,6 +1,6 @@
 /**
- * Zab's invariants, in the words of the specifications of ZooKeeper, held in every state that an ensemble goes through: they are looked at
- * behind each event that its servers tell of, in the order in which the events happened.
+ * Zab's invariants, with the names of ZooKeeper's specifications, checked after each event that the
+ * servers report, in the order in which the events happened.
  */
 import { counterOf, epochOf, formatZxid, makeZxid, type Zxid } from '@tskeeper/protocol';
 import { lastTxnOf } from '../record/committed-history.ts';
@@ -11,7 +11,7 @@ type Serving = Extract<PeerEvent, { kind: 'serves' }>;
 
 export const zab: Checker = {
   property: 'P30',
-  promise: 'One server leads an epoch, with everything that was committed before; txns are committed in one order, and none is left out.',
+  promise: 'One server leads an epoch, with everything that was committed before. Txns are committed in one order without gaps.',
   check({ peers }) {
     const run = new Run();
     for (const event of peers) run.take(event);
@@ -21,12 +21,12 @@ export const zab: Checker = {
 
 class Run {
   readonly faults: string[] = [];
-  /** By epoch: who has led it, and the history it began with. */
+  /** By epoch: its leader, and the history with which it began. */
   readonly #reigns = new Map<number, Serving>();
-  /** Where each server serves at the moment, and the last txn it has applied there. */
+  /** Where each server serves, and the last txn that it applied there. */
   readonly #terms = new Map<string, { readonly serving: Serving; last: Zxid }>();
   readonly #logged = new Map<string, Zxid>();
-  /** By epoch: the last txn of it that anyone has applied. */
+  /** By epoch: its last txn that a server applied. */
   readonly #committed = new Map<number, Zxid>();
 
   take(event: PeerEvent): void {
@@ -60,20 +60,23 @@ class Run {
     const { server, role, epoch, historyEnd } = event;
     this.#terms.set(server, { serving: event, last: historyEnd });
     const reign = this.#reigns.get(epoch);
-    // It has served in an epoch that came to an end without a txn.
+    // The server has served in an epoch that ended without a txn.
     const end = this.#lastTxn(historyEnd);
     if (role !== 'leader') {
-      if (reign === undefined) this.faults.push(`Leadership: ${server} serves in epoch ${epoch}, which nobody leads`);
+      if (reign === undefined) this.faults.push(`Leadership: ${server} serves in epoch ${epoch}, which no server leads`);
       else if (end < this.#lastTxn(reign.historyEnd)) this.#fault('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
       return;
     }
-    if (reign !== undefined) this.faults.push(`Leadership: ${server} leads epoch ${epoch}, which ${reign.server} has led`);
+    if (reign !== undefined) this.faults.push(`Leadership: ${server} leads epoch ${epoch}, which ${reign.server} led`);
     const committed = this.#committedBefore(epoch);
     if (end < committed) this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, committed);
     this.#reigns.set(epoch, event);
   }
 
-  /** A leader that stood still may come to lead when a later one has committed something already; it will not commit anything any more. */
+  /**
+   * A paused leader may begin to lead after a later one has committed something; it cannot commit
+   * anything itself.
+   */
   #committedBefore(epoch: number): Zxid {
     let last: Zxid = 0;
     for (const [other, zxid] of this.#committed) if (other < epoch) last = Math.max(last, zxid);
@@ -87,7 +90,7 @@ class Run {
   #applied(server: string, zxid: Zxid): void {
     const term = this.#terms.get(server);
     if (term === undefined) {
-      this.#fault('Serving', server, 'applies for clients, though it does not serve,', zxid);
+      this.#fault('Serving', server, 'does not serve, but applies for clients', zxid);
       return;
     }
     const { epoch, role } = term.serving;
@@ -95,18 +98,20 @@ class Run {
     if (zxid !== expected) this.#fault('LocalPrimaryOrder', server, 'applies', zxid, term.last);
     term.last = zxid;
     this.#committed.set(epochOf(zxid), Math.max(this.#committed.get(epochOf(zxid)) ?? 0, zxid));
-    // A learner may be ahead of its leader, which has told of the commit and may have much else to do. Whether it is one is looked at elsewhere.
+    // A learner may apply before its leader, which has sent the commit and may be busy. Whether the
+    // txn is committed is checked elsewhere.
     if (role !== 'leader') return;
     if (epochOf(zxid) !== epoch) this.#fault('GlobalPrimaryOrder', server, `commits as the leader of epoch ${epoch}`, zxid);
     for (const later of this.#reigns.values()) {
-      // What it began with may hold the txn: then that was committed, though the old leader hears of it late.
+      // The later leader's initial history may hold the txn: then it was committed, though the old
+      // leader learns of it late.
       if (later.epoch > epoch && this.#lastTxn(later.historyEnd) < zxid)
-        this.#fault('PrimaryIntegrity', server, `commits behind epoch ${later.epoch}`, zxid);
+        this.#fault('PrimaryIntegrity', server, `commits after epoch ${later.epoch} began`, zxid);
     }
   }
 
   #fault(name: string, server: string, what: string, zxid: Zxid, other?: Zxid): void {
-    const besides = other === undefined ? '' : `, and ${formatZxid(other)} had been committed or applied`;
+    const besides = other === undefined ? '' : `, but ${formatZxid(other)} had been committed or applied`;
     this.faults.push(`${name}: ${server} ${what} ${counterOf(zxid) === 0 ? 'the end before ' : ''}${formatZxid(zxid)}${besides}`);
   }
 }

@@ -1,8 +1,8 @@
-/** A client of any kind, as a story sees it: it can be given work, and harmed. */
+/** A client of any kind, as a run sees it: it accepts work and faults. */
 import type { Millis, OperationName } from '@tskeeper/protocol';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 
-/** One thing to ask for. `record` is what the operation's codec writes. */
+/** One request. `record` is what the operation's codec writes. */
 export interface Ask {
   readonly name: OperationName;
   readonly record: unknown;
@@ -10,23 +10,23 @@ export interface Ask {
 
 export interface Actor {
   readonly name: string;
-  /** Its session is open, and a server at work for it. */
+  /** Its session is open and a server serves it. */
   readonly ready: boolean;
-  /** It can be given work, if only to keep it until there is a server again. */
+  /** It accepts requests, even if it only keeps them until there is a server again. */
   readonly takesCalls: boolean;
-  /** What it has asked for and not been answered. */
+  /** Number of requests without a reply. */
   readonly outstandingCount: number;
-  /** The wire under its connection, for whoever wants to harm it. */
+  /** The wire of its connection, for faults. */
   readonly wire: VirtualCnxn | undefined;
   ask(ask: Ask): void;
   /** Drops its connection. */
   reset(): void;
-  /** Says that it will send nothing more, and goes on listening. */
+  /** Ends its direction of the connection, and keeps receiving. */
   halfClose(): void;
-  /** Dials anew and lets the old connection lie. */
+  /** Opens a new connection without closing the old one. */
   moveOn(): void;
-  /** Falls off the net for a while, without a word. */
+  /** Loses its network for a while, silently. */
   sleep(ms: Millis): void;
-  /** Comes back no more. Its connections stay as they are. */
+  /** Never connects again. Its connections stay as they are. */
   retire(): void;
 }

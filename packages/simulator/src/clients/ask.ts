@@ -1,4 +1,4 @@
-/** For tests that ask one thing at a time. */
+/** For tests that send one request at a time. */
 import {
   type OperationName,
   type ReplyOf,
@@ -15,12 +15,13 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 
 let clients = 0;
 
-/** A client that is connected; with a session of its own, or with one that is there already. */
+/** Connects a client, with a new session or with an existing one. */
 export async function join(world: VirtualWorld, timeoutMs = 4000, session = 0n): Promise<RawClient> {
   clients = (clients + 1) % 250;
   const client = new RawClient(world, new SeededRandom(clients), { name: 'client', address: `10.9.1.${clients + 1}`, timeoutMs });
   if (session !== 0n) takeUp(client, session);
-  if (!(await world.runUntil(() => client.ready || client.lost.length > 0, 10_000))) throw new Error('no client can connect');
+  if (!(await world.runUntil(() => client.ready || client.lost.length > 0, 10_000)))
+    throw new Error('timed out after 10000 ms waiting for the client to connect');
   return client;
 }
 
@@ -37,6 +38,7 @@ export async function ask<Name extends OperationName>(
 ): Promise<Reply & { readonly body: ReplyOf<Name> }> {
   const request = client.send(name, record);
   if (request === undefined) throw new Error('the client is not connected');
-  if (!(await world.runUntil(() => request.reply !== undefined, 10_000))) throw new Error(`no answer to ${name}`);
+  if (!(await world.runUntil(() => request.reply !== undefined, 10_000)))
+    throw new Error(`timed out after 10000 ms waiting for the reply to ${name}`);
   return request.reply as Reply & { readonly body: ReplyOf<Name> };
 }

@@ -1,4 +1,7 @@
-/** The network stack of a client's machine, with a tap on every connection. Clients of any kind use it like any other `Network`. */
+/**
+ * The network stack of a client's machine, with a tap on every connection. Clients of any kind use
+ * it like any other `Network`.
+ */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { MemoryNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
@@ -6,14 +9,14 @@ import { CnxnTap } from '../record/cnxn-tap.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { ClientMachine } from './client-world.ts';
 
-/** What a client's machine hangs on. */
+/** What a client's machine is connected to. */
 export interface Surroundings {
   readonly wire: VirtualWire;
   readonly clock: { readonly elapsedMs: Millis };
   readonly recording: Recording;
-  /** The server that can be reached at this address. */
+  /** The server at this address. */
   serverAt(address: string): { readonly name: string } | undefined;
-  /** Takes bytes into the trace. */
+  /** Adds bytes to the trace. */
   note(bytes: Uint8Array): void;
 }
 
@@ -30,7 +33,10 @@ export class ClientNetwork implements ClientMachine {
     this.#stack = world.wire.stack(address);
   }
 
-  /** The machine is off the net for good: its connections lie where they are, and nothing leaves any more. */
+  /**
+   * The machine is off the network for good: its connections stay as they are, and nothing leaves
+   * any more.
+   */
   unplug(): void {
     this.#unplugged = true;
     this.#stack.start({
@@ -47,14 +53,14 @@ export class ClientNetwork implements ClientMachine {
     return this.#world.clock.elapsedMs;
   }
 
-  /** What is written down of a connection that is open. */
+  /** The record of an open connection. */
   recordOf(stream: StreamId): CnxnRecord | undefined {
     return this.#taps.get(stream)?.record;
   }
 
-  /** The wire under a connection, for whoever wants to harm it. */
+  /** The wire of a connection, for faults. */
   wireOf(stream: StreamId): VirtualCnxn | undefined {
-    // The latest: an older one may have had the same number, and not be gone from the wire yet.
+    // The latest: an older one may have had the same id, and still be on the wire.
     let found: VirtualCnxn | undefined;
     for (const each of this.#world.wire.cnxns) {
       if (each.forward.from.stack === this.#stack && each.forward.from.stream === stream) found = each;

@@ -1,13 +1,13 @@
 /**
- * What clients need of the world they live in. The virtual one has it, and so may one of real processes and sockets: then the same clients
- * work there, and leave the same evidence.
+ * What clients need of their world. The virtual world provides it, and so may a world of real
+ * processes and sockets: then the same clients work there, and leave the same evidence.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Network, StreamId, TimerHandle } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 
-/** Where every server listens to clients; by their names and addresses they are told apart. */
+/** The client port of every server; names and addresses distinguish servers. */
 export const serverPort = 2181;
 
 export interface ClientClock {
@@ -15,17 +15,19 @@ export interface ClientClock {
   now(): { readonly elapsedMs: Millis };
   after(delayMs: Millis, callback: () => void): TimerHandle;
   cancel(timer: TimerHandle): void;
-  /** Runs it once at that time. `what` is for whoever reads a trace; who owns it is nobody's affair here. */
+  /**
+   * Runs the callback once at that time. `what` is for the trace; the owner does not matter here.
+   */
   at(atMs: Millis, what: string, owner: undefined, run: () => void): TimerHandle;
 }
 
-/** The network of a client's machine. What goes over it is written down. */
+/** The network of a client's machine. Its traffic is recorded. */
 export interface ClientMachine extends Network {
-  /** What is written down of a connection that is open. */
+  /** The record of an open connection. */
   recordOf(stream: StreamId): CnxnRecord | undefined;
-  /** The wire under a connection, where there is one that can be harmed. */
+  /** The wire of a connection, if it can have faults. */
   wireOf(stream: StreamId): VirtualCnxn | undefined;
-  /** The machine is off the net for good: nothing leaves it any more, and nothing is heard. */
+  /** The machine is off the network for good: nothing leaves it, and nothing arrives. */
   unplug(): void;
 }
 
@@ -35,6 +37,6 @@ export interface ClientWorld {
   /** `address` is undefined while a server is down. */
   readonly servers: readonly { readonly name: string; readonly address: string | undefined }[];
   clientNetwork(client: string, address: string): ClientMachine;
-  /** The cable between two machines. */
+  /** The link between two machines. */
   link(a: string, b: string): { cut(): void; heal(): void };
 }

@@ -1,6 +1,7 @@
 /**
- * Somebody who has much held for him: over several connections from one address he opens sessions, begins long requests, asks for a good
- * deal first, and reads nothing. After a while he hangs up.
+ * An address that makes a server hold memory for it: over several connections it creates sessions,
+ * requests a large amount first, begins long requests, and reads nothing. After a while it
+ * disconnects.
  */
 import { Writer, operations, writeConnectRequest, writeRequestHeader } from '@tskeeper/protocol';
 import type { Millis } from '@tskeeper/protocol';
@@ -12,18 +13,18 @@ export interface HoarderOptions {
   readonly address: string;
   readonly timeoutMs: Millis;
   readonly server: ClientWorld['servers'][number];
-  /** Of each connection: what it sends of a request that never ends. */
+  /** By connection: how many bytes it sends of a request that never ends. */
   readonly bytesOfEach: readonly number[];
-  /** What each connection asks for before that; one request where nothing is said. */
+  /** Number of requests that each connection sends before that; default 1. */
   readonly asks?: number | undefined;
-  /** What may be on its way to it. */
+  /** Bytes that may be in transit to it. */
   readonly windowBytes?: number | undefined;
 }
 
 export class Hoarder {
   readonly #network: ClientMachine;
   readonly #options: HoarderOptions;
-  /** Connections that have not been answered yet, and what each will send. */
+  /** Connections without a handshake reply so far, and how many bytes each will send. */
   readonly #fresh = new Map<StreamId, number>();
   readonly #streams = new Set<StreamId>();
 
@@ -63,7 +64,7 @@ export class Hoarder {
     });
   }
 
-  /** The handshake has been answered. */
+  /** Called for the reply to the handshake. */
   #hoard(stream: StreamId): void {
     const bytes = this.#fresh.get(stream);
     if (bytes === undefined) return;

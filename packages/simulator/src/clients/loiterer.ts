@@ -1,4 +1,7 @@
-/** Somebody who opens connections to a client port, says nothing or the beginning of a handshake, and stays for a while. */
+/**
+ * An address that opens connections to a client port, sends nothing or the beginning of a
+ * handshake, and stays for a while.
+ */
 import { Writer, writeConnectRequest } from '@tskeeper/protocol';
 import type { StreamId } from '@tskeeper/runtime';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
@@ -7,7 +10,7 @@ export interface LoitererOptions {
   readonly name: string;
   readonly address: string;
   readonly server: ClientWorld['servers'][number];
-  /** Of each connection: how many bytes of a handshake it sends. */
+  /** By connection: how many bytes of a handshake it sends. */
   readonly bytesOfEach: readonly number[];
 }
 

@@ -1,7 +1,8 @@
 /**
- * A client as raw as can be: it shakes hands, keeps its session alive, and sends what it is told to. After a broken connection it comes
- * back with its session and sends nothing again: what was under way has an unknown outcome. It can also do what no decent client does:
- * speak over two connections, half a frame, with a wrong password, or of a zxid that nobody has reached.
+ * A minimal client: it does the handshake, keeps its session alive, and sends what it is told to.
+ * After a broken connection it resumes its session and repeats nothing: requests in transit have an
+ * unknown outcome. It can also misbehave: use two connections, send half a frame, a wrong password,
+ * or a zxid from the future.
  */
 import {
   AddWatchMode,
@@ -37,9 +38,9 @@ interface ClientCnxn {
   readonly cutter: FrameCutter;
   record: CnxnRecord | undefined;
   shaken: boolean;
-  /** Sent and not answered. */
+  /** Sent without a reply so far. */
   outstanding: number;
-  /** What it has seen of what the tap has written down, which may be ahead by a few frames. */
+  /** How many of the tap's records it has processed; the tap may be a few frames ahead. */
   itemsSeen: number;
 }
 
@@ -47,17 +48,17 @@ export interface RawClientOptions {
   readonly name: string;
   readonly address: string;
   readonly timeoutMs: Millis;
-  /** Asks for its watches again after a reconnect, as clients do. */
+  /** Whether it restores its watches after a reconnect, as clients do. */
   readonly restoresWatches?: boolean;
-  /** Who it says it is, at the beginning of each connection: `user:password`. */
+  /** Credentials that it sends at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
-  /** Before it dials again it waits for less than this; 60 ms where nothing is said. */
+  /** Upper bound of the pause before it connects again; default 60 ms. */
   readonly redialMsMax?: Millis | undefined;
-  /** The only server that it speaks to. Default: all of them. */
+  /** The only server that it connects to. Default: all of them. */
   readonly server?: ClientWorld['servers'][number] | undefined;
 }
 
-/** What a program writes down of its session, so that another process can go on with it. */
+/** What a program saves of its session, so that another process can resume it. */
 export interface SessionDump {
   readonly session: SessionId;
   readonly password: Buffer | null;
@@ -88,7 +89,7 @@ export class RawClient implements Actor {
   session: SessionId = 0n;
   password: Buffer | null = null;
   lastZxidSeen: Zxid = 0;
-  /** The connection it works with; older ones may still be on their way out. */
+  /** The connection in use; older ones may still be closing. */
   cnxn: ClientCnxn | undefined;
   /** Sessions that were refused, oldest first. */
   readonly lost: SessionId[] = [];
@@ -100,7 +101,7 @@ export class RawClient implements Actor {
   #onceOnly = false;
   #asleepUntilMs: Millis = 0;
   #dialPlanned = false;
-  /** Where the next dial goes, whatever the options say. */
+  /** Where it connects next, whatever the options say. */
   #nextServer: ClientWorld['servers'][number] | undefined;
 
   constructor(world: ClientWorld, random: SeededRandom, options: RawClientOptions) {
@@ -121,7 +122,7 @@ export class RawClient implements Actor {
     this.#keepAlive();
   }
 
-  /** Its session is open and it can send. */
+  /** Whether its session is open and it can send. */
   get takesCalls(): boolean {
     return this.ready;
   }
@@ -134,7 +135,7 @@ export class RawClient implements Actor {
     return this.cnxn?.outstanding ?? 0;
   }
 
-  /** Sends a request; whoever is interested looks at its `reply` later. */
+  /** Sends a request; its `reply` is set later. */
   send<Name extends OperationName>(name: Name, record: RequestOf<Name>): Request | undefined {
     const { cnxn } = this;
     if (cnxn === undefined || !this.ready) return undefined;
@@ -169,7 +170,7 @@ export class RawClient implements Actor {
 
   // --- Ways to misbehave
 
-  /** The wire under the connection, for whoever wants to harm it. */
+  /** The wire of the connection, for faults. */
   get wire(): VirtualCnxn | undefined {
     return this.cnxn === undefined ? undefined : this.#network.wireOf(this.cnxn.stream);
   }
@@ -181,7 +182,7 @@ export class RawClient implements Actor {
     this.#leave(cnxn);
   }
 
-  /** Says that it will send nothing more, and goes on listening. */
+  /** Ends its direction of the connection, and keeps receiving. */
   halfClose(): void {
     const { cnxn } = this;
     if (cnxn === undefined) return;
@@ -189,18 +190,21 @@ export class RawClient implements Actor {
     this.#leave(cnxn);
   }
 
-  /** Dials anew while the old connection is still there, and lets that one lie. */
+  /** Opens a new connection without closing the old one. */
   moveOn(): void {
     if (this.cnxn !== undefined) this.#leave(this.cnxn);
   }
 
-  /** Goes to this server at once, and lets the connection that it has lie; where it has none, gives up the dial that is under way. */
+  /**
+   * Connects to this server at once without closing the current connection; abandons a connection
+   * attempt in progress.
+   */
   goTo(server: ClientWorld['servers'][number]): void {
     this.#nextServer = server;
     if (this.cnxn !== undefined) this.#leave(this.cnxn, 0);
   }
 
-  /** Closes its connection and comes back to the same server at once. */
+  /** Closes its connection and reconnects to the same server at once. */
   comeBack(): void {
     const { cnxn } = this;
     if (cnxn === undefined) return;
@@ -209,7 +213,7 @@ export class RawClient implements Actor {
     this.#leave(cnxn, 0);
   }
 
-  /** What it has begun to dial is given up unless it has been answered. */
+  /** Abandons a connection attempt that has no reply so far. */
   giveUpDial(): void {
     const { cnxn } = this;
     if (cnxn === undefined || cnxn.shaken) return;
@@ -217,12 +221,12 @@ export class RawClient implements Actor {
     this.#leave(cnxn, 0);
   }
 
-  /** The server that it speaks to, or has dialled. */
+  /** The server that it is connected to, or connecting to. */
   get serverName(): string | undefined {
     return this.cnxn?.record?.server;
   }
 
-  /** Falls off the net for a while, without a word. */
+  /** Loses its network for a while, silently. */
   sleep(ms: Millis): void {
     this.#asleepUntilMs = this.#world.clock.elapsedMs + ms;
     const { wire, cnxn } = this;
@@ -231,7 +235,7 @@ export class RawClient implements Actor {
     if (cnxn !== undefined) this.#leave(cnxn);
   }
 
-  /** Sends part of a request and says nothing more on this connection. */
+  /** Sends part of a request and nothing more on this connection. */
   halfFrame(): void {
     const { cnxn } = this;
     if (cnxn === undefined || !this.ready) return;
@@ -245,13 +249,13 @@ export class RawClient implements Actor {
     this.#leave(cnxn);
   }
 
-  /** Sends bytes that are no request at all. */
+  /** Sends bytes that are not a request. */
   babble(): void {
     const { cnxn } = this;
     if (cnxn === undefined || !this.ready) return;
     const bytes = Buffer.alloc(4 + this.#random.below(60));
     for (let at = 0; at < bytes.length; at++) bytes[at] = this.#random.below(256);
-    // A length that no frame may have, or a frame that no operation fits.
+    // An invalid length, or a frame that fits no operation.
     bytes.writeInt32BE(this.#random.below(2) === 0 ? -1 - this.#random.below(1000) : bytes.length - 4, 0);
     if (bytes.length >= 12) bytes.writeInt32BE(operations.getData.opCode, 8);
     this.#put(cnxn, bytes);
@@ -264,8 +268,9 @@ export class RawClient implements Actor {
   }
 
   /**
-   * Another process goes on with the session of a dump. It knows of no watches, and counts its requests from there, so it uses the xids again of
-   * whatever has been asked since. Its connection stays as it is; `goTo` or `reset` comes next.
+   * Another process resumes the session from a dump. It knows of no watches and counts its requests
+   * from there, so it reuses the xids of requests sent since. The connection stays as it is; call
+   * `goTo` or `reset` next.
    */
   goOnFrom({ session, password, nextXid, lastZxidSeen }: SessionDump): void {
     this.session = session;
@@ -275,12 +280,12 @@ export class RawClient implements Actor {
     this.#watches = noWatches();
   }
 
-  /** Comes back no more. Its connections stay as they are. */
+  /** Never connects again. Its connections stay as they are. */
   retire(): void {
     this.#retired = true;
   }
 
-  /** Tries once, and whatever comes of it does not try again. */
+  /** Connects once, and never again whatever the result. */
   dialsOnce(): void {
     this.#onceOnly = true;
   }
@@ -351,7 +356,7 @@ export class RawClient implements Actor {
           return true;
         });
       } catch (error) {
-        // The tap has written it down.
+        // The tap has recorded it.
         if (!(error instanceof ProtocolError)) throw error;
       }
     }
@@ -378,9 +383,9 @@ export class RawClient implements Actor {
   }
 
   #answered(cnxn: ClientCnxn, { name, record, reply }: Request): void {
-    // Its end was asked for and has come.
+    // It asked for the end of its session.
     if (name === 'closeSession' && cnxn === this.cnxn) this.#forgetSession();
-    // What was not taken on has set no watch.
+    // A request that was turned away has set no watch.
     if (reply?.err !== ErrorCode.ThrottledOp) this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
   }
 
@@ -428,13 +433,13 @@ export class RawClient implements Actor {
     clock.at(clock.elapsedMs + interval, 'keep alive', undefined, () => {
       if (this.#retired) return;
       if (this.ready && clock.elapsedMs - this.#sentMs >= interval) this.send('ping', undefined);
-      // As clients do: a server that says nothing for so long is given up.
+      // As clients do: it drops a server that is silent for so long.
       if (this.cnxn !== undefined && clock.elapsedMs - this.#heardMs > (this.options.timeoutMs * 2) / 3) this.reset();
       this.#keepAlive();
     });
   }
 
-  // --- Watches it believes to have
+  // --- Watches that it believes to have
 
   #noteWatch(name: OperationName | undefined, record: unknown, found: boolean): void {
     const { path, watch } = (record ?? {}) as GetDataRequest;

@@ -1,6 +1,7 @@
 /**
- * The client that people use, on the virtual wire: the same session machine, the same promises. What it tells its caller is written down
- * beside what came over the wire, so that a checker can hold the one against the other.
+ * The client library on the virtual wire: the same session machine, the same promises. What it
+ * reports to its caller is recorded beside what came over the wire, so that checkers can compare
+ * the two.
  */
 import {
   type Client,
@@ -49,7 +50,7 @@ export interface RealClientOptions {
   readonly credentials?: string | undefined;
 }
 
-/** Calls that are no single request, or one of the kind that the library makes by itself as well. */
+/** Calls that are not a single request, or of a kind that the library also makes by itself. */
 const otherwiseAsked: ReadonlySet<string> = new Set(['removeWatches', 'closeSession', 'auth']);
 const modeNames = new Map(Object.entries(CreateMode).map(([name, flags]) => [flags as number, name as CreateModeName]));
 const watcherTypes = new Map(Object.entries(WatcherType).map(([name, type]) => [type as number, name as keyof typeof WatcherType]));
@@ -67,16 +68,16 @@ export class RealClient implements Actor {
   readonly #options: RealClientOptions;
   readonly #network: ClientMachine;
   readonly #transport: WireTransport;
-  /** Told by what watches it sets itself; the sum of it is counted. */
+  /** The listener of all watches that it sets; it counts events. */
   readonly #listener: WatchListener = () => {
     this.toldCount++;
   };
   #client: Client | undefined;
   #outstanding = 0;
   #retired = false;
-  /** Events that listeners were told of. */
+  /** Number of events that listeners received. */
   toldCount = 0;
-  /** Sessions that have ended without its asking. */
+  /** Sessions that ended without its request. */
   readonly lost: SessionId[] = [];
 
   constructor(world: ClientWorld, random: SeededRandom, options: RealClientOptions) {
@@ -132,9 +133,9 @@ export class RealClient implements Actor {
         if (client.closedBecause !== undefined) this.#over(client);
       });
     } catch (error) {
-      // The session may end before its client knows that it has one for good.
+      // The session may end before the client knows that it has one.
       if (KeeperError.is(error, 'SessionExpired')) this.#beginAnew();
-      else world.recording.faults.push(`${this.name} could not connect: ${String(error)}`);
+      else world.recording.faults.push(`${this.name} failed to connect: ${String(error)}`);
     }
   }
 
@@ -142,14 +143,14 @@ export class RealClient implements Actor {
     this.#world.recording.told.push({ client: this.name, atMs: this.#world.clock.elapsedMs, kind, text, key });
   }
 
-  /** Its session has ended. As programs do, it begins another. */
+  /** Its session has ended. Like a program, it starts another. */
   #over(client: Client): void {
     if (this.#client !== client) return;
     if (client.closedBecause !== 'closed') this.lost.push(client.sessionId);
     if (client.closedBecause === 'expired') this.#told('expired', `${client.sessionId}`);
     this.#client = undefined;
     const { clock } = this.#world;
-    // Not in this turn: what has failed with the session is told behind the end of it.
+    // Not in this turn: calls that failed with the session are reported after its end.
     clock.at(clock.elapsedMs + 1, 'over', undefined, () => this.#told('over', `${this.#outstanding}`));
     this.#beginAnew();
   }
@@ -178,7 +179,7 @@ export class RealClient implements Actor {
     );
   }
 
-  /** The call of the library that comes to this request; undefined for what it has no call for. */
+  /** The library's call for this request; undefined if there is none. */
   #call(client: Client, { name, record }: Ask): Promise<unknown> | undefined {
     const watch = (record as Partial<GetDataRequest> | undefined)?.watch === true ? { watch: this.#listener } : {};
     const { path } = (record ?? {}) as { readonly path: string };
@@ -240,7 +241,7 @@ export class RealClient implements Actor {
     this.reset();
   }
 
-  /** The way to the server goes dead, so that it has to come back over another. */
+  /** The link to the server goes dead, so that the client has to connect to another. */
   moveOn(): void {
     const { wire } = this;
     wire?.forward.hold();
@@ -256,7 +257,7 @@ export class RealClient implements Actor {
     });
   }
 
-  /** Its program has ended: nothing more is sent, and nobody listens. */
+  /** Its program has ended: nothing more is sent or received. */
   retire(): void {
     this.#retired = true;
     this.#network.unplug();
@@ -264,7 +265,7 @@ export class RealClient implements Actor {
 }
 
 function settingsOf({ flags, acl, ttl }: Pick<CreateTTLRequest, 'flags' | 'acl'> & { readonly ttl?: Millis }): CreateSettings {
-  // Whoever wrote the request has given a TTL to what has one.
+  // A request with a TTL mode always has a TTL.
   return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) } as CreateSettings;
 }
 
@@ -282,12 +283,12 @@ function writeOf(each: MultiOp): WriteOp {
     case 'setData':
       return op.setData(each.path!, each.data, { version: each.version });
     default:
-      throw new Error(`a ${each.kind} is no part of a multi`);
+      throw new Error(`a ${each.kind} cannot be part of a multi`);
   }
 }
 
 function readOf(each: MultiOp): ReadOp {
   if (each.kind === 'getData') return op.getData(each.path);
   if (each.kind === 'getChildren') return op.getChildren(each.path);
-  throw new Error(`a ${each.kind} is no part of a multiRead`);
+  throw new Error(`a ${each.kind} cannot be part of a multiRead`);
 }

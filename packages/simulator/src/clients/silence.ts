@@ -1,17 +1,18 @@
 /**
- * A server that answers pings, tells of events, and answers nothing else: what one connection with such a server carries. Either the requests never reach it, or they are carried
- * out and the answers never come back. It begins between two frames, and lasts as long as the connection.
+ * The traffic of a connection with a server that answers pings, sends events, and sends no other
+ * reply. Either requests never reach it, or they are carried out and the replies never come back.
+ * It begins between two frames and lasts as long as the connection.
  */
 import { FrameCutter, OpCode, readReplyHeader, readRequestHeader, Xid } from '@tskeeper/protocol';
 
 export type Silence = 'no requests' | 'no answers';
 
-/** Longer than any frame of a story. */
+/** Longer than any frame of a run. */
 const frameBytesMax = 16 * 1024 * 1024;
 
 export class SilentWire {
   #silence: Silence | undefined;
-  /** Has begun, for what the server sends. */
+  /** Whether it has begun, for what the server sends. */
   #isSilent = false;
   #passed: Buffer[] = [];
   readonly #cutter = new FrameCutter(frameBytesMax);
@@ -21,7 +22,7 @@ export class SilentWire {
     this.#isSilent = silence === 'no answers' && this.#cutter.retainedBytes === 0;
   }
 
-  /** Of whole frames, as clients send them. */
+  /** Filters complete frames, as clients send them. */
   toServer(bytes: Buffer): Buffer {
     if (this.#silence !== 'no requests') return bytes;
     const passed: Buffer[] = [];
@@ -33,7 +34,7 @@ export class SilentWire {
     return Buffer.concat(passed);
   }
 
-  /** Of any pieces. */
+  /** Filters arbitrary pieces. */
   toClient(bytes: Buffer): Buffer {
     const isSilent = this.#isSilent;
     this.#passed = [];

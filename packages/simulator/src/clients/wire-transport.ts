@@ -1,4 +1,4 @@
-/** A transport over a virtual network: how the client that people use gets onto the virtual wire. */
+/** A transport over a virtual network, through which the client library uses the virtual wire. */
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '@tskeeper/client';
 import type { Network, StreamId } from '@tskeeper/runtime';
 import { type Silence, SilentWire } from './silence.ts';
@@ -7,7 +7,7 @@ export class WireTransport implements Transport {
   readonly #network: Network;
   readonly #sinks = new Map<StreamId, TransportSink>();
   readonly #wires = new Map<StreamId, SilentWire>();
-  /** The connection dialled last, as long as its client holds on to it. */
+  /** The latest connection, as long as its client keeps it. */
   stream: StreamId | undefined;
 
   constructor(network: Network) {
@@ -31,7 +31,7 @@ export class WireTransport implements Transport {
     });
   }
 
-  /** From now on the server at the other end of the last connection answers nothing but pings. */
+  /** From now on the server at the other end of the latest connection answers only pings. */
   fallSilent(silence: Silence): void {
     if (this.stream !== undefined) this.#wires.get(this.stream)?.begin(silence);
   }
@@ -48,7 +48,7 @@ export class WireTransport implements Transport {
     this.#wires.set(stream, wire);
     return {
       send: (bytes) => {
-        // A copy: a full window keeps what it was given, and the client may use its buffer again.
+        // A copy: a full window keeps what it is given, and the client may reuse its buffer.
         const buffer = wire.toServer(Buffer.from(bytes));
         if (buffer.length === 0) return;
         this.#network.send({ count: 1, streams: [stream], buffers: [buffer], starts: [0], ends: [buffer.length], kept: [false] });

@@ -1,6 +1,6 @@
 /**
- * What clients do, chosen by the seed: writes of every kind with values that occur once, reads, watches of all modes, ACLs, quotas, and now
- * and then a goodbye.
+ * The requests of clients, chosen by the seed: writes of every kind with unique values, reads,
+ * watches of all modes, ACLs, quotas, and sometimes closing the session.
  */
 import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -10,7 +10,7 @@ import type { Actor, Ask } from './actor.ts';
 /** Few, so that clients meet. */
 const paths = ['/a', '/b', '/c', '/a/x', '/a/y', '/b/z', '/b/z/deep', '/e1', '/e2', '/a/e3'];
 const counted = ['/q-', '/a/s-', '/b/s-', '/b/z/s-', '/q/s-'];
-/** These come and go by themselves. */
+/** These appear and disappear by themselves. */
 const fleeting = ['/k1', '/k2', '/t1', '/a/t2'];
 const belowFleeting = ['/k1/x', '/k2/x', '/t1/x'];
 const readable = ['/', ...paths, ...fleeting, ...belowFleeting];
@@ -22,13 +22,13 @@ const noAcl: readonly Acl[] = [];
 export interface Habits {
   /** Longest value, in bytes. */
   readonly dataMax: number;
-  /** One in so many bursts ends the session; 0 for never. */
+  /** One in so many bursts closes the session; 0 for never. */
   readonly closeEvery: number;
-  /** Share of writes, of 100. */
+  /** Percentage of writes. */
   readonly writes: number;
   readonly usesAcls: boolean;
   readonly usesQuotas: boolean;
-  /** Now and then one session takes over what another leaves. */
+  /** Whether a session sometimes takes over ephemerals of another one. */
   readonly succeeds: boolean;
 }
 
@@ -42,7 +42,7 @@ export class Workload {
     this.#habits = habits;
   }
 
-  /** A few requests at once. */
+  /** Sends a few requests at once. */
   burst(actor: Actor): void {
     const { closeEvery } = this.#habits;
     if (closeEvery > 0 && this.#random.below(closeEvery) === 0) {
@@ -64,8 +64,9 @@ export class Workload {
   }
 
   /**
-   * A session ends, and another takes over its ephemeral: the leader must not confuse what the first owned with what the second owns by then,
-   * in whatever order these requests arrive. `later` calls back after a moment.
+   * A session ends, and another takes over its ephemeral: the leader must not confuse what the
+   * first owned with what the second owns, in whatever order these requests arrive. `later` calls
+   * back after a moment.
    */
   succession(first: Actor, second: Actor, later: (then: () => void) => void): void {
     const path = this.#pick(['/e1', '/e2', '/a/e3', '/b/z']);
@@ -86,7 +87,7 @@ export class Workload {
     return { name: 'create', record: { path, data: this.#value(), acl: openAcl, flags } };
   }
 
-  /** Who it says it is counts for what it asks behind it, however soon. */
+  /** Credentials count for all later requests, however soon they follow. */
   #auth(): Ask {
     const auth = Buffer.from(credentials[this.#random.below(credentials.length)]!);
     return { name: 'auth', record: { type: 0, scheme: 'digest', auth } };
@@ -114,7 +115,10 @@ export class Workload {
     return { path: this.#pick(counted), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
   }
 
-  /** One znode and its parent come and go in one go: each write is judged by what those ahead of it will have done. */
+  /**
+   * Creates and deletes a znode and its parent at once: each write is validated against the pending
+   * changes of the writes before it.
+   */
   #comeAndGo(): Ask[] {
     const parent = this.#pick(['/a', '/b', '/c']);
     const child = `${parent}/${this.#pick(['x', 'y', 's-', 's-0000000001'])}`;
@@ -158,7 +162,7 @@ export class Workload {
     }
   }
 
-  /** Containers that have had a child and lost it, and that get another one while they wait to be swept. */
+  /** Containers that had a child and lost it, and that get another one before they are swept. */
   #emptied(): Ask[] {
     return ['/k1', '/k2'].flatMap((path): Ask[] => {
       const record = { path: `${path}/x`, data: this.#value(), acl: openAcl, flags: CreateMode.persistent };
@@ -174,7 +178,10 @@ export class Workload {
     return { flags, ttl: ttlsMs[this.#random.below(ttlsMs.length)]! };
   }
 
-  /** Limits and usage come and go together: alone they count from different moments, until the next start counts anew. */
+  /**
+   * Creates and deletes limits and usage together: separately they would count from different
+   * moments, until a start counts again.
+   */
   #quota(): Ask {
     const base = `/zookeeper/quota${this.#pick(['/a', '/b'])}`;
     const limits = `${base}/zookeeper_limits`;
@@ -197,7 +204,7 @@ export class Workload {
     }
   }
 
-  /** Small, so that they are reached. */
+  /** Low, so that they are reached. */
   #limits(): string {
     const hard = [`;countHardLimit=${2 + this.#random.below(4)}`, `;byteHardLimit=${40 + this.#random.below(400)}`, ''];
     const text = hard[this.#random.below(hard.length)]!;
@@ -307,7 +314,7 @@ export class Workload {
     return this.#random.below(3) === 0 ? this.#random.below(3) : -1;
   }
 
-  /** Never the same twice, but for null. */
+  /** Unique, except for null. */
   #value(): Buffer | null {
     if (this.#random.below(20) === 0) return null;
     const text = `value ${++this.#values} `;

@@ -1,6 +1,6 @@
 /**
- * What a change goes through, and what it comes to. Which seeds and which mutants that is follows from the sources, so that whatever turns a change
- * red does so again.
+ * What CI runs for a change. The sources determine the seeds and the mutants, so a failing change
+ * fails again.
  */
 import { execFileSync } from 'node:child_process';
 import type { Hunter } from '../mutants/mutant.ts';
@@ -10,14 +10,16 @@ import type { SeedReport } from './seed-report.ts';
 import type { Summary } from './summary.ts';
 import { catchText, runZoo } from './zoo.ts';
 
-/** One in so many runs a second time. */
+/** One of so many seeds runs a second time. */
 const twiceEvery = 20;
 const shownMax = 5;
 
 export interface CiSeeds {
-  /** So many are the same for every change: they have shown that each mark can be hit. */
+  /**
+   * Number of seeds that are the same for every change; they have shown that each mark can be hit.
+   */
   readonly fixed: number;
-  /** So many are others for each change. */
+  /** Number of seeds that differ for each change. */
   readonly fresh: number;
   readonly hunter: Hunter;
   readonly summary: Summary;
@@ -43,7 +45,7 @@ export class CiRun {
     console.log(text);
   }
 
-  /** Seeds, some of them twice, which must go the same way; and all marks must be hit. */
+  /** Runs seeds, some of them twice with the same result expected; all marks must be hit. */
   async seeds({ fixed, fresh, hunter, summary }: CiSeeds): Promise<void> {
     const ranges = [
       [1, fixed],
@@ -63,16 +65,16 @@ export class CiRun {
     const again = take(seeds.filter((_, at) => at % twiceEvery === 0));
     const repeat = (report: SeedReport) => {
       if (report.trace === traces.get(report.seed)) this.#passed++;
-      else this.failed(`seed ${report.seed} went another way the second time: ${replayLine(report)}`);
+      else this.failed(`seed ${report.seed} ran differently the second time; reproduce: ${replayLine(report)}`);
     };
     await new Pool({ jobs: this.#jobs, hunter }).run(again, repeat);
     console.log(summary.text(performance.now() - this.#begunMs));
     const { missing } = summary;
-    if (missing.length > 0) this.failed(`marks that seeds should have hit: ${missing.join(', ')}`);
+    if (missing.length > 0) this.failed(`marks that no seed hit: ${missing.join(', ')}`);
     else this.#passed++;
   }
 
-  /** So many of these, others for each change; each must be caught. */
+  /** Runs `count` mutants, different ones for each change; each must be caught. */
   async mutants(names: readonly string[], count: number): Promise<void> {
     const turn = (this.#base / 1000) % names.length;
     const inRotation = [...names.slice(turn), ...names.slice(0, turn)].slice(0, count);
@@ -85,7 +87,7 @@ export class CiRun {
     });
   }
 
-  /** Whether all went well. */
+  /** Returns whether everything passed. */
   end(): boolean {
     console.log(`${((performance.now() - this.#begunMs) / 1000).toFixed(1)} s`);
     console.log(`${this.#passed} passed, ${this.#failed} failed, 0 skipped`);
@@ -98,7 +100,10 @@ function take(seeds: readonly number[]): () => number | undefined {
   return () => seeds[at++];
 }
 
-/** Fresh for each state of the sources and the same for each run of one. */
+/**
+ * Derived from the sources: differs for each state of them, and is the same for each run of one
+ * state.
+ */
 function treeBase(): number | undefined {
   try {
     const tree = execFileSync('git', ['rev-parse', 'HEAD:packages'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

@@ -1,7 +1,8 @@
 /**
- * `npm run sim:ci`: what every change goes through. Seeds, a part of them a second time in another process for the same trace; the named
- * scenarios; the explorer and the crash states of joining, bounded; and mutants in rotation, each of which must be caught. Marks that are
- * never hit are red.
+ * `npm run sim:ci`, which every change runs: seeds, some of them a second time in another process
+ * to compare the trace; the named scenarios; bounded searches of the explorer and of the crash
+ * states; and mutants in rotation, each of which must be caught. Marks that are never hit fail the
+ * command.
  */
 import { isRecipeHunter } from '../mutants/mutant.ts';
 import { zoo } from '../mutants/zoo.ts';
@@ -18,12 +19,12 @@ export async function runCi(jobs: number): Promise<boolean> {
   for (const [name, scenario] of Object.entries(scenarios)) {
     const { findings } = reportOutcome(await scenario.run());
     if (findings.length === 0) run.passed();
-    else run.failed(`scenario ${name} failed: ${findings[0]}\n  run it again: npm run sim -- --scenario ${name}`);
+    else run.failed(`scenario ${name} failed: ${findings[0]}\n  reproduce: npm run sim -- --scenario ${name}`);
   }
   await runSearches(({ name, isWell, output }) => {
     console.log(output);
     if (isWell) run.passed();
-    else run.failed(`${name}: see above`);
+    else run.failed(`${name} failed; its output is above`);
   });
   await run.mutants(
     Object.keys(zoo).filter((name) => !isRecipeHunter(hunterOf(name))),

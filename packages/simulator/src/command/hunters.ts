@@ -1,4 +1,4 @@
-/** Those who can tell that something is wrong with a server, one seed at a time. */
+/** The hunters, which find errors of a server, one seed at a time. */
 import { huntWithCrashStates } from '../crash-states/hunt.ts';
 import { type Hunt, hunt } from '../explorer/hunt.ts';
 import type { Hunter, RecipeHunter } from '../mutants/mutant.ts';
@@ -19,7 +19,7 @@ export const hunters: Readonly<Record<Hunter, (seed: number) => SeedReport | Pro
 
 const allScenarios = Object.values(scenarios);
 
-/** A seed is no more than a number of them here. */
+/** Here a seed is only the index of a scenario. */
 async function reportScenario(seed: number): Promise<SeedReport> {
   try {
     return { ...reportOutcome(await allScenarios[seed % allScenarios.length]!.run()), seed };
@@ -32,7 +32,10 @@ function reported(seed: number, { states, finding }: Hunt): SeedReport {
   return { ...nothingReported, seed, states, findings: finding === undefined ? [] : [finding] };
 }
 
-/** How many seeds each may need at most: those of the explorer take longer, and say the same again sooner. */
+/**
+ * The maximum number of seeds for each. Seeds of the explorer take longer and repeat themselves
+ * earlier.
+ */
 export const seedsMax: Readonly<Record<Hunter, number>> = {
   seeds: 2000,
   scenarios: allScenarios.length,

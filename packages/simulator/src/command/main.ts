@@ -1,4 +1,4 @@
-/** The command. See `usage` in options.ts. */
+/** The command `sim`; `usage` in options.ts describes it. */
 import { crashStates } from '../crash-states/command.ts';
 import { zoo } from '../mutants/zoo.ts';
 import { runCi } from './ci.ts';

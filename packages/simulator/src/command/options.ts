@@ -1,4 +1,4 @@
-/** What the command line says. */
+/** The options of the command line. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Hunter } from '../mutants/mutant.ts';
@@ -14,29 +14,29 @@ export interface CommandOptions {
   readonly from: number | undefined;
   readonly minutes: number | undefined;
   readonly scenario: string | undefined;
-  /** Of recipes: all of them in turn when left out. */
+  /** For recipes; default: all in turn. */
   readonly family: FamilyName | undefined;
   readonly mutant: string | undefined;
-  /** Of the zoo: all of them when left out. Of a worker: seeds when left out. */
+  /** For the mutants: default all. For a worker: default seeds. */
   readonly hunter: Hunter | undefined;
   readonly trace: boolean;
   readonly events: boolean;
   readonly jobs: number;
 }
 
-export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of them
-  --seed N                        that seed alone
-  --seeds COUNT [--from N]        so many, from N on
-  --for 3h                        as many as go into so much time: 3h, 90m or 30s
-  --scenario NAME                 a story that is told the same way each time; all of them: --scenario all
-  --mutant NAME                   against a server with one thing wrong
-  --trace                         prints what was asked, answered, logged and broken, in the order it was
-  --events                        prints each step of the world: to see where two runs of one seed part
-  --jobs N                        processes at a time
-npm run sim -- recipes [options]  stories of recipes, with --seed, --seeds, --from, --for, --mutant, --trace, --events and --jobs as above
-  --family NAME                   of one family: ${familyNames.join(', ')}
+export const usage = `npm run sim -- [options]          runs 100 fresh seeds
+  --seed N                        one seed
+  --seeds COUNT [--from N]        COUNT seeds, from N
+  --for 3h                        as many seeds as fit into a time: 3h, 90m or 30s
+  --scenario NAME                 a named scenario, which runs the same each time; all of them: --scenario all
+  --mutant NAME                   against a server with one deliberate error
+  --trace                         prints requests, replies, txns and faults in order
+  --events                        prints each step of the world, to compare two runs of one seed
+  --jobs N                        number of processes
+npm run sim -- recipes [options]  runs of recipes, with --seed, --seeds, --from, --for, --mutant, --trace, --events and --jobs as above
+  --family NAME                   one family: ${familyNames.join(', ')}
 npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
-                                  every mutant, each until it is caught; or those of one hunter
+                                  runs every mutant until it is caught, or those of one hunter
 ${crashStatesUsage}`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
@@ -61,9 +61,9 @@ export function parseOptions(args: readonly string[]): CommandOptions {
   const [command = 'run', more] = positionals;
   const { hunter, family } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
-  if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`there is no hunter ${hunter}\n${usage}`);
-  if (family !== undefined && !isFamily(family)) throw new UsageError(`there is no family ${family}\n${usage}`);
-  if (family !== undefined && command !== 'recipes') throw new UsageError(`--family is of recipes\n${usage}`);
+  if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`unknown hunter ${hunter}\n${usage}`);
+  if (family !== undefined && !isFamily(family)) throw new UsageError(`unknown family ${family}\n${usage}`);
+  if (family !== undefined && command !== 'recipes') throw new UsageError(`--family needs the command recipes\n${usage}`);
   return {
     command,
     seed: numberOf('seed', values.seed),
@@ -93,13 +93,13 @@ const minutesIn: Readonly<Record<string, number>> = { h: 60, m: 1, s: 1 / 60 };
 function minutesOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^([0-9.]+)([hms])$/.exec(text) ?? [];
-  if (unit === undefined) throw new UsageError(`--for is a time such as 3h, 90m or 30s, not ${text}\n${usage}`);
+  if (unit === undefined) throw new UsageError(`--for must be a time such as 3h, 90m or 30s, got ${text}\n${usage}`);
   return Number(count) * minutesIn[unit]!;
 }
 
 function numberOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (text === '' || !(value >= 0)) throw new UsageError(`--${name} is a number, not ${text}\n${usage}`);
+  if (text === '' || !(value >= 0)) throw new UsageError(`--${name} must be a number, got ${text}\n${usage}`);
   return value;
 }

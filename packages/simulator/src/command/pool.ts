@@ -1,6 +1,6 @@
 /**
- * Runs seeds in child processes, as many at a time as there are processors. Each child is this program again; what it is told comes over
- * the channel, and so do its reports.
+ * Runs seeds in child processes, one per processor. Each child runs this program; it receives seeds
+ * and sends reports over the IPC channel.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -15,17 +15,23 @@ export interface PoolOptions {
   readonly mutant?: string | undefined;
   /** Default: seeds. */
   readonly hunter?: Hunter;
-  /** In milliseconds of real time. A process that takes longer for one seed spins, and is killed. Default: ten times what the longest seed takes. */
+  /**
+   * In milliseconds of real time. A process that needs longer for one seed is killed. Default: ten
+   * times what the longest seed takes.
+   */
   readonly seedMaxMs?: number;
-  /** The module that a child process runs: it receives seeds as messages and sends a report for each. Default: the simulator's program. */
+  /**
+   * The module that a child process runs: it receives seeds as messages and sends a report for
+   * each. Default: the simulator's program.
+   */
   readonly program?: string;
 }
 
 const seedMaxMsDefault = 240_000;
 
 /**
- * All processors are at work on seeds, so threads of the collector only get in their way; and a seed leaves little behind, so it is cheap to
- * collect late. It saves a tenth of the time.
+ * All processors work on seeds, so parallel threads of the collector only compete with them; and a
+ * seed leaves little garbage behind, so late collection is cheap. Saves a tenth of the time.
  */
 const memoryFlags: readonly string[] = [
   '--single-threaded-gc',
@@ -41,7 +47,7 @@ export class Pool {
     this.#options = options;
   }
 
-  /** Takes seeds from `next` until it gives none, and reports each. */
+  /** Takes seeds from `next` until it returns undefined, and reports each. */
   async run(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     const { jobs } = this.#options;
     await Promise.all(Array.from({ length: jobs }, () => this.#work(next, report)));
@@ -52,7 +58,7 @@ export class Pool {
       const { mutant, hunter = 'seeds', seedMaxMs = seedMaxMsDefault, program = simulator } = this.#options;
       const child = fork(program, ['worker', '--hunter', hunter], {
         execArgv: mutant === undefined ? [...memoryFlags] : [...memoryFlags, '--import', loader],
-        // What a mutant has to say before it falls is not what anyone waits for.
+        // The output of a mutant before it fails is of no interest.
         stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
         env: mutant === undefined ? process.env : { ...process.env, TSKEEPER_MUTANT: mutant },
       });
@@ -83,7 +89,7 @@ export class Pool {
           resolve();
           return;
         }
-        const end = isTooLong ? `was still busy after ${seedMaxMs} ms, and was killed` : `has ended with ${signal ?? `code ${code}`}`;
+        const end = isTooLong ? `was killed because it was still running after ${seedMaxMs} ms` : `ended with ${signal ?? `code ${code}`}`;
         report({ ...nothingReported, seed: current, findings: [`story: its process ${end}`] });
         this.#work(next, report).then(resolve, reject);
       });
@@ -92,11 +98,11 @@ export class Pool {
   }
 }
 
-/** The other end: runs whatever seed it is sent. */
+/** The child's side: runs each seed that it receives. */
 export function work(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
   const answer = async (seed: number): Promise<void> => {
     const report = await run(seed);
-    // Otherwise whoever asked is gone.
+    // Otherwise the parent is gone.
     if (process.connected) process.send!(report);
   };
   process.on('message', ({ seed }: { readonly seed: number }) => void answer(seed));

@@ -1,4 +1,7 @@
-/** `npm run sim:recipes`: what every change goes through of the stories of recipes, and some of the recipes' mutants in rotation. */
+/**
+ * `npm run sim:recipes`, which every change runs: runs of recipes, and some of the recipes' mutants
+ * in rotation.
+ */
 import { isRecipeHunter } from '../mutants/mutant.ts';
 import { zoo } from '../mutants/zoo.ts';
 import { recipeMarks } from '../recipes/recipe-marks.ts';

@@ -1,4 +1,7 @@
-/** `npm run sim`: runs seeds, and says what they came to; of the first that fails, why, and the line that runs it again. */
+/**
+ * `npm run sim`: runs seeds and prints a summary; for the first failures, the evidence and the
+ * command that reproduces them.
+ */
 import { narrate } from '../record/narration.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { recipeMarks } from '../recipes/recipe-marks.ts';
@@ -11,10 +14,10 @@ import { UsageError } from './usage-error.ts';
 
 const seedsDefault = 100;
 const evidenceMax = 5;
-/** Failing seeds of which all evidence is shown. Of the others, the first of it. */
+/** Number of failing seeds with full evidence; for the others, only the first line. */
 const shownMax = 3;
 
-/** Seeds that nobody has run before. */
+/** Seeds that differ from every earlier run. */
 export function freshBase(): number {
   return Math.floor(Date.now() / 1000) * 1000;
 }
@@ -27,10 +30,10 @@ export function replayLine({ seed, family }: Pick<SeedReport, 'seed' | 'family'>
 export function failureText({ seed, findings }: SeedReport, replay: string): string {
   const evidence = findings.slice(0, evidenceMax).map((each) => `  ${each}`);
   if (findings.length > evidenceMax) evidence.push(`  ... and ${findings.length - evidenceMax} more`);
-  return [`seed ${seed} failed`, ...evidence, `  run it again: ${replay}`].join('\n');
+  return [`seed ${seed} failed`, ...evidence, `  reproduce: ${replay}`].join('\n');
 }
 
-/** Returns whether all went well. */
+/** Returns whether everything passed. */
 export async function runCommand(options: CommandOptions): Promise<boolean> {
   refuseWhatDoesNotGoTogether(options);
   if (options.scenario !== undefined) return await runScenarios(options.scenario);
@@ -41,10 +44,10 @@ export async function runCommand(options: CommandOptions): Promise<boolean> {
 
 function refuseWhatDoesNotGoTogether({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
   if (scenario !== undefined && [seed, seeds, from, minutes, mutant].some((value) => value !== undefined)) {
-    throw new UsageError('--scenario takes neither seeds nor a mutant; a mutant is hunted by: npm run sim:zoo -- --mutant NAME');
+    throw new UsageError('--scenario takes neither seeds nor a mutant; for a mutant run: npm run sim:zoo -- --mutant NAME');
   }
   if ((trace || events) && (seed === undefined || mutant !== undefined)) {
-    throw new UsageError('--trace and --events are of one seed, without a mutant: npm run sim -- --seed N --trace');
+    throw new UsageError('--trace and --events need one seed and no mutant: npm run sim -- --seed N --trace');
   }
 }
 
@@ -87,7 +90,7 @@ async function runMany({ command, family, seed, seeds, from, minutes, mutant, jo
   );
   console.log(summary.text(performance.now() - begun));
   const missing = command === 'recipes' || summary.seeds < longRun ? [] : summary.missing;
-  if (missing.length > 0) console.log(`marks that were not hit ${rareBelow} times: ${missing.join(', ')}`);
+  if (missing.length > 0) console.log(`marks hit fewer than ${rareBelow} times: ${missing.join(', ')}`);
   return summary.failed === 0 && missing.length === 0;
 }
 
@@ -96,13 +99,13 @@ async function runScenarios(wanted: string): Promise<boolean> {
   let isWell = true;
   for (const name of names) {
     const scenario = scenarios[name];
-    if (scenario === undefined) throw new Error(`there is no scenario ${name}; there are ${Object.keys(scenarios).join(', ')}`);
+    if (scenario === undefined) throw new Error(`unknown scenario ${name}; use one of ${Object.keys(scenarios).join(', ')}`);
     const report = reportOutcome(await scenario.run());
     console.log(`${report.findings.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${scenario.story}`);
     for (const finding of report.findings.slice(0, evidenceMax)) console.log(`  ${finding}`);
     if (report.findings.length === 0) continue;
     isWell = false;
-    console.log(`  run it again: npm run sim -- --scenario ${name}`);
+    console.log(`  reproduce: npm run sim -- --scenario ${name}`);
   }
   return isWell;
 }

@@ -1,6 +1,6 @@
 /**
- * What enumerates rather than draws: the explorer's expeditions and the crash states of joining, in the size that every change goes through. Each
- * is a program of its own, so that they use two processors.
+ * Exhaustive searches: the explorer's expeditions and the crash states of joining, in the size that
+ * every change runs. Each is a process of its own, so that they use two processors.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ export interface SearchOutcome {
   readonly output: string;
 }
 
-/** About half a minute of a processor each. */
+/** About half a minute of CPU time each. */
 const searches = [
   { name: 'explorer', program: '../../bin/explore.js', args: ['all'] },
   { name: 'crash states', program: '../../bin/sim.js', args: ['crash-states'] },

@@ -1,4 +1,4 @@
-/** What is left of a seed when it has run: small enough to be handed from process to process. */
+/** The result of a seed: small enough to send from process to process. */
 import type { Millis } from '@tskeeper/protocol';
 import { check, findingText } from '../checkers/checkers.ts';
 import { judged } from '../checkers/judged.ts';
@@ -13,13 +13,13 @@ import { electionMark } from '../story/ensemble-marks.ts';
 
 export interface SeedReport {
   readonly seed: number;
-  /** Of a recipe's story. */
+  /** For a run of recipes. */
   readonly family?: FamilyName | undefined;
-  /** Over everything that happened, in order: the same for the same seed. */
+  /** A hash over everything that happened, in order: equal for equal seeds. */
   readonly trace: number;
-  /** Nothing, if all is well. */
+  /** Empty if the seed passed. */
   readonly findings: readonly string[];
-  /** Distinct states that the explorer has seen. */
+  /** Distinct states that the explorer reached. */
   readonly states: number;
   readonly simulatedMs: Millis;
   readonly txns: number;
@@ -32,14 +32,14 @@ export interface SeedReport {
   readonly marks: Readonly<Record<string, number>>;
   /** Checkers that had something to judge. */
   readonly judged?: readonly string[];
-  /** Kinds of load and of servers that were drawn. */
+  /** Kinds of load and of servers that the seed chose. */
   readonly kinds?: readonly string[];
 }
 
 export interface Listening {
-  /** Told of each step of the world. */
+  /** Called for each step of the world. */
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
-  /** Given what happened, before it is judged. */
+  /** Called with the recording before it is checked. */
   readonly onEnd?: ((recording: Recording) => void) | undefined;
 }
 
@@ -53,7 +53,7 @@ export async function reportSeed(seed: number, { onEvent, onEnd }: Listening = {
   }
 }
 
-/** A story of recipes, which is judged by its family. */
+/** Reports a run of recipes, which its family checks. */
 export async function reportRecipe(seed: number, options: RecipeRunOptions, { onEvent, onEnd }: Listening = {}): Promise<SeedReport> {
   try {
     const outcome = await runRecipeSeed(seed, { ...options, onEvent });
@@ -87,13 +87,13 @@ function recipeReport({ seed, family, world, recording, findings, marks }: Recip
   };
 }
 
-/** Of a story that did not come to its end, because of a broken belief it may be. */
+/** The report of a run that did not end, possibly because of a failed assertion. */
 export function brokenOff(seed: number, error: unknown): SeedReport {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { ...nothingReported, seed, findings: [`story: it broke off: ${text}`] };
+  return { ...nothingReported, seed, findings: [`story: the run threw: ${text}`] };
 }
 
-/** Of a seed that did not get to its end. */
+/** The report of a seed without a result. */
 export const nothingReported: Omit<SeedReport, 'seed' | 'findings'> = {
   trace: 0,
   states: 0,

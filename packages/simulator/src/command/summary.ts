@@ -1,4 +1,4 @@
-/** Adds up what seeds report, and says it in a few lines. */
+/** Adds up the reports of seeds and prints a few lines. */
 import { electionMark, syncMarks } from '../story/ensemble-marks.ts';
 import { marks, rareMarks } from '../story/marks.ts';
 import type { SeedReport } from './seed-report.ts';
@@ -6,10 +6,10 @@ import type { SeedReport } from './seed-report.ts';
 const faultPrefix = 'fault ';
 const totalled = ['simulatedMs', 'txns', 'operations', 'writes', 'events', 'sessions', 'expired', 'restarts'] as const;
 
-/** A mark that is hit less often is rare: some of a thousand seeds may go without it, and a long run may not. */
+/** A mark that is hit less often is rare: a thousand seeds may miss it, a long run may not. */
 export const rareBelow = 20;
 const rarePerSeeds = 1000;
-/** Seeds of a long run. */
+/** Number of seeds of a long run. */
 export const longRun = 20_000;
 
 export class Summary {
@@ -17,12 +17,15 @@ export class Summary {
   #failed = 0;
   readonly #totals = { simulatedMs: 0, txns: 0, operations: 0, writes: 0, events: 0, sessions: 0, expired: 0, restarts: 0 };
   readonly #marks: Map<string, number>;
-  /** By checker, in how many seeds it had something to judge, and in how many of those that have one server. */
+  /**
+   * By checker: the number of seeds in which it had something to judge, and how many of them had
+   * one server.
+   */
   readonly #judged = new Map<string, { seeds: number; standalone: number }>();
   /** By kind of load and of servers. */
   readonly #kinds = new Map<string, { seeds: number; operations: number; txns: number; sessions: number }>();
 
-  /** `wanted`: what must have been hit. */
+  /** `wanted` are the marks that must be hit. */
   constructor(wanted: readonly string[] = Object.keys(marks)) {
     this.#marks = new Map(wanted.map((name) => [name, 0]));
   }
@@ -54,14 +57,17 @@ export class Summary {
     return this.#failed;
   }
 
-  /** Marks that should have been hit and were not: in a long run less than 20 times, in any other not once, but for those that are rare. */
+  /**
+   * Marks that were missed: in a long run those hit fewer than 20 times, in any other run those
+   * never hit, except rare ones.
+   */
   get missing(): string[] {
     const isMissing = (name: string, count: number): boolean =>
       this.#seeds >= longRun ? count < rareBelow : count === 0 && !rareMarks.has(name);
     return [...this.#marks].filter(([name, count]) => isMissing(name, count)).map(([name, count]) => `${name} ${count}`);
   }
 
-  /** Marks that are hit so seldom that a long run says little about them. */
+  /** Marks hit so seldom that even a long run says little about them. */
   get rare(): string[] {
     const wanted = (rareBelow * this.#seeds) / rarePerSeeds;
     return [...this.#marks].filter(([, count]) => count < wanted).map(([name, count]) => `${name} ${count}`);
@@ -72,7 +78,7 @@ export class Summary {
       ([kind, { seeds, operations, txns, sessions }]) =>
         `${kind}: ${seeds} seeds, ${operations} requests, ${txns} txns, ${sessions} sessions`,
     );
-    // What is judged in no seed with one server is about ensembles.
+    // A checker with something to judge in no seed with one server is about ensembles.
     const ensembles = this.#kinds.get('ensemble')?.seeds ?? 0;
     const judged = [...this.#judged].map(([name, { seeds, standalone }]) => ({
       name,
@@ -84,11 +90,11 @@ export class Summary {
       const share = (seeds: number) => Math.floor((100 * seeds) / Math.max(1, isOfEnsembles ? ensembles : this.#seeds));
       if (those.length === 0) continue;
       const texts = those.map(({ name, seeds }) => `${name} ${share(seeds)}`).join(', ');
-      rows.push(`judged in percent of the ${isOfEnsembles ? 'ensembles' : 'seeds'}: ${texts}`);
+      rows.push(`checkers with something to judge, in percent of the ${isOfEnsembles ? 'ensembles' : 'seeds'}: ${texts}`);
     }
     const { rare } = this;
     if (this.#seeds >= rarePerSeeds / rareBelow && rare.length > 0)
-      rows.push(`rare, below ${rareBelow} in ${rarePerSeeds} seeds: ${rare.join(', ')}`);
+      rows.push(`rare marks, fewer than ${rareBelow} hits in ${rarePerSeeds} seeds: ${rare.join(', ')}`);
     return rows;
   }
 
@@ -101,7 +107,7 @@ export class Summary {
     const hits = (name: string) => this.#marks.get(name) ?? 0;
     const hours = simulatedMs / 3_600_000;
     const synced = syncMarks.filter((name) => this.#marks.has(name)).map((name) => `${name} ${hits(name)}`);
-    const syncText = synced.length === 0 ? '' : `; learners brought up to date: ${synced.join(', ')}`;
+    const syncText = synced.length === 0 ? '' : `; learners synchronised: ${synced.join(', ')}`;
     const rows = [
       `${this.#seeds} seeds, ${this.#failed} failed, in ${seconds.toFixed(1)} s`,
       `${hours < 1 ? `${Math.round(simulatedMs / 1000)} s` : `${hours.toFixed(2)} h`} simulated (${Math.round(simulatedMs / Math.max(1, elapsedMs))} times real time), ${restarts} restarts`,

@@ -1,2 +1,2 @@
-/** A slip in the command line: the message says what there is. */
+/** An error in the command line; the message lists the options. */
 export class UsageError extends Error {}

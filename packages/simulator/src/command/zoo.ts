@@ -1,25 +1,28 @@
-/** `npm run sim:zoo`: lets each mutant's hunter loose on it until it is caught, and says how many seeds that took. */
+/**
+ * `npm run sim:zoo`: runs each mutant's hunter until it catches the mutant, and prints how many
+ * seeds that took.
+ */
 import type { Hunter } from '../mutants/mutant.ts';
 import { zoo } from '../mutants/zoo.ts';
 import { hunters, seedsMax } from './hunters.ts';
 import { Pool, type PoolOptions } from './pool.ts';
 import type { SeedReport } from './seed-report.ts';
 
-/** Makes what runs seeds: child processes, but for a test. */
+/** Creates what runs the seeds: child processes, except in a test. */
 type PoolMaker = (options: PoolOptions) => Pick<Pool, 'run'>;
 
 export interface Catch {
   readonly name: string;
-  /** Undefined when nobody noticed. */
+  /** Undefined if the mutant escaped. */
   readonly report: SeedReport | undefined;
   readonly seeds: number;
-  /** Of the explorer's searches, in all of these seeds. */
+  /** Distinct states that the explorer reached in all of these seeds. */
   readonly states: number;
 }
 
 /**
- * Runs the mutants, `jobs` at a time, each on seeds from `from` on, at most so many of them; as many as its hunter may need when left out. A seed
- * that is red against the server as it should be, too, has caught nothing.
+ * Runs the mutants, `jobs` at a time, each on seeds from `from`, at most `seeds` of them; default:
+ * the maximum of its hunter. A seed that also fails without the mutant does not count.
  */
 export async function runZoo(
   names: readonly string[],
@@ -44,7 +47,7 @@ export async function runZoo(
 
 export function hunterOf(name: string): Hunter {
   const mutant = zoo[name];
-  if (mutant === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(zoo).join(', ')}`);
+  if (mutant === undefined) throw new Error(`unknown mutant ${name}; use one of ${Object.keys(zoo).join(', ')}`);
   return mutant.hunter ?? 'seeds';
 }
 
@@ -90,7 +93,7 @@ export function catchText({ name, report, seeds, states }: Catch): string {
   return `caught  ${name} (${from}): ${what}, in ${effort}\n          ${shown}\n          npm run sim:zoo -- --mutant ${name} --from ${report.seed} --seeds 1`;
 }
 
-/** What it came to, for each hunter. */
+/** The summary, for each hunter. */
 export function zooText(caught: readonly Catch[]): string {
   const escaped = caught.filter(({ report }) => report === undefined);
   const rows = [`${caught.length - escaped.length} of ${caught.length} mutants caught`];

@@ -1,39 +1,44 @@
-/** `npm run sim -- crash-states`: enumerates crash states of joining, and says how many there were of what. */
+/**
+ * `npm run sim -- crash-states`: enumerates crash states of joining, and prints how many there
+ * were.
+ */
 import { parseArgs } from 'node:util';
 import { UsageError } from '../command/usage-error.ts';
 import { type CaseResult, joinCases, runCase } from './enumeration.ts';
 import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
 
 export const crashStatesUsage = `npm run sim -- crash-states [options]
-                                  what a power loss can leave of a server that joins: each state is started from
-  --states N                      so many distinct states; default 12000
-  --per-case N                    of each case, at most; default 800
-  --seed N                        the cases of that seed first; default 1
-  --folder KIND --sync KIND       one case alone: ${folderKinds.join(', ')}; ${syncKinds.join(', ')}`;
+                                  starts a server from each state that a power loss can leave while it joins
+  --states N                      number of distinct states; default 12000
+  --per-case N                    maximum for each case; default 800
+  --seed N                        the first seed; default 1
+  --folder KIND --sync KIND       one case: ${folderKinds.join(', ')}; ${syncKinds.join(', ')}`;
 
 export interface CrashStatesOptions {
-  /** All cases of a seed, then those of the next, until there were so many distinct states. */
+  /**
+   * Takes all cases of a seed, then those of the next, until there are this many distinct states.
+   */
   readonly states: number;
-  /** Of each case, at most. */
+  /** Maximum for each case. */
   readonly statesPerCase: number;
   readonly seed: number;
-  /** That one alone. */
+  /** Only this case. */
   readonly case?: Pick<JoinCase, 'folder' | 'sync'> | undefined;
 }
 
 export interface CrashStatesResult {
   readonly states: number;
   readonly finding: string | undefined;
-  /** What has to be reached, and was not. */
+  /** What must be reached and was not. */
   readonly missing: readonly string[];
 }
 
-/** A case has some hundred states, or a few thousand. */
+/** A case has a few hundred or a few thousand states. */
 export const crashStatesDefaults: CrashStatesOptions = { states: 12_000, statesPerCase: 800, seed: 1 };
 
 const progressMs = 60_000;
 
-/** Every way in which a leader can begin, and a crash amid what it sends. */
+/** Every kind of synchronisation, and a crash in the middle of it. */
 const wanted = ['DIFF', 'TRUNC', 'SNAP', 'in part'] as const;
 
 export async function enumerateCrashStates(options: CrashStatesOptions, tell: (line: string) => void): Promise<CrashStatesResult> {
@@ -59,7 +64,7 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
     }
     if (result.finding !== undefined) {
       tell(`${caseText(result)}: ${result.finding}`);
-      tell(`  run it again: npm run sim -- crash-states --folder ${joinCase.folder} --sync ${joinCase.sync} --seed ${joinCase.seed}`);
+      tell(`  reproduce: npm run sim -- crash-states --folder ${joinCase.folder} --sync ${joinCase.sync} --seed ${joinCase.seed}`);
       return { states, finding: result.finding, missing: [] };
     }
   }
@@ -67,7 +72,7 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
   const seconds = (user + system) / 1e6;
   const counts = [...reached].map(([mark, count]) => `${mark} ${count}`).join(', ');
   tell(
-    `${states} crash states at ${points} moments of joining, in ${cases} cases (${counts}), joined again from ${joins} folders; ${seconds.toFixed(1)} s of a processor, ${Math.round(states / seconds)} a second`,
+    `${states} crash states at ${points} moments of joining, in ${cases} cases (${counts}), joined again from ${joins} folders; ${seconds.toFixed(1)} s of CPU time, ${Math.round(states / seconds)} per second`,
   );
   const missing = options.case === undefined ? wanted.filter((mark) => reached.get(mark) === 0) : [];
   return { states, finding: undefined, missing };
@@ -77,7 +82,7 @@ function caseText({ case: { folder, sync, seed }, opening }: CaseResult): string
   return `folder ${folder}, sync ${sync}, seed ${seed}, ${opening}`;
 }
 
-/** Returns whether all went well, and everything was reached. Throws a `UsageError`. */
+/** Returns whether everything passed and was reached. Throws a `UsageError`. */
 export async function crashStates(args: readonly string[]): Promise<boolean> {
   const { finding, missing } = await enumerateCrashStates(parseOptions(args), (line) => console.log(line));
   if (missing.length > 0) console.log(`not reached: ${missing.join(', ')}`);
@@ -99,11 +104,11 @@ function parseOptions(args: readonly string[]): CrashStatesOptions {
   const alone = folder === undefined || sync === undefined ? undefined : { folder, sync };
   const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
     if (value === undefined) return otherwise;
-    if (!/^\d+$/.test(value)) throw new UsageError(`--${name} ${value}: a number is wanted`);
+    if (!/^\d+$/.test(value)) throw new UsageError(`--${name} must be a number, got ${value}`);
     return Number(value);
   };
   return {
-    // One case alone is looked at as a whole.
+    // A single case is enumerated completely.
     states: numberOf('states', values.states, alone === undefined ? crashStatesDefaults.states : Infinity),
     statesPerCase: numberOf('per-case', values['per-case'], alone === undefined ? crashStatesDefaults.statesPerCase : Infinity),
     seed: numberOf('seed', values.seed, crashStatesDefaults.seed),

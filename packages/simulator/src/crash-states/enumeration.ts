@@ -1,6 +1,7 @@
 /**
- * Goes through what a power loss can leave at each moment of joining. Each state is a disk of its own: it is started from, and judged; then, from
- * every folder that such a start has left, the server votes and joins again, in the world in which it joined before.
+ * Enumerates what a power loss can leave at each moment of joining. Each state is a disk of its
+ * own, from which a start must lead to an allowed state. Then, from every distinct folder that such
+ * a start left, the server votes and joins again in the same world.
  */
 import { crc32 } from 'node:zlib';
 import { crashChoices, MemoryDisk, SeededRandom, type Unsynced } from '@tskeeper/runtime';
@@ -14,17 +15,17 @@ export interface CaseResult {
   readonly opening: string;
   /** Moments that were captured. */
   readonly points: number;
-  /** Distinct disks, together with what had been promised. */
+  /** Distinct combinations of a disk and of what the server had promised by then. */
   readonly states: number;
-  /** Of them, those in which something that the leader has sent was there, and not all of it. */
+  /** How many of them hold some but not all of what the leader sent. */
   readonly partial: number;
-  /** Of the folders that starts have left, as many are distinct, and were joined from. */
+  /** Distinct folders after a start, from which the server joined again. */
   readonly joins: number;
-  /** What is wrong with the first that was wrong. */
+  /** The first violation. */
   readonly finding: string | undefined;
 }
 
-/** A world in which a server has joined so often is built anew: it keeps what has happened. */
+/** After this many joins the world is rebuilt, since it keeps a recording of everything. */
 const joinsPerWorld = 300;
 const sid = 3;
 
@@ -35,14 +36,14 @@ export function* joinCases(firstSeed: number): Generator<JoinCase> {
   }
 }
 
-/** Takes at most `statesMax` of the states of a case, spread over its moments. */
+/** Enumerates at most `statesMax` states of a case, spread over its moments. */
 export async function runCase(joinCase: JoinCase, statesMax: number): Promise<CaseResult> {
   const rig = new Rig(joinCase);
   let joining: Joining;
   try {
     joining = await rig.begin();
   } catch (error) {
-    const finding = `without any crash: ${error instanceof Error ? error.message : String(error)}`;
+    const finding = `without a crash: ${error instanceof Error ? error.message : String(error)}`;
     return { case: joinCase, opening: 'nothing', points: 0, states: 0, partial: 0, joins: 0, finding };
   }
   const { points, opening } = joining;
@@ -50,7 +51,8 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
   const seen = new Set<string>();
   const result = { case: joinCase, opening, points: points.length };
   let partial = 0;
-  // Moment after moment would end before the last; so each gets its share, and what is left goes to the next round.
+  // Moment after moment would reach the limit before the last one; so each gets its share per
+  // round.
   let waiting = points.map((point) => ({ point, choices: crashChoices(point.image, random) }));
   const share = Math.max(1, Math.ceil(statesMax / points.length / 4));
   while (waiting.length > 0) {
@@ -81,7 +83,7 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
   return { ...result, states: seen.size, partial, joins: rig.joins, finding: undefined };
 }
 
-/** Names and contents of all files, as a short text. */
+/** A hash over names and contents of all files. */
 function contentsOf(disk: MemoryDisk): string {
   return String(crc32(disk.fingerprint((bytes) => crc32(bytes))));
 }
@@ -91,7 +93,7 @@ class Rig {
   #world: JoinWorld;
   #joining!: Joining;
   joins = 0;
-  /** Folders, behind the start, from which the server has joined. */
+  /** Folders after a start from which the server has joined. */
   readonly #joined = new Set<string>();
 
   constructor(joinCase: JoinCase) {
@@ -117,7 +119,8 @@ class Rig {
       isPartial = found.lastZxid > joining.before.lastZxid && found.lastZxid < joining.leader.lastZxid;
       const complaint = complaintOf(found, promises, joining);
       if (complaint !== undefined) return { complaint, isPartial };
-      // The start has put away what was torn and unfinished. From the same folder everything goes on in the same way.
+      // The start has removed torn and unfinished files. From equal folders everything continues in
+      // the same way.
       const folder = contentsOf(disk);
       if (this.#joined.has(folder)) return { complaint: undefined, isPartial };
       this.#joined.add(folder);
@@ -146,7 +149,7 @@ function findingText(
     return `    ${fate} ${whatIs(item)} of ${item.path}`;
   });
   const said = `accepted epoch ${promises.accepted}, part of epoch ${promises.epoch}, acknowledged 0x${promises.acked.toString(16)}`;
-  return [complaint, `  folder ${folder}, sync ${sync}, seed ${seed}; it had said: ${said}`, ...fates].join('\n');
+  return [complaint, `  folder ${folder}, sync ${sync}, seed ${seed}; the server had sent: ${said}`, ...fates].join('\n');
 }
 
 function whatIs(item: Unsynced): string {

@@ -1,6 +1,7 @@
 /**
- * What a data folder holds, as the production code makes it out: the same start as a server's, without the server. Each txn is told by the digest
- * of the whole tree behind it, so two histories that have the same digest at the same zxid are one history up to there.
+ * The content of a data folder as the production code reads it: the same start as a server's,
+ * without the server. A txn is identified by the digest of the tree after it, so two histories with
+ * equal digests at a zxid are equal up to there.
  */
 import type { CoreOptions } from '@tskeeper/core';
 import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
@@ -18,16 +19,21 @@ import {
 } from '@tskeeper/runtime';
 
 export interface FolderHistory {
-  /** From where it starts, the snapshot's zxid or 0, to the last txn: the digest of the tree at each. */
+  /**
+   * The digest of the tree at each zxid, from the start (the snapshot's zxid or 0) to the last txn.
+   */
   readonly digests: ReadonlyMap<Zxid, string>;
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
-  /** What the files say, before anything is made of what else a crash has left. */
+  /** What the epoch files hold before the start interprets what else a crash has left. */
   readonly written: { readonly acceptedEpoch: number; readonly currentEpoch: number };
 }
 
-/** Rejects as a start of the server would, and with an `Error` when a txn does not lead to the state that is written beside it. */
+/**
+ * Rejects as a start of the server would, and with an `Error` if a txn does not lead to the state
+ * whose digest it carries.
+ */
 export async function readFolder(disk: MemoryDisk, core: CoreOptions, options: RuntimeOptions): Promise<FolderHistory> {
   const target = new DigestReader(core);
   const storage = new Storage(
@@ -74,7 +80,7 @@ class DigestReader implements RecoveryTarget {
     if (job !== undefined) while (job.next().done !== true);
     const found = this.#note(header.zxid);
     if (digest !== undefined && found !== digestText(digest.high, digest.low)) {
-      throw new Error(`behind ${formatZxid(header.zxid)} the tree is not the one that its leader had`);
+      throw new Error(`the tree after ${formatZxid(header.zxid)} differs from the leader's`);
     }
   }
 

@@ -1,8 +1,8 @@
-/** The enumeration of crash states as a hunter of mutants: one case for each seed, and not all of its states. */
+/** Crash states as a hunter of mutants: one case per seed, and only some of its states. */
 import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
 import { runCase } from './enumeration.ts';
 
-/** A second or two. */
+/** Takes a second or two. */
 const statesMax = 80;
 
 /** See `Hunt` of the explorer. */

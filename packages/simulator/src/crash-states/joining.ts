@@ -1,7 +1,8 @@
 /**
- * A server that joins, in a world of three: production servers with their ports and disks, of which the third comes back to the other two.
- * How it comes back is a case: with which folder, and how its leader brings it up to date. The disk is captured at each change, together with what
- * the server had said by then.
+ * A joining server in an ensemble of three: production servers with their ports and disks, of which
+ * the third returns to the other two. A case says with which folder it returns, and how its leader
+ * synchronises it. The disk is captured at each change, together with what the server had sent by
+ * then.
  */
 import { CreateMode, epochOf, openAcl, PacketType, packetTypeName } from '@tskeeper/protocol';
 import { crashChoices, type DiskImage, keepAll, MemoryDisk, SeededRandom } from '@tskeeper/runtime';
@@ -19,11 +20,12 @@ export const syncKinds = ['memory', 'log', 'snapshot'] as const;
 
 export interface JoinCase {
   /**
-   * `empty`: its disk has been replaced. `behind`: it has the beginning of the history. `snapshot`: the same, with snapshots of its own. `tail`: it has
-   * led, and has logged what nobody else has. `interrupted`: it has lost power while it joined, and comes back to the same leader or to another.
+   * `empty`: its disk was replaced. `behind`: it has the beginning of the history. `snapshot`: the
+   * same, with snapshots of its own. `tail`: it led and logged txns that no other server has.
+   * `interrupted`: it lost power while it joined, and returns to the same leader or to another.
    */
   readonly folder: (typeof folderKinds)[number];
-  /** Whether its leader has the txns in memory, has to read its log, or sends snapshots whatever the learner has. */
+  /** Whether its leader has the txns in memory, has to read its log, or always sends a snapshot. */
   readonly sync: (typeof syncKinds)[number];
   readonly seed: number;
 }
@@ -34,15 +36,15 @@ export interface JoinPoint {
   readonly promises: Promises;
 }
 
-/** Everything that a crash state is judged by. */
+/** Everything that the judge of a crash state needs. */
 export interface Joining {
   readonly points: readonly JoinPoint[];
-  /** DIFF, TRUNC or SNAP: what its leader has begun with. */
+  /** DIFF, TRUNC or SNAP: the packet with which the leader began. */
   readonly opening: string;
   readonly epoch: number;
-  /** Its own folder before. */
+  /** The learner's folder before. */
   readonly before: FolderHistory;
-  /** In the end. */
+  /** The leader's folder at the end. */
   readonly leader: FolderHistory;
 }
 
@@ -51,10 +53,10 @@ const startMaxMs = 20_000;
 const answerMaxMs = 10_000;
 /** Longer than any run. */
 const sessionTimeoutMs = 100_000_000;
-/** Sizes of data, in bytes: within a sector, and several. */
+/** Sizes of data in bytes: within a sector, and several sectors. */
 const dataBytes = [8, 90, 300, 700, 1500];
 
-/** Dials one server, and none other. */
+/** Makes a client connect to one server only. */
 class OneServer extends SeededRandom {
   readonly #index: number;
 
@@ -73,7 +75,9 @@ export class JoinWorld {
   readonly learner: ServerHost;
   readonly #case: JoinCase;
   readonly #random: SeededRandom;
-  /** Asks the second server. Its session is opened at the beginning: to open one is a txn. */
+  /**
+   * Connects to the second server. Its session is created at the beginning, because that is a txn.
+   */
   #writer!: RawClient;
   #paths = 0;
   #clients = 0;
@@ -97,13 +101,13 @@ export class JoinWorld {
 
   get leader(): ServerHost {
     const leader = this.world.servers.find((server) => roleOf(server) === 'leader');
-    if (leader === undefined) throw new Error('nobody leads');
+    if (leader === undefined) throw new Error('no server leads');
     return leader;
   }
 
   // ---- before
 
-  /** Brings everything to the point at which the learner is about to come back; then lets it come, and writes down how. */
+  /** Prepares the case, then lets the learner join and records how. */
   async record(): Promise<Joining> {
     const { world, learner } = this;
     for (const server of world.servers) await server.start();
@@ -117,7 +121,8 @@ export class JoinWorld {
     learner.disk.restore(learner.disk.capture(), keepAll);
     if (folder === 'empty') for (const path of learner.disk.files()) learner.disk.lose(path);
     await this.#others();
-    // A tail can only be cut while its leader's epoch has no txn: behind one, nothing says where the two histories parted.
+    // A tail can only be truncated while its leader's epoch has no txn: after one, nothing says
+    // where the two histories part.
     if (folder !== 'tail' || this.#random.below(3) === 0) await this.#write(2 + this.#random.below(6));
     if (folder !== 'interrupted') return await this.#join(noPromises);
     const first = await this.#join(noPromises);
@@ -132,10 +137,10 @@ export class JoinWorld {
     return await this.#join(point.promises);
   }
 
-  /** It leads, is cut off, and goes on writing for a while. */
+  /** The learner leads, is partitioned, and keeps writing for a while. */
   async #leaveTail(): Promise<void> {
     const { world, learner } = this;
-    if (this.leader !== learner) throw new Error('the last of the servers was to lead');
+    if (this.leader !== learner) throw new Error('expected the last server to lead');
     const client = await this.#client(learner);
     for (const other of world.servers) if (other !== learner) world.link(learner.name, other.name).cut();
     for (let left = 1 + this.#random.below(4); left > 0; left--) this.#create(client);
@@ -179,7 +184,7 @@ export class JoinWorld {
     for (let left = count; left > 0; left--) {
       await this.#wait('the client is connected', () => this.#writer.ready);
       const request = this.#create(this.#writer);
-      await this.#wait('a write is answered', () => request.reply !== undefined);
+      await this.#wait('a write has a reply', () => request.reply !== undefined);
     }
   }
 
@@ -201,16 +206,17 @@ export class JoinWorld {
     this.#watchOpening(leader);
     capture();
     learner.boot();
-    // A txn of the new epoch would keep its leader from cutting its tail.
+    // A txn of the new epoch would prevent a TRUNC.
     if (epochOf(historyEnd) < epoch) await this.#wait('its leader begins', () => this.#opening !== '');
-    // Writes go on while it joins: some come as part of the synchronisation, some behind NEWLEADER, some when it serves.
+    // Writes continue while it joins: some become part of the synchronisation, some follow
+    // NEWLEADER, some arrive when it serves.
     for (let left = 8; left > 0; left--) {
       this.#create(client);
       await world.run(this.#random.below(60) / 10);
     }
-    await this.#wait('it follows', () => isIn(learner) && client.outstandingCount === 0 && this.#hasAll(learner));
+    await this.#wait('the learner follows', () => isIn(learner) && client.outstandingCount === 0 && this.#hasAll(learner));
     this.#create(client);
-    await this.#wait('it has heard of the last write', () => client.outstandingCount === 0 && this.#hasAll(learner));
+    await this.#wait('the learner has the last write', () => client.outstandingCount === 0 && this.#hasAll(learner));
     await world.run(10);
     this.#compareServed();
     learner.disk.changed = undefined;
@@ -230,7 +236,7 @@ export class JoinWorld {
       if (feed === undefined) {
         let isNew = false;
         feed = packetFeed(({ type }) => {
-          // The stream is a new one, and not that of the other follower, if it begins with the epoch.
+          // The stream is new, and not that of the other follower, if it begins with the epoch.
           if (type === PacketType.LEADERINFO) isNew = true;
           else if (isNew && this.#opening === '' && [PacketType.DIFF, PacketType.TRUNC, PacketType.SNAP].includes(type as never)) {
             this.#opening = packetTypeName(type);
@@ -241,13 +247,15 @@ export class JoinWorld {
       try {
         feed(Buffer.from(bytes));
       } catch {
-        // The stream was there before, and is taken up in the middle.
+        // The stream existed before, so its bytes begin in the middle of a packet.
         feeds.set(cnxn, () => undefined);
       }
     };
   }
 
-  /** With every log, from the beginning: a snapshot would hide the history before it. */
+  /**
+   * Reads the folder with all logs from the beginning: a snapshot would hide the history before it.
+   */
   async #readFolder(server: ServerHost, image: DiskImage): Promise<FolderHistory> {
     const disk = new MemoryDisk(image, keepAll);
     if (server !== this.learner) {
@@ -264,17 +272,20 @@ export class JoinWorld {
   async #wait(what: string, isSo: () => boolean): Promise<void> {
     if (await this.world.runUntil(isSo, startMaxMs)) return;
     const words = this.world.servers.flatMap(({ name, lines }) => lines.slice(-3).map((line) => `${name}: ${line}`));
-    throw new Error(`it is not so that ${what}\n${words.join('\n')}`);
+    throw new Error(`timed out after ${startMaxMs} ms waiting until ${what}\n${words.join('\n')}`);
   }
 
   #compareServed(): void {
     const [own, leads] = [this.learner, this.leader].map(countsOf);
-    if (own !== leads) throw new Error(`it serves ${own}, and its leader ${leads}`);
+    if (own !== leads) throw new Error(`the learner has ${own}, its leader ${leads}`);
   }
 
   // ---- and once more
 
-  /** Starts the learner on a disk, and lets it join. Returns what it voted for; throws when it does not come as far. */
+  /**
+   * Starts the learner on a disk and lets it join. Returns what it sent; throws if it does not
+   * join.
+   */
   async joinAgain(image: DiskImage, choice: readonly number[], { epoch, leader: history }: Joining): Promise<LearnerWords> {
     const { world, learner } = this;
     world.eventCount = 0;
@@ -295,21 +306,21 @@ export class JoinWorld {
     void noteRefusal();
     const isOver = () => failure !== undefined || refusal !== undefined || (isIn(learner) && this.#hasAll(learner));
     const hasCome = await world.runUntil(isOver, answerMaxMs);
-    if (refusal !== undefined) throw new Error(`it does not start: ${refusal.message}`);
-    if (failure !== undefined) throw new Error(`it fails: ${failure}`);
-    if (!hasCome) throw new Error(`it does not join again; its last words: ${learner.lines.slice(-3).join(' / ')}`);
+    if (refusal !== undefined) throw new Error(`the learner does not start: ${refusal.message}`);
+    if (failure !== undefined) throw new Error(`the learner failed: ${failure}`);
+    if (!hasCome) throw new Error(`the learner does not join again; its last log lines: ${learner.lines.slice(-3).join(' / ')}`);
     this.#compareServed();
     learner.onSent = undefined;
-    // What it has come to must be durable: no power loss takes it away again.
+    // What the learner has now must be durable, even after a power loss.
     learner.kill();
     learner.disk.crash(() => 0);
     const found = await readFolder(new MemoryDisk(learner.disk.capture()), learner.core, learner.options);
     const last = history.lastZxid;
     if (found.lastZxid !== last || found.digests.get(last) !== history.digests.get(last)) {
-      throw new Error('what it has on disk, once it has joined again, is not what its leader has');
+      throw new Error("the disk of the learner differs from its leader's after it joined again");
     }
     if (found.currentEpoch !== epochOf(epoch * 2 ** 32))
-      throw new Error(`it has joined again, and its currentEpoch is ${found.currentEpoch}`);
+      throw new Error(`currentEpoch is ${found.currentEpoch} after the learner joined again`);
     return words;
   }
 }

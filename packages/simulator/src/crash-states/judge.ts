@@ -1,49 +1,56 @@
-/** What must hold of a folder that a power loss has left in the middle of joining. Shares no rule with those who join. */
+/**
+ * What must hold of a folder that a power loss left in the middle of joining. Shares no rule with
+ * the code that joins.
+ */
 import { counterOf, epochOf, formatZxid, type Notification, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { FolderHistory } from './folder-history.ts';
 import type { Joining } from './joining.ts';
 import type { Promises } from './learner-words.ts';
 
-/** What is wrong, or undefined. */
+/** Returns the violation, or undefined. */
 export function complaintOf(found: FolderHistory, promises: Promises, joining: Joining): string | undefined {
   const { acceptedEpoch, currentEpoch, lastZxid } = found;
   const { before, leader, epoch } = joining;
-  if (acceptedEpoch < currentEpoch) return `acceptedEpoch is ${acceptedEpoch}, and currentEpoch ${currentEpoch}`;
-  if (acceptedEpoch < promises.accepted) return `it had accepted epoch ${promises.accepted}, and acceptedEpoch is ${acceptedEpoch}`;
-  if (currentEpoch < promises.epoch) return `it was part of epoch ${promises.epoch}, and currentEpoch is ${currentEpoch}`;
+  if (acceptedEpoch < currentEpoch) return `acceptedEpoch ${acceptedEpoch} is lower than currentEpoch ${currentEpoch}`;
+  if (acceptedEpoch < promises.accepted) return `the server had accepted epoch ${promises.accepted}, but acceptedEpoch is ${acceptedEpoch}`;
+  if (currentEpoch < promises.epoch) return `the server was part of epoch ${promises.epoch}, but currentEpoch is ${currentEpoch}`;
   for (const name of ['acceptedEpoch', 'currentEpoch'] as const) {
-    if (found[name] < before.written[name]) return `${name} has gone back from ${before.written[name]} to ${found[name]}`;
+    if (found[name] < before.written[name]) return `${name} went back from ${before.written[name]} to ${found[name]}`;
   }
   const shared = sharedEnd(before, leader);
-  if (lastZxid < shared) return `it ends with ${formatZxid(lastZxid)}, and had ${formatZxid(shared)} before, which its leader has too`;
+  if (lastZxid < shared) return `the log ends with ${formatZxid(lastZxid)}, but had ${formatZxid(shared)} before, which the leader has too`;
   const digest = digestAt(found, lastZxid);
   if (digest === digestAt(leader, lastZxid)) {
-    if (lastZxid < promises.acked) return `it had acknowledged ${formatZxid(promises.acked)}, and ends with ${formatZxid(lastZxid)}`;
+    if (lastZxid < promises.acked)
+      return `the server had acknowledged ${formatZxid(promises.acked)}, but the log ends with ${formatZxid(lastZxid)}`;
     const beginning = lastBefore(leader, currentEpoch);
     if (lastZxid < beginning)
-      return `currentEpoch is ${currentEpoch}, which began with ${formatZxid(beginning)}; it ends with ${formatZxid(lastZxid)}`;
+      return `currentEpoch is ${currentEpoch}, which began with ${formatZxid(beginning)}, but the log ends with ${formatZxid(lastZxid)}`;
     return undefined;
   }
-  if (digest !== digestAt(before, lastZxid))
-    return `its state at ${formatZxid(lastZxid)} is neither its leader's nor the one it had before`;
-  // Its own tail is still there: it has not come far.
-  if (promises.epoch === epoch) return `it had acknowledged epoch ${epoch}, and ends with ${formatZxid(lastZxid)}, which is no part of it`;
+  if (digest !== digestAt(before, lastZxid)) return `the state at ${formatZxid(lastZxid)} is neither the leader's nor that of before`;
+  // The server's own tail is still there: the join has not got far.
+  if (promises.epoch === epoch)
+    return `the server had acknowledged epoch ${epoch}, but the log ends with ${formatZxid(lastZxid)}, which is not part of it`;
   if (promises.acked > lastZxid)
-    return `it had acknowledged ${formatZxid(promises.acked)}, and ends with ${formatZxid(lastZxid)} of its own`;
-  if (currentEpoch === epoch) return `currentEpoch is ${epoch}, and it ends with ${formatZxid(lastZxid)}, which is no part of that`;
+    return `the server had acknowledged ${formatZxid(promises.acked)}, but the log ends with its own ${formatZxid(lastZxid)}`;
+  if (currentEpoch === epoch) return `currentEpoch is ${epoch}, but the log ends with ${formatZxid(lastZxid)}, which is not part of it`;
   return undefined;
 }
 
-/** A server votes first for itself, with what its folder holds. */
+/** A server votes first for itself, with the content of its folder. */
 export function complaintOfVote(vote: Notification | undefined, sid: Sid, { lastZxid, currentEpoch }: FolderHistory): string | undefined {
-  if (vote === undefined) return 'it has not voted';
-  if (vote.leader !== sid) return `its first vote is for ${vote.leader}`;
-  if (vote.zxid !== lastZxid) return `it votes with ${formatZxid(vote.zxid)}, and its log ends with ${formatZxid(lastZxid)}`;
-  if (vote.peerEpoch !== currentEpoch) return `it votes with epoch ${vote.peerEpoch}, and its currentEpoch is ${currentEpoch}`;
+  if (vote === undefined) return 'the server has not voted';
+  if (vote.leader !== sid) return `the server's first vote is for ${vote.leader}`;
+  if (vote.zxid !== lastZxid) return `the server votes with ${formatZxid(vote.zxid)}, but its log ends with ${formatZxid(lastZxid)}`;
+  if (vote.peerEpoch !== currentEpoch) return `the server votes with epoch ${vote.peerEpoch}, but its currentEpoch is ${currentEpoch}`;
   return undefined;
 }
 
-/** The state at a txn; at the beginning of an epoch, which is no txn, that of the txn before. */
+/**
+ * The state at a zxid; at the beginning of an epoch, which is not a txn, the state of the txn
+ * before.
+ */
 function digestAt({ digests }: FolderHistory, zxid: Zxid): string | undefined {
   const known = digests.get(zxid);
   if (known !== undefined || counterOf(zxid) !== 0) return known;
@@ -52,7 +59,7 @@ function digestAt({ digests }: FolderHistory, zxid: Zxid): string | undefined {
   return digests.get(last);
 }
 
-/** The last txn up to which two histories are one. */
+/** The last txn up to which two histories are equal. */
 function sharedEnd(one: FolderHistory, other: FolderHistory): Zxid {
   let shared = 0;
   for (const [zxid, digest] of one.digests) if (zxid > shared && digestAt(other, zxid) === digest) shared = zxid;

@@ -1,18 +1,20 @@
 /**
- * What a server has said to others while it joined, read off the bytes that have left it: promises that its disk has to keep. Where it dials the
- * election port it is also heard what it votes for at first.
+ * What a server sent to others while it joined, parsed from its outgoing bytes: promises that its
+ * disk has to keep. At the election port it also records the first vote.
  */
 import { counterOf, epochOf, type Notification, PacketType, type PacketView, type Zxid } from '@tskeeper/protocol';
 import { type Feed, packetFeed, voteFeed } from '../record/peer-words.ts';
 import { electionPort, quorumPort } from '../world/peer-ports.ts';
 
-/** What it is held to from some moment on. Each of them is 0 before, and only grows. */
+/** What the server has promised so far. Each field is 0 before, and only grows. */
 export interface Promises {
-  /** The epoch that it has accepted: ACKEPOCH has left. */
+  /** The accepted epoch: ACKEPOCH was sent. */
   readonly accepted: number;
-  /** The epoch that it is part of: the ACK of NEWLEADER has left. */
+  /** The epoch that the server belongs to: the ACK of NEWLEADER was sent. */
   readonly epoch: number;
-  /** Every txn up to here is in its log: the ACK of it has left, or that of the NEWLEADER that stood for it. */
+  /**
+   * Every txn up to here is in the log: its ACK was sent, or that of the NEWLEADER that covers it.
+   */
   readonly acked: Zxid;
 }
 
@@ -20,17 +22,18 @@ export const noPromises: Promises = { accepted: 0, epoch: 0, acked: 0 };
 
 export class LearnerWords {
   promises: Promises;
-  /** Of whom it said first that it votes for. */
+  /** The first vote that the server sent. */
   firstVote: Notification | undefined;
-  /** Told whenever there is a new promise. */
+  /** Called for each new promise. */
   promised: (() => void) | undefined;
   readonly #epoch: number;
   readonly #historyEnd: Zxid;
   readonly #cnxns = new Map<number, Feed>();
 
   /**
-   * @param epoch the one that is being led: what ACKEPOCH accepts is not said in it.
-   * @param historyEnd where the history ended when it came: NEWLEADER stands for at least this.
+   * @param epoch the leader's epoch, which ACKEPOCH accepts without naming it.
+   * @param historyEnd the end of the history when the server began to join: NEWLEADER covers at
+   * least this.
    */
   constructor(epoch: number, historyEnd: Zxid, promises: Promises) {
     this.#epoch = epoch;
@@ -53,7 +56,7 @@ export class LearnerWords {
     const { accepted, epoch, acked } = this.promises;
     if (type === PacketType.ACKEPOCH) this.promises = { accepted: Math.max(accepted, this.#epoch), epoch, acked };
     else if (type !== PacketType.ACK) return;
-    // Of NEWLEADER, and of UPTODATE.
+    // The ACK of NEWLEADER, and of UPTODATE.
     else if (counterOf(zxid) === 0)
       this.promises = { accepted, epoch: Math.max(epoch, epochOf(zxid)), acked: Math.max(acked, this.#historyEnd) };
     else this.promises = { accepted, epoch, acked: Math.max(acked, zxid) };

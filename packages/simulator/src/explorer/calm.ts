@@ -1,6 +1,7 @@
 /**
- * What becomes of a small world when nothing more goes wrong: everything that was sent arrives, every disk answers, and time passes for all alike.
- * From every state that faults have led to, an ensemble must come to serve again, and within a bound.
+ * Runs a small world without further faults: everything that was sent arrives, every disk answers,
+ * and time passes equally for all. From every state that faults have led to, the ensemble must come
+ * to serve within a bound.
  */
 import type { Millis } from '@tskeeper/protocol';
 import { chosen } from './choice.ts';
@@ -8,16 +9,23 @@ import { Violation } from './invariants.ts';
 import type { SmallWorld } from './small-world.ts';
 
 /**
- * `all`: what is down starts, what is cut is healed, and in the end everybody serves. `core`: what is cut stays cut if a quorum reaches each other all
- * the same, and what is down stays down if a quorum is up without it; in the end a quorum serves.
+ * `all`: every server that is down starts, every link is healed, and at the end every server
+ * serves. `core`: links stay cut if a quorum is connected without them, servers stay down if a
+ * quorum is up without them; at the end a quorum serves.
  */
 export type Peace = 'all' | 'core';
 
-/** Who has asked in vain for long asks again after a minute, and may be told something different by each the first time. */
+/**
+ * A server that has looked for long without success asks again after a minute, and the first time
+ * each may answer something different.
+ */
 const calmMaxMs = 150_000;
 const stepsMax = 20_000;
 
-/** Returns how long it took, in time that passes for everybody. Throws a `Violation` when it takes too long. */
+/**
+ * Returns how long it took, in time that passes for all servers. Throws a `Violation` if it takes
+ * too long.
+ */
 export function bringCalm(world: SmallWorld, peace: Peace): Millis {
   world.cease(peace);
   let passedMs = 0;
@@ -28,10 +36,11 @@ export function bringCalm(world: SmallWorld, peace: Peace): Millis {
     } else {
       const ms = world.nextDeadlineMs();
       if (ms !== undefined) passedMs += ms;
-      if (ms === undefined || passedMs > calmMaxMs) throw new Violation('Liveness', `after ${passedMs} ms of peace:\n${world.describe()}`);
+      if (ms === undefined || passedMs > calmMaxMs)
+        throw new Violation('Liveness', `after ${passedMs} ms without faults:\n${world.describe()}`);
       world.pass(ms);
     }
-    if (step > stepsMax) throw new Violation('Liveness', `after ${step} steps of peace, ${passedMs} ms:\n${world.describe()}`);
+    if (step > stepsMax) throw new Violation('Liveness', `after ${step} steps without faults, ${passedMs} ms:\n${world.describe()}`);
   }
   return passedMs;
 }

@@ -1,24 +1,29 @@
 /**
- * What can happen next in a small world, as a number for the search and as a word for people. A run is a list of such words, and the same list
- * always leads to the same state.
+ * What can happen next in a small world, as a number for the search and as a word for people. A run
+ * is a list of such words, and the same list always leads to the same state.
  *
- *     notify1>2      the notification that waits from server 1 to server 2 arrives
- *     packet2#0      the next packet arrives over channel 0 of server 2, or the news that the stream is gone
- *     break2#0       what was under way over it is lost, and the stream is gone
- *     dial3          the dial of server 3 succeeds or fails
- *     log1, file1    the oldest request to the log, or for an epoch file, is durable on the disk of server 1
+ *     notify1>2      the pending notification from server 1 to server 2 arrives
+ *     packet2#0      the next packet arrives over channel 0 of server 2, or the news that the stream
+ *                    is closed
+ *     break2#0       the packets in transit over the channel are lost, and the stream is closed
+ *     dial3          the connection attempt of server 3 succeeds or fails
+ *     log1, file1    the oldest request to the log, or for an epoch file, is durable on the disk of
+ *                    server 1
  *     wake2          time passes for server 2 until its next deadline
- *     sleep2         so much time passes for it that nobody would have waited any longer
- *     write1         a client opens a session at server 1, which is a txn
- *     join2          the client that stays comes to server 2, with the session that it has
- *     ask2.1         it asks server 2: 0 writes, 1 reads behind a sync, 2 reads
- *     crash1.2.0     server 1 ends; of what its disk had not answered, two requests to the log and no epoch file are there all the same
- *     start1         it comes back
- *     cut1-2, heal1-2   nothing passes between two servers; it passes again
- *     refuse1-2      the same, but whoever dials is refused, and what is connected breaks
- *     refused1>2     server 1 learns that its connection with 2 has closed, and is refused when it dials
- *     elect6         the servers of the mask (here 2 and 3) exchange notifications until nobody of them looks for a leader
- *     settle1>2      server 1 goes by server 2, or leads if it is the same, whatever the others say
+ *     sleep2         more time passes for server 2 than any server would wait
+ *     write1         a client creates a session at server 1, which is a txn
+ *     join2          the persistent client connects to server 2, with its session
+ *     ask2.1         it sends a request to server 2: 0 writes, 1 reads after a sync, 2 reads
+ *     crash1.2.0     server 1 ends; of the unanswered requests to its disk, two to the log and none
+ *                    for an epoch file take effect
+ *     start1         it restarts
+ *     cut1-2, heal1-2   nothing passes between two servers; the link works again
+ *     refuse1-2      the same, but connection attempts are refused, and connections break
+ *     refused1>2     server 1 learns that its connection with 2 has closed, and that a new one is
+ *                    refused
+ *     elect6         the servers of the mask (here 2 and 3) exchange notifications until none of them
+ *                    looks for a leader
+ *     settle1>2      server 1 follows server 2, or leads if they are the same, whatever others say
  */
 const kinds = [
   'notify',
@@ -44,7 +49,10 @@ const kinds = [
 
 export type ChoiceKind = (typeof kinds)[number];
 
-/** A number below 2^16: five bits for the kind, three for the first operand (a server, or a mask of them), and four for each of two others. */
+/**
+ * A number below 2^16: five bits for the kind, three for the first operand (a server, or a mask of
+ * servers), and four for each of two others.
+ */
 export type Choice = number;
 
 export interface Chosen {
@@ -90,7 +98,7 @@ export function runText(run: readonly Choice[]): string {
   return run.map(choiceText).join(',');
 }
 
-/** Throws an `Error` that says which word is no choice. */
+/** Throws an `Error` that names the first invalid word. */
 export function parseRun(text: string): Choice[] {
   return text
     .split(',')
@@ -98,7 +106,7 @@ export function parseRun(text: string): Choice[] {
     .map((word) => {
       const found = /^([a-z]+)(\d+)(?:[>#.-](\d+))?(?:\.(\d+))?$/.exec(word);
       const kind = kinds.find((each) => each === found?.[1]);
-      if (found === null || kind === undefined) throw new Error(`${word} is no choice; an example is packet2#0`);
+      if (found === null || kind === undefined) throw new Error(`${word} is not a choice; an example is packet2#0`);
       return choice(kind, Number(found[2]), Number(found[3] ?? 0), Number(found[4] ?? 0));
     });
 }

@@ -9,25 +9,25 @@ import { ensembleNames } from './small-ensemble.ts';
 import { type Beginning, type Found, openingToServe, type Progress, replayRun, search, type SearchOrder, shorten } from './search.ts';
 
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
-                                  goes everywhere: so many distinct states in all, default 180000; every mark must be hit
-npm run explore -- [options]      explores what a small ensemble can do, for a minute
-  --order chains|breadth|walks    which states come first; default chains
+                                  runs all expeditions: N distinct states in total, default 180000; every mark must be hit
+npm run explore -- [options]      explores the states of a small ensemble for a minute
+  --order chains|breadth|walks    order of the search; default chains
   --from cold|serving             begins with servers that have just started, or with an ensemble that serves; default cold
-  --ground NAME                   what is on the disks: ${groundNames.join(', ')}; default empty
-  --seconds S                     for so long
-  --states N                      until there are so many distinct states
-  --depth N                       no further than so many choices from the beginning; default 400
-  --seed N                        another seed, other states first
+  --ground NAME                   initial content of the disks: ${groundNames.join(', ')}; default empty
+  --seconds S                     duration of the search
+  --states N                      number of distinct states after which it ends
+  --depth N                       maximum number of choices from the beginning; default 400
+  --seed N                        seed of the order
   --servers N --txns N --crashes N --cuts N --wakes N
-                                  how much of what may happen; default 3, 2, 2, 1, 3
-  --asks N                        how often one client that stays comes to a server or asks for something; default 0
-  --ensemble NAME                 who votes, and with what weight: ${ensembleNames.join(', ')}; default equal
-  --elections together|each|any   elections are one step, or each notification is a choice, or they go in any way whatever; default together
-  --calm N                        behind each so many ways faults cease, and the ensemble must come to serve; default 40, 0 for never
-  --committed-log N               txns that a leader keeps in memory for learners; default 500
-  --no-log                        a leader does not read its log for learners, and sends snapshots
-  --run CHOICES                   makes these choices, and says what comes of it
-  --peace core|all                behind them faults cease: a quorum must come to serve, or everybody`;
+                                  bounds of the scope; default 3, 2, 2, 1, 3
+  --asks N                        how often a persistent client connects to a server or sends a request; default 0
+  --ensemble NAME                 voters and their weights: ${ensembleNames.join(', ')}; default equal
+  --elections together|each|any   an election is one step, or each notification is a choice, or any result is possible; default together
+  --calm N                        after every N paths faults cease, and the ensemble must come to serve; default 40, 0 for never
+  --committed-log N               number of txns that a leader keeps in memory for learners; default 500
+  --no-log                        leaders do not read their logs for learners, and send snapshots
+  --run CHOICES                   makes these choices and prints the result
+  --peace core|all                afterwards faults cease, and a quorum or all servers must come to serve`;
 
 interface ExploreOptions {
   readonly all: boolean;
@@ -50,7 +50,9 @@ const allStates = 180_000;
 
 class UsageError extends Error {}
 
-/** Says what it finds, and sets the exit code: 1 for a violation, 2 for a slip in the options. */
+/**
+ * Prints what it finds, and sets the exit code: 1 for a violation, 2 for an error in the options.
+ */
 export function explore(args: readonly string[]): void {
   try {
     const options = parseOptions(args);
@@ -109,7 +111,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   if (peace !== undefined && peace !== 'core' && peace !== 'all') throw new UsageError(exploreUsage);
   const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
     if (value === undefined) return otherwise;
-    if (!/^\d+$/.test(value)) throw new UsageError(`--${name} ${value}: a number is wanted`);
+    if (!/^\d+$/.test(value)) throw new UsageError(`--${name} must be a number, got ${value}`);
     return Number(value);
   };
   const scope: Scope = {
@@ -175,14 +177,14 @@ function exploreFrom(options: ExploreOptions): boolean {
   console.log(progressText(found, performance.now() - begun));
   console.log(`marks: ${found.marks.text}`);
   if (found.violation === undefined) {
-    console.log(found.isComplete ? 'every state within this scope was seen; all invariants hold' : 'all invariants hold so far');
+    console.log(found.isComplete ? 'every state within this scope was explored; all invariants hold' : 'all invariants hold so far');
     return true;
   }
   tellViolation(found.violation, beginning, ground);
   return false;
 }
 
-/** All expeditions, one after the other. */
+/** Runs all expeditions, one after the other. */
 function exploreEverywhere(states: number, seed: number): boolean {
   const results: ExpeditionResult[] = [];
   for (const expedition of expeditions) {
@@ -202,16 +204,16 @@ function exploreEverywhere(states: number, seed: number): boolean {
   console.log(`marks: ${marks.text}`);
   const calms = sum(results, ({ found }) => found.calms);
   const longestMs = Math.max(...results.map(({ found }) => found.longestCalmMs));
-  console.log(`${calms} times faults ceased; it took the ensemble ${longestMs} ms at most to serve again`);
+  console.log(`faults ceased ${calms} times; the ensemble served again after at most ${longestMs} ms`);
   console.log(
-    `${seen} distinct states in ${seconds.toFixed(1)} s of a processor (${Math.round(seen / seconds)} a second); all invariants hold`,
+    `${seen} distinct states in ${seconds.toFixed(1)} s of CPU time (${Math.round(seen / seconds)} per second); all invariants hold`,
   );
 
   const complaints = [
     ...results
       .filter(({ found, expedition }) => !found.isComplete && found.states < (states * expedition.share) / 100)
-      .map(({ expedition }) => `${expedition.name} has ended early`),
-    ...marks.missing.map((name) => `never: ${name}`),
+      .map(({ expedition }) => `${expedition.name} ended early`),
+    ...marks.missing.map((name) => `mark never hit: ${name}`),
   ];
   for (const complaint of complaints) console.log(complaint);
   return complaints.length === 0;
@@ -223,17 +225,17 @@ function sum<T>(list: readonly T[], of: (each: T) => number): number {
 
 function tellViolation({ error, run: found, peace }: NonNullable<Found['violation']>, beginning: Beginning, ground: GroundName): void {
   const run = shorten(beginning, found, error, peace);
-  console.log(`violated after ${found.length} choices: ${error.message}`);
+  console.log(`violation after ${found.length} choices: ${error.message}`);
   console.log(`the shortest run found has ${run.length} choices:`);
   exploreRun(beginning, run, peace);
   const more = `${ground === 'empty' ? '' : `--ground '${ground}' `}${peace === undefined ? '' : `--peace ${peace} `}`;
-  console.log(`  run it again: npm run explore -- ${scopeText(beginning.scope)}${more}--run '${runText(run)}'`);
+  console.log(`  reproduce: npm run explore -- ${scopeText(beginning.scope)}${more}--run '${runText(run)}'`);
 }
 
 function progressText({ states, steps, depth }: Progress, elapsedMs: number): string {
   const seconds = elapsedMs / 1000;
   const rate = Math.round(states / seconds);
-  return `${states} distinct states in ${seconds.toFixed(1)} s (${rate} a second), ${steps} steps, depth ${depth}`;
+  return `${states} distinct states in ${seconds.toFixed(1)} s (${rate} per second), ${steps} steps, depth ${depth}`;
 }
 
 /** The options that differ from the defaults. */
@@ -249,11 +251,11 @@ function scopeText(scope: Scope): string {
   return words.join('');
 }
 
-/** Returns whether all went well. */
+/** Returns whether all invariants hold. */
 function exploreRun(beginning: Beginning, run: readonly Choice[], peace: Peace | undefined): boolean {
   const { world, error, made } = replayRun(beginning, run, peace);
   if (made.length < run.length && error === undefined)
-    console.log(`${run.length - made.length} of the choices are not there at their turn`);
+    console.log(`${run.length - made.length} of the choices were not available at their turn`);
   for (const [at, code] of made.entries()) console.log(`  ${at + 1} ${choiceText(code)}`);
   console.log(world.describe());
   console.log(error === undefined ? 'all invariants hold' : error.message);

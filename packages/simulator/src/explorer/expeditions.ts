@@ -1,6 +1,7 @@
 /**
- * Where the explorer goes when nobody tells it where: each expedition begins somewhere else and is allowed something else, so that together they
- * come by everything in marks.ts. A state counts once per expedition: of two scopes no two states are the same.
+ * The searches of `npm run explore -- all`: each expedition begins in another state and has another
+ * scope, so that together they hit every mark in marks.ts. A state counts once per expedition,
+ * since no state belongs to two scopes.
  */
 import { type GroundName, groundNamed, openingToCut, openingWithoutThird } from './grounds.ts';
 import { MarkCounts } from './marks.ts';
@@ -12,13 +13,13 @@ export interface Expedition {
   readonly scope: Scope;
   readonly ground: GroundName;
   /**
-   * It begins when all serve, or all but the third, when the third cuts off its tail for the others, or when a client has written; and not when all
-   * have just started.
+   * The state in which it begins, if not with all servers just started: all serve; all but the
+   * third serve; the third truncates its tail for the others; or a client has written.
    */
   readonly opening?: keyof typeof openings;
   readonly order: SearchOrder;
   readonly calmEvery: number;
-  /** Of a hundred states, so many are its own. */
+  /** Its share of the states, in percent. */
   readonly share: number;
 }
 
@@ -29,15 +30,16 @@ const openings = {
   cutting: openingToCut,
 };
 
-/** A client opens a session, writes, goes elsewhere and reads. */
+/** A client creates a session, writes, moves to another server and reads. */
 const reads: Scope = { ...scopeDefaults, txns: 3, asks: 6, crashes: 1, wakes: 4 };
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
-/** Behind what is read from the log something is left that only memory has. */
+/** After a learner is sent txns from the log, some are left that only memory holds. */
 const remembersTwo: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
 
 export const expeditions: readonly Expedition[] = [
   { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 8 },
-  // Half of them are no quorum, which among three cannot be told from a majority. With their one link cut no peace comes to them.
+  // Half of two servers is not a quorum; among three servers that cannot be distinguished from a
+  // majority. With their only link cut they could never become quiet.
   { name: 'of two servers', scope: { ...scopeDefaults, servers: 2, cuts: 0 }, ground: 'empty', order: 'chains', calmEvery: 40, share: 3 },
   {
     name: 'from an ensemble that serves',
@@ -86,7 +88,7 @@ export const expeditions: readonly Expedition[] = [
   { name: 'with an epoch that one has accepted', scope: scopeDefaults, ground: 'epoch accepted', order: 'chains', calmEvery: 40, share: 2 },
   {
     name: 'with a later epoch that one has accepted',
-    // With more that goes wrong another epoch begins before it shows that somebody stays outside.
+    // With more faults another epoch begins before it shows that a server stays outside.
     scope: { ...scopeDefaults, crashes: 1, cuts: 0 },
     ground: 'later epoch',
     opening: 'without the third',
@@ -120,7 +122,7 @@ export const expeditions: readonly Expedition[] = [
     calmEvery: 4,
     share: 6,
   },
-  // Of three servers two are a quorum of these ensembles, and always the same two.
+  // In these ensembles of three servers two form a quorum, always the same two.
   {
     name: 'with an observer',
     scope: { ...scopeDefaults, ensemble: 'observer' },
@@ -162,7 +164,7 @@ export const expeditions: readonly Expedition[] = [
 export interface ExpeditionResult {
   readonly expedition: Expedition;
   readonly found: Found;
-  /** Of a processor: the machine may have other things to do. */
+  /** CPU time, since the machine may run other things. */
   readonly seconds: number;
 }
 
@@ -170,7 +172,7 @@ export function beginningOf({ scope, ground }: Expedition): Beginning {
   return { scope, ground: groundNamed(ground) };
 }
 
-/** Sends one out for its share of so many states. */
+/** Runs an expedition for its share of the states. */
 export function runExpedition(expedition: Expedition, states: number, seed: number): ExpeditionResult {
   const begun = process.cpuUsage();
   const beginning = beginningOf(expedition);
@@ -189,7 +191,7 @@ export function runExpedition(expedition: Expedition, states: number, seed: numb
   return { expedition, found, seconds: (user + system) / 1e6 };
 }
 
-/** What all of them together have come by. */
+/** The marks that all expeditions together have hit. */
 export function totalMarks(results: readonly ExpeditionResult[]): MarkCounts {
   const total = new MarkCounts();
   for (const { found } of results) total.addAll(found.marks);

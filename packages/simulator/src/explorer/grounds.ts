@@ -1,6 +1,7 @@
 /**
- * Disks that an exploration begins with: states that faults and recoveries have led to in a small world of their own, so they can come about. All
- * servers are down, and begin anew. A search that begins there sees in a few choices what would take a hundred from empty disks.
+ * Disks with which a search begins: states that faults and recoveries produced in a small world of
+ * their own, so they are reachable. All servers are down and start. A search that begins there
+ * reaches in a few choices what would take a hundred from empty disks.
  */
 import { type Choice, choice, type ChoiceKind, chosen } from './choice.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
@@ -19,7 +20,7 @@ export const groundNames = [
 ] as const;
 export type GroundName = (typeof groundNames)[number];
 
-/** So much that nothing is short of it. */
+/** Large enough never to be exhausted. */
 const ample: Scope = { ...scopeDefaults, txns: 14, crashes: 14, cuts: 0, wakes: 100 };
 
 /** Returns undefined for empty disks. */
@@ -54,14 +55,14 @@ function oneTxn(): Director {
   return director;
 }
 
-/** And the third has another one that nobody else has. */
+/** And the third has another txn that no other server has. */
 function aheadOfOthers(): Director {
   const director = oneTxn();
   director.logAlone(3);
   return director;
 }
 
-/** It has crashed with that, and the second leads the first. */
+/** It has crashed with that txn, and the second leads the first. */
 function anotherLeads(): Director {
   const director = aheadOfOthers();
   director.crash(3);
@@ -69,12 +70,15 @@ function anotherLeads(): Director {
   return director;
 }
 
-/** All have one txn; the third, which has led, has another one that nobody else has. */
+/** All have one txn; the third, which led, has another that no other server has. */
 function tail(): Ground {
   return aheadOfOthers().end();
 }
 
-/** Each of two leaders has left a txn that nobody else has, in different epochs, on one that all have. */
+/**
+ * Each of two leaders left a txn that no other server has, in different epochs, after one that all
+ * have.
+ */
 function twoTails(): Ground {
   const director = anotherLeads();
   director.logAlone(2);
@@ -94,7 +98,10 @@ function leftBehind(): Ground {
   return director.end();
 }
 
-/** The third, with a tail of its own, has come back to a leader that has gone on without it, and has crashed when it had accepted the epoch. */
+/**
+ * The third, with a tail of its own, returned to a leader that had continued without it, and
+ * crashed after it had accepted the epoch.
+ */
 function interrupted(): Ground {
   const director = anotherLeads();
   director.start(3);
@@ -102,7 +109,10 @@ function interrupted(): Ground {
   return director.end();
 }
 
-/** The third has accepted an epoch, as the leader that it was about to be, and has crashed before anybody heard of it. */
+/**
+ * The third accepted an epoch as the leader that it was about to become, and crashed before any
+ * other server learned of it.
+ */
 function epochAccepted(): Ground {
   const director = oneTxn();
   for (const sid of [2, 3]) director.crash(sid);
@@ -110,7 +120,9 @@ function epochAccepted(): Ground {
   return director.end();
 }
 
-/** The same again: what the two others will come to without it is an epoch before that. */
+/**
+ * The same once more: the epoch to which the two others will come without it is lower than that.
+ */
 function laterEpoch(): Ground {
   const director = oneTxn();
   for (const sid of [2, 3]) director.crash(sid);
@@ -127,7 +139,10 @@ function acceptAlone(director: Director, epoch: number): void {
   director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === epoch);
 }
 
-/** The third has been sent a snapshot with a txn that only its leader had, and that leader has fallen before its epoch began. */
+/**
+ * The third received a snapshot with a txn that only its leader had, and that leader crashed before
+ * its epoch began.
+ */
 function snapshotAhead(): Ground {
   const director = anotherLeads();
   director.logAlone(2);
@@ -147,7 +162,10 @@ export function openingWithoutThird({ scope, ground }: Beginning): Choice[] {
   return director.made;
 }
 
-/** From a ground on which the third has a tail: the choices by which it comes to cut that off for the two others, and has not done it yet. */
+/**
+ * From a ground on which the third has a tail: the choices after which it is about to truncate that
+ * for the two others.
+ */
 export function openingToCut({ scope, ground }: Beginning): Choice[] {
   const director = new Director(new SmallWorld(scope, ground));
   director.serve([1, 2]);
@@ -156,7 +174,7 @@ export function openingToCut({ scope, ground }: Beginning): Choice[] {
   return director.made;
 }
 
-/** Makes the choices that lead somewhere, for some of the servers, while the others stand still. */
+/** Makes choices that lead to a state, for some of the servers; the others do nothing. */
 class Director {
   readonly #world: SmallWorld;
   readonly made: Choice[] = [];
@@ -170,7 +188,7 @@ class Director {
     this.until(`${sids.join()} serve`, sids, isServing);
   }
 
-  /** A client of the leader opens a session, and everyone named has it. */
+  /** A client of the leader creates a session, and every listed server has the txn. */
   commit(leader: number, sids: readonly number[]): void {
     const log = () => this.#world.servers[leader - 1]!.durable;
     const count = log().length + 1;
@@ -180,14 +198,14 @@ class Director {
     this.until(`${sids.join()} have it`, sids, has);
   }
 
-  /** It gets as far as the log of the leader. */
+  /** The write gets only as far as the log of the leader. */
   logAlone(leader: number): void {
     const count = this.#world.servers[leader - 1]!.durable.length + 1;
     this.#make(choice('write', leader));
     this.until('it is logged', [leader], (world) => world.servers[leader - 1]!.durable.length === count);
   }
 
-  /** What it was sending is lost with it. */
+  /** What the server was sending is lost with it. */
   crash(sid: number): void {
     this.#make(choice('crash', sid, 0, 0));
     const isBroken = (code: Choice) => chosen(code).kind === 'break';
@@ -198,12 +216,12 @@ class Director {
     this.#make(choice('start', sid));
   }
 
-  /** Lets those do what they do by themselves until it is so. */
+  /** Makes the choices of these servers that happen without faults until the condition holds. */
   until(what: string, sids: readonly number[], isSo: (world: SmallWorld) => boolean): void {
     const mask = sids.reduce((all, sid) => all | (1 << (sid - 1)), 0);
     for (let step = 0; !isSo(this.#world); step++) {
       const code = this.#next(sids, mask);
-      if (code === undefined || step > stepsMax) throw new Error(`it does not come about that ${what}:\n${this.#world.describe()}`);
+      if (code === undefined || step > stepsMax) throw new Error(`found no choices until ${what}:\n${this.#world.describe()}`);
       this.#make(code);
     }
   }

@@ -1,16 +1,17 @@
 /**
- * The explorer as a hunter of mutants: one search of bounded size for each seed. Searches take turns at what they are good at, since no scope
- * shows everything: a learner that is behind is found where one has been left behind; whatever comes of few txns in memory, where there are few.
+ * The explorer as a hunter of mutants: one search of bounded size for each seed. Searches rotate
+ * over the expeditions, since no scope shows everything: errors with a lagging learner show where
+ * one has been left behind, errors with few txns in memory where there are few.
  */
 import { expeditions, runExpedition } from './expeditions.ts';
 
-/** A second or two. */
+/** Takes a second or two. */
 const statesMax = 6000;
 
 export interface Hunt {
-  /** Distinct states that were seen. */
+  /** Number of distinct states. */
   readonly states: number;
-  /** What was violated, if anything was. */
+  /** The violation, if there was one. */
   readonly finding: string | undefined;
 }
 
@@ -20,7 +21,7 @@ export function hunt(seed: number): Hunt {
     const { states, violation } = runExpedition({ ...expedition, share: 100 }, statesMax, seed).found;
     return { states, finding: violation?.error.message };
   } catch (error) {
-    // Some mutants do not come as far as where the search begins.
+    // Some mutants do not reach the state in which the search begins.
     return { states: 0, finding: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -1,11 +1,15 @@
 /**
- * Goes through the states of a small world. A state is come to again by its choices from the beginning, since machines cannot be copied; so
- * what a search costs is the way back to where it goes on. There are three orders:
+ * Searches the states of a small world. A state is reached again by its choices from the beginning,
+ * since machines cannot be copied; so the cost of a search is the path back to the state from which
+ * it continues. There are three orders:
  *
- *     chains    goes on from a state at which a choice is left, in turn the shallowest and one from anywhere, and from there down, a new state each
- *               time, until one is known. Nearly every step finds something, and in the end everything has been seen.
- *     breadth   all states of a depth before any of the next: what is found first is found on the shortest way. Slow.
- *     walks     from the beginning, down by chance, again and again. Deep at once, and never done.
+ *     chains    continues from a state that has choices left, in turn the shallowest and one from
+ *               anywhere, and descends, to a new state each time, until a state is known. Nearly
+ *               every step finds something, and in the end every state is explored.
+ *     breadth   explores all states of a depth before the next: a violation is found on its shortest
+ *               path. Slow.
+ *     walks     descends randomly from the beginning, again and again. Deep at once, and never
+ *               complete.
  */
 import { type Choice, choice, chosen } from './choice.ts';
 import { Violation } from './invariants.ts';
@@ -22,7 +26,7 @@ export type SearchOrder = 'chains' | 'breadth' | 'walks';
 /** Where a search begins. */
 export interface Beginning {
   readonly scope: Scope;
-  /** What is on the disks; nothing, when it is left out. */
+  /** The initial content of the disks; empty by default. */
   readonly ground?: Ground | undefined;
 }
 
@@ -32,30 +36,38 @@ export interface SearchOptions extends Beginning {
   readonly order: SearchOrder;
   /** Decides which choice of a state comes first, and where walks go. */
   readonly seed: number;
-  /** No state is gone on from behind so many choices. */
+  /** No state at this depth is continued from. */
   readonly depthMax: number;
-  /** Asked between two ways: whether it is enough. */
+  /** Called between two paths: whether to end. */
   readonly isEnough: (progress: Progress) => boolean;
-  /** Behind each so many ways faults cease, and the ensemble has to come to serve: once if all are well again, once if a quorum is. Default: never. */
+  /**
+   * After every so many paths faults cease, and the ensemble must come to serve: first with a
+   * healthy quorum, then with all servers. Default: never.
+   */
   readonly calmEvery?: number;
 }
 
 export interface Progress {
-  /** Distinct states. */
+  /** Number of distinct states. */
   readonly states: number;
-  /** Choices made, those of ways back included. */
+  /** Number of choices made, including those of paths back. */
   readonly steps: number;
   readonly depth: number;
   readonly marks: MarkCounts;
-  /** How often faults have ceased, and the longest it has taken until the ensemble served, in ms of its own time. */
+  /**
+   * How often faults ceased, and the longest time until the ensemble served, in ms of its own time.
+   */
   readonly calms: number;
   readonly longestCalmMs: number;
 }
 
 export interface Found extends Progress {
-  /** Nothing is left to explore within the scope and the depth. Never so for walks. */
+  /** Nothing is left to explore within the scope and the depth. Never true for walks. */
   readonly isComplete: boolean;
-  /** The first violation, and the choices that lead to it, opening included; and what kind of peace followed, if it is one of liveness. */
+  /**
+   * The first violation, the choices that lead to it including the opening, and the kind of peace
+   * that followed if it is one of liveness.
+   */
   readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly peace: Peace | undefined } | undefined;
 }
 
@@ -72,13 +84,13 @@ export function search(options: SearchOptions): Found {
 class Search {
   readonly #options: SearchOptions;
   readonly #states = new StateTable();
-  /** By depth, the states at which choices are left. */
+  /** By depth: the states that have choices left. */
   readonly #open: StateId[][] = [];
   #shallowest = 0;
   #steps = 0;
   #depth = 0;
   #chance: number;
-  /** What was done since the world began, for whoever breaks an invariant. */
+  /** The choices since the world began, for the report of a violation. */
   #run: Choice[] = [];
   readonly #marks = new MarkCounts();
   #taken = 0;
@@ -134,14 +146,14 @@ class Search {
     world.make(code);
   }
 
-  /** Takes up the shallowest state with a choice left. Returns whether there was one. */
+  /** Continues from the next state with choices left. Returns whether there was one. */
   #goOn(inChains: boolean): boolean {
     const state = inChains && ++this.#taken % 2 === 0 ? this.#takeAnywhere() : this.#takeShallowest();
     if (state === undefined) return false;
     const world = this.#begin();
     for (const code of this.#states.way(state)) this.#make(world, code);
     if (hashOf(world) !== this.#states.hash(state))
-      throw new Error(`the same choices have led to another state, at depth ${this.#states.depth(state)}`);
+      throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
     if (inChains) while (at !== -1) at = this.#descend(world, at);
     else if (at !== -1) this.#keep(at);
@@ -154,7 +166,7 @@ class Search {
     return this.#open[this.#shallowest]?.pop();
   }
 
-  /** From a depth that chance chooses: what only happens far down would else be come to last. */
+  /** A state at a random depth: otherwise deep states would come last. */
   #takeAnywhere(): StateId | undefined {
     for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
       const state = this.#open[depth]!.pop();
@@ -163,11 +175,11 @@ class Search {
     return this.#takeShallowest();
   }
 
-  /** The world at the end of a way is not needed any more. */
+  /** Ceases faults in the world at the end of a path, which is not needed any more. */
   #maybeCease(world: SmallWorld): void {
     const { calmEvery } = this.#options;
     if (calmEvery === undefined || ++this.#ways % calmEvery !== 0) return;
-    // A quorum that is well suffices; then the rest comes back too.
+    // First with a healthy quorum, then with all servers.
     for (const peace of ['core', 'all'] as const) {
       this.#peace = peace;
       this.#longestCalmMs = Math.max(this.#longestCalmMs, bringCalm(world, peace));
@@ -176,7 +188,10 @@ class Search {
     this.#peace = undefined;
   }
 
-  /** Makes the next choice of a state. Returns the state it leads to if that is new, and may be gone on from; else -1. */
+  /**
+   * Makes the next choice of a state. Returns the new state if it is one and may be continued from,
+   * otherwise -1.
+   */
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
     if (choices.length === 0) return -1;
@@ -214,7 +229,10 @@ class Search {
     this.#maybeCease(world);
   }
 
-  /** Faults are drawn half as often as they are listed: else all of them would come before anything has begun. */
+  /**
+   * Faults are chosen half as often as they are listed; otherwise all of them would come before
+   * anything has begun.
+   */
   #draw(choices: readonly Choice[]): Choice | undefined {
     const code = choices[this.#below(choices.length)];
     if (code === undefined) return undefined;
@@ -222,7 +240,7 @@ class Search {
   }
 
   #below(end: number): number {
-    // xorshift, which is enough to take a turning.
+    // xorshift, which is good enough to choose a path.
     let x = this.#chance || 1;
     x ^= x << 13;
     x ^= x >>> 17;
@@ -240,8 +258,9 @@ function isFault(code: Choice): boolean {
 const orderEnd = 2 ** 31;
 
 /**
- * The order in which the choices of a state are made, by a number. Of eight states one has its faults among the rest; at the others they come last,
- * since else all that are allowed would come in the first few steps, before there is anything to disturb.
+ * The order in which the choices of a state are made, by a number. One of eight states has its
+ * faults among the other choices; in the others they come last, since otherwise all allowed faults
+ * would happen in the first few steps, before there is anything to disturb.
  */
 function inTurn(choices: readonly Choice[], order: number): Choice[] {
   const first = (order >>> 3) % choices.length;
@@ -249,7 +268,10 @@ function inTurn(choices: readonly Choice[], order: number): Choice[] {
   return order % 8 === 0 ? turned : [...turned.filter((code) => !isFault(code)), ...turned.filter(isFault)];
 }
 
-/** What a run leads to. Choices that are not there at their turn are passed over, which is what `shorten` needs. */
+/**
+ * The result of a run. Choices that are not available at their turn are skipped, which `shorten`
+ * needs.
+ */
 export function replayRun(
   { scope, ground }: Beginning,
   run: readonly Choice[],
@@ -271,7 +293,10 @@ export function replayRun(
   return { world, error: undefined, made };
 }
 
-/** Leaves out of a run what its violation does not need, one piece at a time, until every choice is needed. */
+/**
+ * Removes from a run what its violation does not need, piece by piece, until every choice is
+ * needed.
+ */
 export function shorten(beginning: Beginning, run: readonly Choice[], { invariant }: Violation, peace?: Peace): Choice[] {
   let best = [...run];
   for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
@@ -283,7 +308,9 @@ export function shorten(beginning: Beginning, run: readonly Choice[], { invarian
   return best;
 }
 
-/** Behind that, the client that stays has opened a session at the first server, and has written. */
+/**
+ * After `openingToServe`, the persistent client creates a session at the first server and writes.
+ */
 export function openingToRead(beginning: Beginning): Choice[] {
   const run = openingToServe(beginning);
   const world = new SmallWorld(beginning.scope, beginning.ground);
@@ -294,7 +321,7 @@ export function openingToRead(beginning: Beginning): Choice[] {
     while (!world.reader.isIdle) {
       const choices = world.choices();
       const next = choices.find((each) => ['packet', 'log'].includes(chosen(each).kind)) ?? choices.find((each) => world.isDue(each));
-      if (next === undefined) throw new Error(`the client is not answered:\n${world.describe()}`);
+      if (next === undefined) throw new Error(`the client gets no reply:\n${world.describe()}`);
       world.make(next);
       run.push(next);
     }
@@ -302,7 +329,7 @@ export function openingToRead(beginning: Beginning): Choice[] {
   return run;
 }
 
-/** What brings an ensemble to serve when nothing goes wrong. */
+/** The choices that bring an ensemble to serve without faults. */
 export function openingToServe({ scope, ground }: Beginning): Choice[] {
   const world = new SmallWorld(scope, ground);
   const run: Choice[] = [];

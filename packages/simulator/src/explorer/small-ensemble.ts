@@ -1,13 +1,15 @@
 /**
- * Who votes in a small world, with what weight, and who only observes. What a quorum is is written down twice: by the verifier that the servers go by,
- * and, for the invariants, by hand. One that counts wrongly must not be its own judge.
+ * The voters, weights and observers of a small world. A quorum is defined twice: by the verifier
+ * that the servers use, and by hand for the invariants, so that a wrong verifier cannot confirm
+ * itself.
  */
 import type { Sid } from '@tskeeper/protocol';
 import { HierarchicalQuorum, MajorityQuorum, type QuorumVerifier } from '@tskeeper/core/internal';
 
 /**
- * `equal`: all vote, and count alike. Of three servers: `observer`: the third observes; `weightless`: the third follows and has weight 0; `groups`: two
- * groups, of the first, which has weight 2, and the second, and of the third.
+ * `equal`: all vote with equal weight. Of three servers: `observer`: the third observes;
+ * `weightless`: the third follows with weight 0; `groups`: two groups, one of the first with weight
+ * 2 and the second, the other of the third.
  */
 export type EnsembleName = 'equal' | 'observer' | 'weightless' | 'groups';
 
@@ -15,10 +17,10 @@ export const ensembleNames: readonly EnsembleName[] = ['equal', 'observer', 'wei
 
 export interface SmallEnsemble {
   readonly verifier: QuorumVerifier;
-  /** Of each quorum there is one of these a part. */
+  /** Every quorum contains one of these. */
   readonly smallestQuorums: readonly (readonly Sid[])[];
   readonly observers: readonly Sid[];
-  /** Nobody votes for these. */
+  /** Servers that can never lead. */
   readonly neverLead: readonly Sid[];
 }
 
@@ -26,7 +28,7 @@ const bigServers = 3;
 
 export function smallEnsemble(name: EnsembleName, servers: number): SmallEnsemble {
   if (name === 'equal') return equal(servers);
-  if (servers !== bigServers) throw new Error(`the ensemble "${name}" is one of ${bigServers} servers`);
+  if (servers !== bigServers) throw new Error(`the ensemble "${name}" needs ${bigServers} servers`);
   return others[name]();
 }
 

@@ -1,6 +1,7 @@
 /**
- * The one client of a small world that stays: it keeps its session from server to server, writes the data of the root, and reads it, behind a
- * sync or as it comes. What it is told is held against the history, as any client may: see `Invariants`.
+ * The persistent client of a small world: it keeps its session from server to server, writes the
+ * data of the root, and reads it with or without a sync before. What it sees is checked against the
+ * history: see `Invariants`.
  */
 import {
   type ConnectResponse,
@@ -24,7 +25,7 @@ import { type Invariants, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
 import { putName, sessionName } from './txn-names.ts';
 
-/** What it can ask for, by the second number of the choice `ask`. */
+/** What it can request, by the second number of the choice `ask`. */
 export const asks = ['put', 'sync and read', 'read'] as const;
 
 interface Pending {
@@ -32,7 +33,7 @@ interface Pending {
   readonly xid: number;
   /** Of a put. */
   readonly name: string;
-  /** Of a read behind a sync: what had been acknowledged to anybody when the sync was sent. */
+  /** For a read after a sync: the latest txn acknowledged to any client when the sync was sent. */
   readonly atLeast: Zxid;
 }
 
@@ -42,7 +43,7 @@ export class SmallReader {
   #session: SessionId = 0n;
   #passwd = Buffer.alloc(16);
   #lastZxid: Zxid = 0;
-  /** The zxid of the latest put that it has seen the effect of. */
+  /** The zxid of the latest put whose effect it has seen. */
   #seen: Zxid = 0;
   #xid = 0;
   /** The server that it is connected to. */
@@ -59,12 +60,12 @@ export class SmallReader {
     return this.#session !== 0n;
   }
 
-  /** It waits for nothing, and may ask. */
+  /** Whether it waits for nothing, and may send a request. */
   get isIdle(): boolean {
     return this.#isOpen && this.#pending.length === 0;
   }
 
-  /** The frame with which it comes to a server. */
+  /** The frame with which it connects to a server. */
   join(sid: Sid, timeOut: Millis): Buffer {
     this.lost();
     this.at = sid;
@@ -74,7 +75,7 @@ export class SmallReader {
     return written((writer) => writeConnectRequest(writer, { ...request, readOnly: false }));
   }
 
-  /** The frames that ask for it. `write` numbers a put. */
+  /** The frames of a request. `write` numbers a put. */
   ask(what: (typeof asks)[number], write: number): Buffer[] {
     const atLeast = this.#invariants().acknowledgedZxid;
     if (what === 'put')
@@ -93,7 +94,7 @@ export class SmallReader {
     });
   }
 
-  /** What a server has sent. */
+  /** Processes what a server has sent. */
   received(bytes: Buffer): void {
     const reader = new Reader(bytes);
     while (reader.remaining > 0) {
@@ -107,7 +108,10 @@ export class SmallReader {
 
   #shaken({ timeOut, sessionId, passwd }: ConnectResponse): void {
     if (timeOut === 0 || (this.hasSession && sessionId !== this.#session)) {
-      throw new Violation('AcknowledgedIsCommitted', `${this.at} says that the session of a client has expired, and nothing has ended it`);
+      throw new Violation(
+        'AcknowledgedIsCommitted',
+        `${this.at} reports that the session of a client has expired, but nothing has ended it`,
+      );
     }
     if (!this.hasSession) this.#invariants().told(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
     this.#isOpen = true;
@@ -118,11 +122,12 @@ export class SmallReader {
   #replied(frame: Reader): void {
     const { zxid, xid, err } = readReplyHeader(frame);
     const pending = this.#pending.shift();
-    if (pending?.xid !== xid) throw new Violation('ReadsOfHistory', `a client asked for ${pending?.xid}, and is answered ${xid}`);
+    if (pending?.xid !== xid)
+      throw new Violation('ReadsOfHistory', `a client expected the reply to xid ${pending?.xid}, and received that to ${xid}`);
     if (err !== 0) throw new Violation('ReadsOfHistory', `a client's ${pending.kind} fails with ${err}`);
     const invariants = this.#invariants();
     if (zxid < this.#lastZxid)
-      throw new Violation('NothingRolledBack', `a client has seen ${this.#lastZxid.toString(16)}, and then ${zxid.toString(16)}`);
+      throw new Violation('NothingRolledBack', `a client saw ${this.#lastZxid.toString(16)}, and then ${zxid.toString(16)}`);
     this.#lastZxid = zxid;
     if (pending.kind === 'put') {
       invariants.told(pending.name);
@@ -133,17 +138,17 @@ export class SmallReader {
       if (zxid < pending.atLeast) {
         throw new Violation(
           'SyncThenRead',
-          `a read behind a sync is of ${zxid.toString(16)}, and ${pending.atLeast.toString(16)} was acknowledged before`,
+          `a read after a sync shows ${zxid.toString(16)}, but ${pending.atLeast.toString(16)} was acknowledged before`,
         );
       }
       this.#hit(pending.atLeast > 0 ? 'a read behind a sync' : 'a read without a sync');
       const shown = invariants.read(name, zxid);
-      if (shown < this.#seen) throw new Violation('NothingRolledBack', `a client reads "${name}", and has seen a later put`);
+      if (shown < this.#seen) throw new Violation('NothingRolledBack', `a client reads "${name}", but has seen a later put`);
       this.#seen = shown;
     }
   }
 
-  /** Its connection is gone; what it asked for may have happened or not. */
+  /** The connection is lost; its requests may have been carried out or not. */
   lost(): void {
     this.at = undefined;
     this.#isOpen = false;

@@ -1,6 +1,7 @@
 /**
- * A production server of a small world: a `Peer`, and around it what a process would have: streams, a disk that does one thing after the other
- * when it is told to, a clock that moves when it is told to, and clients that ask for one thing each.
+ * A production server of a small world: a `Peer`, and around it what a process has: streams, a disk
+ * that carries out one request when told to, a clock that moves when told to, and clients that send
+ * one request each.
  */
 import {
   counterOf,
@@ -53,44 +54,44 @@ import type { Scope } from './scope.ts';
 
 const tickTimeMs = 100;
 const initLimitTicks = 10;
-/** Longer than anyone waits for anything but the end of a session. */
+/** Longer than any wait except for the end of a session. */
 const sleepMs = 2 * initLimitTicks * tickTimeMs;
 /** Sessions outlive every run. */
 const sessionTimeoutMs = 1_000_000_000;
-/** Of the client that stays. Others are numbered by their writes. */
+/** Cnxn ids of the persistent client begin here. Others are numbered by their writes. */
 const readerCnxns = 100;
 const wallMs = 1_700_000_000_000;
-/** Session ids are made of seconds: no two writes are to have the same. */
+/** Session ids are derived from seconds; each write must get its own. */
 const wallPerWriteMs = 1000;
 const packetBytesMax = 10_000_000;
 /** There is one configuration. */
 export const configText = 'version=0';
-/** Reasons for which no stream is ever closed between servers that go by the protocol. */
+/** Reasons for which servers that follow the protocol never close a stream. */
 const illegal = /means nothing|does not understand|is next|was next|the leader has sent 0x/;
 
-/** What a server knows of the world it is in. */
+/** What a server knows of its world. */
 export interface Surroundings {
   readonly scope: Scope;
   readonly verifier: QuorumVerifier;
   readonly invariants: Invariants;
-  /** Txns that clients have asked for. */
+  /** Number of txns that clients have requested. */
   readonly writes: number;
   isObserver(sid: Sid): boolean;
-  /** The client that stays, at whichever server it is. */
+  /** The persistent client, at whichever server it is. */
   readonly reader: SmallReader;
   notify(from: Sid, to: Sid, notification: Notification): void;
-  /** A leader has sent a txn to its log, behind that one. */
+  /** A leader has sent a txn to its log, after the txn `before`. */
   proposed(txn: StoredTxn, before: StoredTxn | undefined): void;
-  /** The txns that lead to this state, as of that zxid. */
+  /** The txns that lead to this state at that zxid. */
   historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[];
   hit(mark: MarkName): void;
-  /** Whether there is a server that is well, and that this one hears nothing of. */
+  /** Whether another server is up that this one receives nothing from. */
   hearsNothing(sid: Sid): boolean;
   /** A leader has proposed an epoch. */
   epochProposed(sid: Sid, epoch: number): void;
 }
 
-/** What a disk holds. */
+/** The content of a disk. */
 export interface DiskState {
   readonly log: readonly StoredTxn[];
   readonly snapshot: Snapshot | undefined;
@@ -105,7 +106,7 @@ export interface StoredTxn extends NamedTxn {
 export interface Snapshot {
   readonly zxid: Zxid;
   readonly bytes: Buffer;
-  /** What it stands for. */
+  /** The txns that it covers. */
   readonly txns: readonly StoredTxn[];
 }
 
@@ -126,26 +127,26 @@ export interface End {
   readonly channel: ChannelId;
   readonly cutter: PacketCutter;
   readonly writer: Writer;
-  /** What has been sent to it and has not arrived, a packet each. */
+  /** Packets that were sent to it and have not arrived. */
   readonly inbox: Buffer[];
   /** The server at the other end. */
   readonly from: Sid;
-  /** Undefined once that end is closed; then nothing comes behind what is in the inbox. */
+  /** Undefined once that end is closed; then nothing follows what is in the inbox. */
   other: End | undefined;
-  /** The epoch that has been proposed over it. */
+  /** The epoch that was proposed over it. */
   epochHeard: number;
-  /** What it has been sent over it last, of the packets that open and end a synchronisation; for marks alone. */
+  /** The last packet over it that begins or ends a synchronisation; only for marks. */
   reached: 'nothing' | 'DIFF' | 'TRUNC' | 'SNAP' | 'NEWLEADER' | 'ACK' | 'UPTODATE';
 }
 
 interface Client {
   readonly writer: Writer;
   isAnswered: boolean;
-  /** It does not hang up. */
+  /** Whether the client keeps its connection. */
   readonly stays: boolean;
 }
 
-/** The name of a txn. A client that stays writes texts of which no two are alike. */
+/** The name of a txn. The persistent client writes unique texts. */
 function nameOf(bytes: Buffer): string {
   const { header, txn } = readTxn(new Reader(Buffer.from(bytes)));
   if (txn.kind === 'setData') return Buffer.from(txn.data ?? []).toString();
@@ -159,31 +160,36 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   peer: Peer | undefined;
   #committedLog: CommittedLog | undefined;
   clockMs: Millis = 1000;
-  // What its disk holds.
+  // The content of its disk.
   log: StoredTxn[] = [];
   snapshot: Snapshot | undefined;
   acceptedEpoch = 0;
   currentEpoch = 0;
-  // What its disk has been asked for.
+  // Requests to its disk.
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
   dialing: Sid | undefined;
-  /** No election has come to an end for it since it has lost its last leader. */
+  /** Whether it has not finished an election since it lost its last leader. */
   #isWithoutLeader = false;
-  /** It has said that it looks for a leader, and has neither followed nor led since. */
+  /**
+   * Whether it has announced that it looks for a leader, and has neither followed nor led since.
+   */
   saidLooking = false;
-  /** It has followed or led, and does not serve. */
+  /** Whether it has followed or led, and does not serve. */
   #hasSettled = false;
-  /** Since it has served for the last time it has followed somebody, or led, and nothing has come of it. */
+  /** Whether it has followed or led since it last served, without coming to serve. */
   triedInVain = false;
-  /** Whom it has voted for last, while it looks. */
+  /** The server that it voted for last, while it looks. */
   #votesFor: Sid | undefined;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
-  /** Those with whom it has a connection for notifications: whoever comes over a new one is `reachable` again. */
+  /**
+   * The servers with which it has a connection for notifications: one that connects anew is
+   * `reachable` again.
+   */
   readonly #connected = new Set<Sid>();
-  /** Servers that it has been told refuse connections; for marks alone. */
+  /** The servers that it knows to refuse connections; only for marks. */
   readonly refusing = new Set<Sid>();
   #isReadingLog = false;
   readonly #observer: Observer = {
@@ -223,7 +229,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     return this.snapshot === undefined ? this.log : [...this.snapshot.txns, ...this.log];
   }
 
-  /** With what is on its way to the disk. */
+  /** Including what is being written. */
   get logged(): readonly StoredTxn[] {
     if (this.logQueue.length === 0) return this.durable;
     let txns = [...this.durable];
@@ -235,7 +241,10 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     return txns;
   }
 
-  /** It takes part in elections, even if it says nothing for a while. Before that its disk has to be done with what it was asked for. */
+  /**
+   * Whether it takes part in elections, even if it is silent for a while. Before that its disk must
+   * have answered every request.
+   */
   get isLooking(): boolean {
     if (this.peer === undefined || !this.#isWithoutLeader) return false;
     return this.fileQueue.length === 0 && this.logQueue.every(({ kind }) => kind === 'read');
@@ -269,7 +278,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     return names.sort();
   }
 
-  // ---- a life
+  // ---- life cycle
 
   start(): void {
     const { scope, verifier } = this.world;
@@ -315,7 +324,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     return replica;
   }
 
-  /** Ends at once. The disk has done so much of what it was asked for, and nobody was told. */
+  /** Ends at once. The disk has carried out this many of its requests, without having answered. */
   crash(logRequests: number, fileRequests: number): void {
     const isLeading = this.peer?.role === 'leading';
     for (const { reached } of this.ends.values()) {
@@ -337,7 +346,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.#closed.length = 0;
   }
 
-  /** One input; what it leads to leaves at its end. */
+  /** Processes one input; its output is sent at the end. */
   #turn(input: (peer: Peer) => void): void {
     input(this.peer!);
     this.#flush();
@@ -346,7 +355,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
       this.#flush();
     }
     this.#deliverReplies();
-    // When that is over, it looks again once its disk has done what it was asked for, and says so.
+    // A server whose role ended looks again, and announces it, once its disk has answered every
+    // request.
     const { role, server } = this.peer!;
     if (role !== 'looking') this.saidLooking = false;
     if (role === 'leading') this.#hasSettled = true;
@@ -391,7 +401,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.#turn((peer) => peer.dialled(channel, this.now));
   }
 
-  /** The next packet arrives, or the news that none will. */
+  /** The next packet arrives, or the news that the stream is closed. */
   receive(end: End): void {
     const bytes = end.inbox.shift();
     if (bytes === undefined) {
@@ -418,7 +428,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     });
   }
 
-  /** The disk has done the oldest thing that it was asked of the log. */
+  /** The disk has carried out the oldest request to the log. */
   logDone(): void {
     const request = this.logQueue.shift()!;
     this.#store(request);
@@ -465,7 +475,10 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     }
   }
 
-  /** What a snapshot stands for cannot be taken out of it. */
+  /**
+   * Whether the log can be truncated to this zxid: the txns that a snapshot covers cannot be
+   * removed.
+   */
   #leadsBackTo(zxid: Zxid): boolean {
     return zxid >= (this.snapshot?.zxid ?? 0);
   }
@@ -487,13 +500,14 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const votedFor = this.#votesFor;
     this.#votesFor = undefined;
     this.#turn((peer) => peer.wake(this.now));
-    // It has given up a vote that too many do not share, as far as it has heard: what they have to say may still be on the way.
+    // It has changed a vote that too few share, as far as it knows: notifications may still be in
+    // transit.
     if (wasLooking && this.isLooking && this.#votesFor !== votedFor) this.triedInVain = true;
     this.#votesFor ??= votedFor;
     if (wasLooking && !this.isLooking && this.world.hearsNothing(this.sid)) this.world.hit('waits for one that does not answer');
   }
 
-  /** Time passes for it, as for everybody else. */
+  /** Time passes for it, as for every other server. */
   pass(ms: Millis): void {
     this.clockMs += ms;
     const deadline = this.peer?.deadline();
@@ -505,7 +519,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.#turn((peer) => peer.wake(this.now));
   }
 
-  /** A client connects and asks for a session. */
+  /** A client connects and requests a session. */
   write(cnxn: CnxnId): void {
     const request = new Writer(64);
     writeConnectRequest(request, {
@@ -523,7 +537,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     });
   }
 
-  /** The client that stays comes, as its n-th connection. */
+  /** The persistent client connects, for the n-th time. */
   readerJoins(number: number): void {
     const cnxn = readerCnxns + number;
     const frame = this.world.reader.join(this.sid, sessionTimeoutMs);
@@ -573,7 +587,9 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.dialing = undefined;
   }
 
-  /** Who is connected anew is `reachable` with the next notification that comes from there. */
+  /**
+   * A new connection makes the server `reachable` with the next notification that arrives over it.
+   */
   reconnect(sid: Sid): void {
     this.#connected.delete(sid);
   }
@@ -623,7 +639,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
 
   #forget(end: End): void {
     const { reached, channel } = end;
-    // Whatever else has come with what it was closed for is not read.
+    // Nothing after the packet that closed the stream is read.
     end.cutter.close();
     this.ends.delete(channel);
     const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
@@ -662,7 +678,10 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.logQueue.push({ kind: 'truncate', zxid });
   }
 
-  /** As `Storage`, which takes nothing else while it cuts the log or puts a snapshot in its place. */
+  /**
+   * Like `Storage`, which accepts no other request while it truncates the log or installs a
+   * snapshot.
+   */
   #checkNotRewriting(): void {
     if (this.logQueue.some(({ kind }) => kind === 'truncate' || kind === 'install')) throw new Error('the folder is being rewritten');
   }
@@ -704,7 +723,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     for (const end of this.ends.values()) this.#send(end);
   }
 
-  /** Packet by packet; a snapshot belongs to the packet before it. */
+  /** Sends packet by packet; a snapshot belongs to the packet before it. */
   #send(end: End): void {
     const { writer, other } = end;
     if (writer.offset === 0) return;
@@ -715,7 +734,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
       packet: (packet) => {
         this.#sent(end, packet);
         const isSnapshot = packet.type === PacketType.SNAP;
-        // What follows over the stream by then is read out of the same bytes.
+        // Bytes that follow the snapshot in the stream are part of the same piece.
         other?.inbox.push(bytes.subarray(packet.start, isSnapshot ? bytes.length : packet.end));
         if (isSnapshot) splitter.beginRaw();
         return true;
@@ -771,7 +790,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
         client.isAnswered = true;
       }
       if (!client.isAnswered) continue;
-      // It has what it came for, and hangs up; or the server has.
+      // The client has its reply and disconnects, or the server has closed the connection.
       this.clients.delete(cnxn);
       this.peer!.disconnected(cnxn, this.now);
       this.#flush();

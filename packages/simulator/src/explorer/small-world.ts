@@ -1,10 +1,12 @@
 /**
- * A few production servers in an ensemble, from `Peer` down to every byte between them, where nothing happens by itself: at each state there is a
- * list of what can happen next, and whoever explores chooses. A state cannot be copied; it is come to again by the same choices.
+ * A few production servers in an ensemble, from `Peer` down to every byte between them, where
+ * nothing happens by itself: each state has a list of what can happen next, and the explorer
+ * chooses. A state cannot be copied; it is reached again by the same choices.
  *
- * Each server has a clock of its own that moves only when it is chosen to: no rule of the protocol may rely on how long anything takes.
- * Streams keep their order, each in each direction. Of notifications the newest takes the place of one that has not left. A disk answers
- * its log in order and its epoch files in order, and neither waits for the other.
+ * Each server has a clock of its own that moves only by a choice: no rule of the protocol may rely
+ * on how long anything takes. Streams keep their order in each direction. A newer notification
+ * replaces one that has not been delivered. A disk answers its log in order and its epoch files in
+ * order, independently of each other.
  */
 import { epochOf, type Millis, type Notification, notificationVersion, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
@@ -17,18 +19,27 @@ import { isPut } from './txn-names.ts';
 import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
 import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
 
-/** Who has looked in vain for long asks again after a minute; whoever has not found a leader by the second time finds none. */
+/**
+ * A server that has looked for long without success asks again after a minute; one without a leader
+ * after the second time finds none.
+ */
 const electionMaxMs = 125_000;
-/** When all look: as long as one may be shunned by the others and by itself, and an election. Nobody has to be asked again. */
+/**
+ * If all look: the time for which others and the server itself may avoid one server, plus an
+ * election. No server has to ask again.
+ */
 const settledAfterMs = 5000;
-/** More than three servers have to say to each other at one time. */
+/** More rounds than three servers need. */
 const exchangeRoundsMax = 20;
-/** Who has settled gives the same answer to the same question only after so long. */
+/** A server that is not looking repeats an answer to the same question only after this time. */
 const sameAnswerMs = 100;
-/** Server numbers are below. */
+/** Server ids are lower. */
 const wayEnd = 16;
 
-/** Where a world begins, other than with empty disks: what a run has left on them, with what is known of how it came there. */
+/**
+ * The initial state of a world other than with empty disks: what a run left on them, with the
+ * history of how it came about.
+ */
 export interface Ground {
   readonly disks: readonly DiskState[];
   readonly invariants: Invariants;
@@ -42,17 +53,17 @@ export class SmallWorld implements Surroundings {
   readonly servers: readonly SmallServer[];
   /** By sender and receiver. */
   readonly #notifications = new Map<number, Notification>();
-  /** What was said last, which is said again over a new connection. */
+  /** The last notification each sent, which is sent again over a new connection. */
   readonly #lastSaid = new Map<number, Notification>();
-  /** By who has it and with whom: a connection for notifications, as far as the former knows. */
+  /** By owner and peer: a connection for notifications, as far as the owner knows. */
   readonly #met = new Set<number>();
-  /** Masks of pairs; and whether whoever dials is refused, or hears nothing. */
+  /** By mask of a pair: whether a connection attempt is refused or gets no answer. */
   readonly #cuts = new Map<number, 'unanswered' | 'refused'>();
-  /** Marks that were hit since `takeHits` was called. */
+  /** Marks that were hit since the last call of `takeHits`. */
   #hits = new Set<MarkName>();
-  /** Who has proposed an epoch, for marks alone. */
+  /** Who has proposed an epoch; only for marks. */
   readonly #proposers = new Map<number, Sid>();
-  /** The client that stays. */
+  /** The persistent client. */
   readonly reader: SmallReader;
   writes = 0;
   readonly #writesAtFirst: number;
@@ -60,16 +71,17 @@ export class SmallWorld implements Surroundings {
   #crashes = 0;
   #cutsMade = 0;
   #wakes = 0;
-  /** Exchanges of notifications that have helped nobody. */
+  /** Exchanges of notifications after which as many servers look as before. */
   #vainElections = 0;
   #misled = 0;
   #isPeace = false;
   readonly #proposed = new Map<Zxid, StoredTxn>();
-  /** What stood in the leader's log before each txn. */
+  /** The txn before each txn in its leader's log. */
   readonly #before = new Map<Zxid, StoredTxn | undefined>();
 
   constructor(scope: Scope, ground?: Ground) {
-    if (scope.servers < 1 || scope.servers > 3) throw new Error('the explorer knows one to three servers: a mask of them has three bits');
+    if (scope.servers < 1 || scope.servers > 3)
+      throw new Error('the explorer supports one to three servers, since a mask of them has three bits');
     this.scope = scope;
     const sids = Array.from({ length: scope.servers }, (_, at) => at + 1);
     this.ensemble = smallEnsemble(scope.ensemble, scope.servers);
@@ -83,7 +95,7 @@ export class SmallWorld implements Surroundings {
     for (const server of this.servers) server.start();
   }
 
-  /** What is on the disks, for another world to begin with. */
+  /** The content of the disks, for another world to begin with. */
   ground(): Ground {
     return { disks: this.servers.map(({ disk }) => disk), invariants: this.invariants.copy(), writes: this.writes };
   }
@@ -127,7 +139,10 @@ export class SmallWorld implements Surroundings {
     this.#before.set(txn.zxid, before);
   }
 
-  /** Of puts only the last can be seen in a state: those before it stand behind each other as they were proposed. */
+  /**
+   * Only the last put shows in a state: those before it follow from the order in which they were
+   * proposed.
+   */
   historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[] {
     for (const { logged } of this.servers) for (const txn of logged) this.#proposed.set(txn.zxid, txn);
     const seen = [...this.#proposed.values()].filter(({ name }) => state.includes(name)).sort((a, b) => a.zxid - b.zxid);
@@ -144,7 +159,7 @@ export class SmallWorld implements Surroundings {
 
   // ---- choices
 
-  /** What can happen next. Which of them comes first is a matter of taste, and always the same. */
+  /** What can happen next, in a fixed order. */
   choices(): Choice[] {
     const found: Choice[] = [];
     const { scope, servers } = this;
@@ -159,7 +174,7 @@ export class SmallWorld implements Surroundings {
     if (this.#crashes < scope.crashes) {
       for (const { sid, peer, logQueue, fileQueue } of servers) {
         if (peer === undefined) continue;
-        // What is only read leaves nothing behind.
+        // A read changes nothing on disk.
         const stored = logQueue.filter(({ kind }) => kind !== 'read').length;
         for (let log = 0; log <= stored; log++) {
           for (let file = 0; file <= fileQueue.length; file++) found.push(choice('crash', sid, log, file));
@@ -196,7 +211,7 @@ export class SmallWorld implements Surroundings {
     if (dialing !== undefined) found.push(choice('dial', sid));
     const deadline = peer.deadline();
     if (deadline === undefined) return;
-    // What is to be done at once takes no time.
+    // Work that is due at once takes no time.
     if (deadline <= clockMs) {
       found.push(choice('wake', sid));
       return;
@@ -228,7 +243,9 @@ export class SmallWorld implements Surroundings {
     }
   }
 
-  /** What can be heard of others: what they say, and that they refuse connections. */
+  /**
+   * What servers can receive from others: notifications, and the news that one refuses connections.
+   */
   #newsChoices(found: Choice[]): void {
     for (const way of ascending(this.#notifications.keys())) {
       const { from, to } = endsOf(way);
@@ -240,7 +257,7 @@ export class SmallWorld implements Surroundings {
     }
   }
 
-  /** The host answers, and nobody listens there. */
+  /** The host answers, but nothing listens there. */
   #refuses(from: Sid, to: Sid): boolean {
     const cut = this.#cutOf(from, to);
     return cut === 'refused' || (cut === undefined && this.servers[to - 1]!.peer === undefined);
@@ -267,12 +284,12 @@ export class SmallWorld implements Surroundings {
     return this.servers.filter(({ sid }) => (mask & (1 << (sid - 1))) !== 0);
   }
 
-  /** A quorum whose members reach each other, one of whom looks for a leader. */
+  /** A quorum whose members reach each other and of which one looks for a leader. */
   #mayElect(mask: number): boolean {
     const members = this.#members(mask);
     if (!this.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    // Whoever has settled may not be able to help the others, who would ask again for ever.
+    // Members that are not looking may be unable to help the others, who would ask again for ever.
     if (this.#vainElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
     for (const cut of this.#cuts.keys()) if ((cut & mask) === cut) return false;
     return true;
@@ -381,7 +398,7 @@ export class SmallWorld implements Surroundings {
     if (receiver.peer !== undefined) receiver.notified(from, notification);
   }
 
-  /** A connection is made, if there is none: what each said last is said again over it. */
+  /** Makes a connection if there is none: the last notification of each is sent again over it. */
   #meet(from: Sid, to: Sid): void {
     const [there, back] = [wayOf(from, to), wayOf(to, from)];
     if (this.#met.has(there) && this.#met.has(back)) return;
@@ -391,7 +408,7 @@ export class SmallWorld implements Surroundings {
     if (said !== undefined && !this.#notifications.has(back)) this.#notifications.set(back, said);
   }
 
-  /** From now on both are refused by each other, and what was connected breaks. */
+  /** From now on each refuses the other, and their connections break. */
   #refuse(one: SmallServer, other: SmallServer): void {
     this.#cutsMade++;
     this.#cuts.set(this.#pairMask(one.sid, other.sid), 'refused');
@@ -401,8 +418,8 @@ export class SmallWorld implements Surroundings {
   }
 
   /**
-   * Lets a server believe that an election has gone in favour of another, or of itself. The others are made to say so, whatever they think: all
-   * that follows must be safe whoever leads.
+   * Makes a server believe that an election was won by another, or by itself. The others are made
+   * to say so, whatever they think: everything that follows must be safe whoever leads.
    */
   #mislead(server: SmallServer, leader: Sid): void {
     const others = this.servers.filter((each) => each !== server);
@@ -423,7 +440,7 @@ export class SmallWorld implements Surroundings {
     server.dialing = undefined;
     const isReached = !this.#isCut(server.sid, target.sid);
     if (isReached && target.isLooking) this.hit('early for its leader');
-    // Learners are listened to by a server that leads, and by no other.
+    // Only a server that leads accepts learners.
     if (!isReached || target.peer?.role !== 'leading') {
       server.dialFailed(isReached ? 'refused' : 'unanswered');
       return;
@@ -442,7 +459,8 @@ export class SmallWorld implements Surroundings {
     for (const each of this.servers) {
       const { sid } = each;
       each.disconnectedFrom(server.sid);
-      // What it was going to say is gone with it. What it was told stays on the way where that is a choice of its own.
+      // Notifications from it that are not yet sent are lost with it. Those to it stay in transit
+      // if each is a choice of its own.
       this.#notifications.delete(wayOf(server.sid, sid));
       this.#lastSaid.delete(wayOf(server.sid, sid));
       this.#met.delete(wayOf(server.sid, sid));
@@ -450,7 +468,10 @@ export class SmallWorld implements Surroundings {
     }
   }
 
-  /** Everyone hears what the others say, and time passes when nobody says anything, until nobody looks any more. */
+  /**
+   * All members receive each other's notifications, and time passes when there are none, until no
+   * member looks any more.
+   */
   #elect(mask: number): void {
     const members = this.#members(mask);
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
@@ -462,7 +483,10 @@ export class SmallWorld implements Surroundings {
       passedMs += this.#passAmong(members);
       looking = members.filter(({ isLooking }) => isLooking).length;
       if (looking < members.length || lookedBefore < members.length || passedMs <= settledAfterMs) continue;
-      throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} all look, and none has settled after ${passedMs} ms`);
+      throw new Violation(
+        'Settles',
+        `${members.map(({ sid }) => sid).join(', ')} all look, and none has found a leader after ${passedMs} ms`,
+      );
     }
     if (hasLeader && looking > 0) {
       const lost = members.filter(({ isLooking }) => isLooking);
@@ -475,11 +499,13 @@ export class SmallWorld implements Surroundings {
     if (lookedBefore === members.length) this.#checkElected(members);
   }
 
-  /** What is said among them arrives, with all that is said to it, in no time. */
+  /**
+   * Delivers the notifications among the members, and all answers to them, without time passing.
+   */
   #exchange(members: readonly SmallServer[]): void {
     for (let round = 0, wasSaid = true; wasSaid; round++) {
       if (round > exchangeRoundsMax)
-        throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} answer each other for ever`);
+        throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} answer each other endlessly`);
       wasSaid = false;
       for (const from of members) {
         for (const to of members) {
@@ -491,7 +517,7 @@ export class SmallWorld implements Surroundings {
     }
   }
 
-  /** Time passes for those who look, for all alike, until one of them is to be woken. Returns how much. */
+  /** Time passes equally for those that look, until one of them is due. Returns how much. */
   #passAmong(members: readonly SmallServer[]): Millis {
     const looking = members.filter(({ isLooking }) => isLooking);
     if (looking.length === 0) return 0;
@@ -505,14 +531,14 @@ export class SmallWorld implements Surroundings {
 
   #checkElected(members: readonly SmallServer[]): void {
     const leader = members.find(({ peer }) => peer?.role === 'leading');
-    // Whoever was followed in vain is passed over for a while.
+    // A server that was followed without success is avoided for a while.
     if (leader === undefined || members.some(({ triedInVain }) => triedInVain)) return;
     const { neverLead } = this.ensemble;
     const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
     this.invariants.elected(leader.view(), voters);
   }
 
-  /** One of them leads, and a quorum of them serves in its epoch. */
+  /** One of the members leads, and a quorum of them serves in its epoch. */
   #hasLeader(members: readonly SmallServer[]): boolean {
     const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
     const epoch = leader?.peer?.epoch;
@@ -522,14 +548,17 @@ export class SmallWorld implements Surroundings {
 
   // ---- peace
 
-  /** No more faults from here on; elections go by what is really said. See `Peace`. */
+  /**
+   * From here on there are no more faults, and elections follow the actual notifications. See
+   * `Peace`.
+   */
   cease(peace: 'all' | 'core'): void {
     this.#isPeace = true;
     if (peace === 'all' || !this.#hasCore('up or down')) this.#cuts.clear();
     for (const server of this.servers) if (server.peer === undefined && (peace === 'all' || !this.#hasCore('up'))) server.start();
   }
 
-  /** There is a quorum of servers that reach each other. */
+  /** Whether there is a quorum of servers that reach each other. */
   #hasCore(which: 'up' | 'up or down'): boolean {
     for (let mask = 1; mask < 1 << this.servers.length; mask++) {
       const members = this.#members(mask);
@@ -540,14 +569,14 @@ export class SmallWorld implements Surroundings {
     return false;
   }
 
-  /** A server is to be woken now. */
+  /** Whether a server is due now. */
   isDue(code: Choice): boolean {
     const { kind, a } = chosen(code);
     const server = this.servers[a - 1]!;
     return kind === 'wake' && server.peer!.deadline()! <= server.clockMs;
   }
 
-  /** How much time may pass before somebody is to be woken. */
+  /** How much time may pass before a server is due. */
   nextDeadlineMs(): Millis | undefined {
     const left = this.servers.flatMap(({ peer, clockMs }) => {
       const deadline = peer?.deadline();
@@ -556,7 +585,7 @@ export class SmallWorld implements Surroundings {
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Time passes, for everybody alike. */
+  /** Time passes, equally for all servers. */
   pass(ms: Millis): void {
     for (const server of this.servers) server.pass(ms);
     this.#check();
@@ -597,7 +626,7 @@ export class SmallWorld implements Surroundings {
   }
 }
 
-/** From one server to another, as a number. */
+/** A sender and a receiver as one number. */
 function wayOf(from: Sid, to: Sid): number {
   return from * wayEnd + to;
 }

@@ -1,14 +1,15 @@
 /**
- * Brings what a machine writes down of itself to one number of 53 bits. Two different states get the same one once in 10^16 times: among ten
- * million states the chance that any was taken for another is about one in two hundred.
+ * Reduces the fingerprint of a machine to a number of 53 bits. Two states collide with a
+ * probability of 10^-16: among ten million states the chance of any collision is about one in two
+ * hundred.
  */
 import type { Fingerprint } from '@tskeeper/core/internal';
 
 const highFactor = 0x85ebca6b;
 const lowFactor = 0xc2b2ae35;
-/** 2^32, which the high half of a number counts in. */
+/** 2^32, the factor of the high half. */
 const half = 4_294_967_296;
-/** So that the text '1' is not the number 1. */
+/** So that the text '1' differs from the number 1. */
 const textMark = 0x7e57;
 
 export class StateHash implements Fingerprint {
@@ -17,7 +18,7 @@ export class StateHash implements Fingerprint {
 
   number(value: number): void {
     this.#mix(value | 0);
-    // Infinity has no remainder; it stands for "no limit", and nothing else does.
+    // Infinity has no remainder; only "no limit" is infinite.
     this.#mix(Number.isFinite(value) ? Math.floor(value / half) | 0 : textMark);
   }
 

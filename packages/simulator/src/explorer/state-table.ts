@@ -1,28 +1,36 @@
-/** The states that have been come to: which, and by what choice from where. Ten million of them take about 400 MB. */
+/**
+ * The states that were reached, with the choice and the state that led to each. Ten million of them
+ * take about 400 MB.
+ */
 import type { Choice } from './choice.ts';
 
-/** The place of a state in the table. */
+/** The index of a state in the table. */
 export type StateId = number;
 
 const sizeAtFirst = 1 << 16;
 
 export class StateTable {
-  // By place.
+  // By index.
   #hashes = new Float64Array(sizeAtFirst);
   #parents = new Int32Array(sizeAtFirst);
   #choices = new Uint16Array(sizeAtFirst);
   #depths = new Uint16Array(sizeAtFirst);
-  /** Choices at this state that have been made. */
+  /** Number of choices that were made at this state. */
   #made = new Uint16Array(sizeAtFirst);
   #count = 0;
-  /** Places + 1 by hash, with open addressing; 0 for none. Always at least twice as long as there are states. */
+  /**
+   * Indexes + 1 by hash, with open addressing; 0 for none. Always at least twice as long as the
+   * number of states.
+   */
   #index = new Int32Array(sizeAtFirst * 2);
 
   get count(): number {
     return this.#count;
   }
 
-  /** Adds a state, and returns its place; -1 when it is known. `parent` is -1 for a state that everything begins with. */
+  /**
+   * Adds a state and returns its index, or -1 if it is known. `parent` is -1 for an initial state.
+   */
   add(hash: number, parent: StateId, choice: Choice): StateId {
     let at = this.#slotOf(hash);
     for (let found = this.#index[at]!; found !== 0; found = this.#index[at]!) {
@@ -46,12 +54,12 @@ export class StateTable {
     return this.#hashes[state]!;
   }
 
-  /** How many choices away from where everything begins, on the way on which it was come to. */
+  /** The number of choices from the beginning, on the path on which the state was reached. */
   depth(state: StateId): number {
     return this.#depths[state]!;
   }
 
-  /** The number of choices made at a state so far, which is then one more. */
+  /** Returns the number of choices made at a state so far, and increments it. */
   takeTurn(state: StateId): number {
     return this.#made[state]!++;
   }

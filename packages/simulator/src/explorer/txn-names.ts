@@ -1,6 +1,6 @@
-/** How txns of a small world are named: a name tells one from every other, and says what it does. */
+/** Names of the txns of a small world: a name is unique and says what the txn does. */
 
-/** A write of the client that stays, and the data that it leaves at the root. */
+/** A write of the persistent client, and the data that it leaves at the root. */
 export function putName(number: number): string {
   return `put ${number}`;
 }
@@ -9,12 +9,12 @@ export function isPut(name: string): boolean {
   return name.startsWith('put ');
 }
 
-/** A session, and with it the txn that opened it. */
+/** A session, and the txn that created it. */
 export function sessionName(high: number, low: number): string {
   return `${high}:${low}`;
 }
 
-/** A request that has failed; it changes nothing. */
+/** A request that failed; it changes nothing. */
 export function errorName(session: string, cxid: number): string {
   return `error of ${session} ${cxid}`;
 }

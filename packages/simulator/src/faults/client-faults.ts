@@ -1,4 +1,4 @@
-/** What clients do to servers, by bad luck or bad manners. */
+/** Faults that clients cause, by accident or by misbehaviour. */
 import { CreateMode, type MultiOp, openAcl } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
@@ -6,7 +6,7 @@ import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import type { Stage } from '../story/stage.ts';
 import type { Fault } from './fault.ts';
 
-/** Parts of a multi that takes a server longer than a step. */
+/** Operations of a multi that takes a server longer than one step. */
 const manyParts = 200;
 
 function askMulti(client: Actor, sets: number, what: string): void {
@@ -18,13 +18,13 @@ function askMulti(client: Actor, sets: number, what: string): void {
 
 export const move: Fault = {
   id: 'F17',
-  what: 'a client comes back over a new connection while the old one is still there',
+  what: 'a client resumes its session over a new connection while the old one is still open',
   strike: (stage) => stage.anyActor().moveOn(),
 };
 
 export const thereAndBack: Fault = {
   id: 'F17',
-  what: 'a client goes to another server and back to the first, while a request that it has sent there waits',
+  what: 'a client moves to another server and back to the first, while a request it sent there is pending',
   ofEnsembles: true,
   strike(stage, random) {
     const client = stage.anyActor();
@@ -54,7 +54,7 @@ export const thereAndBack: Fault = {
 
 export const leftBehind: Fault = {
   id: 'F17',
-  what: 'a client goes to another server, and what it has asked at the first is longer on its way to the leader than the client itself',
+  what: 'a client moves to another server before the requests it sent to the first reach the leader',
   ofEnsembles: true,
   strike(stage, random) {
     const client = stage.anyActor();
@@ -64,14 +64,14 @@ export const leftBehind: Fault = {
     const first = servers.find(({ name }) => name === client.serverName);
     if (first === undefined || first === leader) return;
     const others = servers.filter((server) => server !== first && server.process?.serving === true);
-    // Mostly to the leader: its own clients' requests are asked for nothing but their session.
+    // Mostly the leader: it checks only the session for requests of its own clients.
     const other = random.below(2) === 0 ? leader : others[random.below(others.length)];
     if (other === undefined) return;
     stage.slowBetween(first, leader, 20 + random.below(80), 10 + random.below(40));
     const ask = (count: number) =>
       client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${stage.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 4; count++) ask(count);
-    // By then the server has them.
+    // By now the server has received them.
     stage.after(4, 'left behind', undefined, () => {
       if (!stage.isHealed) client.goTo(other);
     });
@@ -91,7 +91,7 @@ export const leftBehind: Fault = {
 
 export const lateSync: Fault = {
   id: 'F17',
-  what: 'a server lags, and a client of it syncs behind a write of its own while others go on writing elsewhere',
+  what: 'a server lags, and a client of it syncs after a write of its own while others keep writing to other servers',
   ofEnsembles: true,
   strike(stage, random) {
     const { leader, actors } = stage;
@@ -123,7 +123,7 @@ export const lateSync: Fault = {
 
 export const heldUp: Fault = {
   id: 'F11, F17',
-  what: 'a client syncs at a server whose disk is slow: a long write, others behind it and the answer to the sync wait there for the disk, and are all to be dealt with at once',
+  what: 'a client syncs at a server with a slow disk: a long write, later writes and the reply to the sync wait for the disk and then become ready at once',
   ofEnsembles: true,
   strike(stage, random) {
     const { leader } = stage;
@@ -145,7 +145,7 @@ export const heldUp: Fault = {
         stage.after(0.5, 'held up', undefined, goOn);
       }
     };
-    // They have to be connected before.
+    // Both must be connected first.
     stage.after(120, 'held up', undefined, () => {
       stage.after(2 * lagMs, 'visitors leave', undefined, leave);
       if (stage.isHealed || !reader.ready || !writer.ready) return;
@@ -162,14 +162,14 @@ export const heldUp: Fault = {
 
 export const backAgain: Fault = {
   id: 'F17',
-  what: 'a client hangs up while its requests wait at a server, comes back to the same one and writes',
+  what: 'a client disconnects while its requests are pending, reconnects to the same server and writes',
   strike(stage) {
     const client = stage.anyActor();
     if (!(client instanceof RawClient) || !client.ready) return;
     const ask = (count: number) =>
       client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`again ${stage.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 10; count++) ask(count);
-    // They have arrived, and few of them are done.
+    // They have arrived, and few are done.
     stage.after(3, 'back again', undefined, () => {
       if (!stage.isHealed) client.comeBack();
     });
@@ -187,7 +187,7 @@ export const backAgain: Fault = {
   },
 };
 
-/** Writes that are told apart by what they ask for, also where their xids are equal. */
+/** Sends writes that differ in content, so they can be told apart even if their xids are equal. */
 function askApart(client: RawClient, random: SeededRandom, what: string): void {
   const data = Buffer.from(what);
   const counted = { path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
@@ -209,7 +209,7 @@ function askApart(client: RawClient, random: SeededRandom, what: string): void {
   }
 }
 
-/** A process may have seen nothing, or what was written down with its session. */
+/** A process may have seen nothing, or what was saved with its session. */
 function dumpOf(client: RawClient, random: SeededRandom): SessionDump {
   return random.below(2) === 0 ? client.dump : { ...client.dump, lastZxidSeen: 0 };
 }
@@ -221,7 +221,7 @@ function readyClient({ actors }: Stage, random: SeededRandom): RawClient | undef
 
 export const restartedClient: Fault = {
   id: 'F17',
-  what: 'a client ends with requests under way, and another process goes on with its session from a dump and uses its xids for other requests',
+  what: 'a client ends with requests in transit, and another process resumes its session from a dump and uses its xids for other requests',
   strike(stage, random) {
     const client = readyClient(stage, random);
     const { leader } = stage;
@@ -229,13 +229,15 @@ export const restartedClient: Fault = {
     const { servers } = stage.world;
     const first = servers.find(({ name }) => name === client.serverName);
     const serving = servers.filter((server) => server.process?.serving === true);
-    // A server that is still at the first write of the one process meets one of the other with its xid.
+    // A server still busy with the first process's write may receive a write of the second with the
+    // same xid.
     const isLong = random.below(2) === 0;
     const next = isLong || random.below(2) === 0 ? first : serving[random.below(serving.length)];
     if (first === undefined || next === undefined) return;
-    // What the first has asked may be longer on its way to the leader than the second is on its way to its server.
+    // The first process's requests may take longer to reach the leader than the second takes to
+    // connect.
     if (leader !== undefined && leader !== first && random.below(2) === 0) stage.slowBetween(first, leader, 5 + random.below(60), 60);
-    // Or it is proposed at once, and committed when the second has asked already.
+    // Or they are proposed at once and committed after the second process has sent requests.
     if (random.below(2) === 0) for (const server of servers) stage.slowDiskUntil(server, stage.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
@@ -243,7 +245,8 @@ export const restartedClient: Fault = {
     for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
     stage.after(1 + stage.fraction(6), 'another process', undefined, () => {
       if (stage.isHealed || client.session !== dump.session) return;
-      // The machine has closed the connection of a process that has ended, or is gone itself.
+      // If the process ended, its machine has closed the connection; if the machine is gone, it has
+      // not.
       if (random.below(2) === 0) client.reset();
       client.goOnFrom(dump);
       client.goTo(next);
@@ -264,7 +267,7 @@ export const restartedClient: Fault = {
 
 export const twins: Fault = {
   id: 'F17',
-  what: 'two processes have one session at once, take it from each other and use the same xids for different requests',
+  what: 'two processes use one session at once, take it over from each other and use the same xids for different requests',
   strike(stage, random) {
     const client = readyClient(stage, random);
     if (client === undefined) return;
@@ -295,7 +298,7 @@ export const twins: Fault = {
 
 export const impatience: Fault = {
   id: 'F17',
-  what: 'a client gives up one dial after the other before it is answered, and so the server asks the leader about its session several times at once',
+  what: 'a client abandons several connection attempts before they are answered, so the server asks the leader about its session several times at once',
   ofEnsembles: true,
   strike(stage, random) {
     const client = stage.anyActor();
@@ -305,7 +308,7 @@ export const impatience: Fault = {
     const elsewhere = servers[random.below(servers.length)]!;
     client.goTo(here);
     for (let times = 1 + random.below(4), atMs = 0; times > 0; times--) {
-      // Long enough for the server to have been asked, and hardly for its leader to have answered.
+      // Long enough for the server to ask its leader, and too short for most answers.
       atMs += 5 + stage.fraction(7);
       const next = random.below(3) === 0 ? elsewhere : here;
       stage.after(atMs, 'impatience', undefined, () => {
@@ -317,12 +320,12 @@ export const impatience: Fault = {
   },
 };
 
-/** Of a znode of a pile: a snapshot takes many steps for all of them. */
+/** Data of each znode, so that a snapshot of all of them takes many steps. */
 const pileDataBytes = 400;
 
 export const clearOut: Fault = {
   id: 'F27',
-  what: 'a client makes dozens of znodes, and then deletes them in no order, while a snapshot of them may be under way',
+  what: 'a client creates dozens of znodes and then deletes them in random order, while a snapshot of them may be in progress',
   strike(stage, random) {
     const client = readyClient(stage, random);
     if (client === undefined) return;
@@ -346,13 +349,13 @@ export const clearOut: Fault = {
 
 export const sleep: Fault = {
   id: 'F28',
-  what: 'a client falls off the net, for longer than its session lives perhaps',
+  what: 'a client loses its network, possibly for longer than its session timeout',
   strike: (stage, random) => stage.anyActor().sleep(random.below(2500)),
 };
 
 export const halfFrame: Fault = {
   id: 'F29',
-  what: 'a client sends part of a request and falls silent',
+  what: 'a client sends part of a request and then nothing',
   strike(stage) {
     const actor = stage.anyActor();
     if (actor instanceof RawClient) actor.halfFrame();
@@ -361,7 +364,7 @@ export const halfFrame: Fault = {
 
 export const babble: Fault = {
   id: 'F30',
-  what: 'a client sends what is no request',
+  what: 'a client sends bytes that are not a request',
   strike(stage) {
     const actor = stage.anyActor();
     if (actor instanceof RawClient) actor.babble();
@@ -370,7 +373,7 @@ export const babble: Fault = {
 
 export const flood: Fault = {
   id: 'F27',
-  what: 'a client sends two hundred requests without waiting for an answer',
+  what: 'a client sends two hundred requests without waiting for replies',
   strike(stage, random) {
     const actor = stage.anyActor();
     if (!actor.ready) return;
@@ -383,7 +386,7 @@ export const flood: Fault = {
 
 export const manyNames: Fault = {
   id: 'F30',
-  what: 'a client shows the credentials of one user after the other, more than it may have identities perhaps, and asks behind each',
+  what: 'a client adds the credentials of several users, possibly more than it may have identities, with a request after each',
   strike(stage, random) {
     const client = readyClient(stage, random);
     if (client === undefined) return;
@@ -396,10 +399,10 @@ export const manyNames: Fault = {
 
 export const hoard: Fault = {
   id: 'F32',
-  what: 'somebody begins long requests over several connections of one address, and reads nothing',
+  what: 'an address starts long requests over several connections and reads no replies',
   strike(stage, random) {
     const bytesOfEach = Array.from({ length: 2 + random.below(6) }, () => 2000 + random.below(28_000));
-    // Through a narrow window answers wait at the server.
+    // With a small window, replies wait at the server.
     const asks = random.below(2) === 0 ? 1 : 10 + random.below(30);
     stage.addHoarder(bytesOfEach, 200 + random.below(1500), { asks, windowBytes: asks === 1 ? undefined : 200 });
   },
@@ -407,7 +410,7 @@ export const hoard: Fault = {
 
 export const loiter: Fault = {
   id: 'F32',
-  what: 'somebody opens connections from one address and says nothing, or only the beginning of a handshake',
+  what: 'an address opens connections and sends nothing, or only the beginning of a handshake',
   strike(stage, random) {
     const bytesOfEach = Array.from({ length: 1 + random.below(8) }, () => (random.below(2) === 0 ? 0 : random.below(40)));
     stage.addLoiterer(bytesOfEach, 200 + random.below(1500));
@@ -416,7 +419,7 @@ export const loiter: Fault = {
 
 export const impostor: Fault = {
   id: 'F30',
-  what: 'somebody asks for a session that is not his, with a wrong password, or for one that has seen a zxid from the future',
+  what: 'a client requests a session of another client with a wrong password, or with a lastZxidSeen from the future',
   strike(stage, random) {
     const victim = stage.anyActor();
     if (!(victim instanceof RawClient) || victim.session === 0n) return;

@@ -1,9 +1,12 @@
-/** What happens to a disk. A server that meets an error must end, and say nothing more; the disk is well when it starts again. */
+/**
+ * Disk faults. A server that meets an error must end and send nothing more; the disk works again
+ * when it restarts.
+ */
 import type { Fault } from './fault.ts';
 
 export const diskError: Fault = {
   id: 'F9, F10',
-  what: 'one call fails with EIO or ENOSPC, at once or at the next sync, with part of the bytes written',
+  what: 'one disk call fails with EIO or ENOSPC, at once or at the next fsync, with part of the bytes written',
   strike(stage, random) {
     const server = stage.anyServer();
     const { disk } = server;
@@ -26,7 +29,7 @@ export const diskError: Fault = {
 
 export const diskFull: Fault = {
   id: 'F9',
-  what: 'the disk is full for a while: whatever would make a file larger fails, and so does a start',
+  what: 'the disk is full for a while: every call that would enlarge a file fails, and so does a start',
   strike(stage, random) {
     const server = stage.anyServer();
     if (server.disk.fault !== undefined) return;
@@ -44,7 +47,7 @@ export const slowDisk: Fault = {
 
 export const wipe: Fault = {
   id: 'F12',
-  what: 'a server loses its disk and comes back with an empty one; never so many at a time that no quorum of the others is left',
+  what: 'a server loses its disk and restarts with an empty one; a quorum of the others always keeps its disks',
   ofEnsembles: true,
   strike(stage, random) {
     const server = stage.anyServer();

@@ -1,13 +1,16 @@
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Stage } from '../story/stage.ts';
 
-/** Something that can go wrong. Strikes at any moment; what it breaks it mends after a while, or the healing at the end does. */
+/**
+ * A fault. It can strike at any time; it repairs its damage after a while, or the healing at the
+ * end of the run does.
+ */
 export interface Fault {
-  /** Its number in the catalogue of faults. */
+  /** The id in the list of faults. */
   readonly id: string;
   /** What happens. */
   readonly what: string;
-  /** It takes several servers. */
+  /** The fault needs several servers. */
   readonly ofEnsembles?: true;
   strike(stage: Stage, random: SeededRandom): void;
 }

@@ -1,4 +1,7 @@
-/** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
+/**
+ * All faults, by name. A seed chooses among them; a scenario strikes with one when its steps say
+ * so.
+ */
 import {
   babble,
   backAgain,

@@ -1,10 +1,10 @@
-/** What happens to connections and to the links under them. */
+/** Faults of connections and of the links that carry them. */
 import type { PipeManners } from '@tskeeper/runtime/internal';
 import type { Fault } from './fault.ts';
 
 export const cut: Fault = {
   id: 'F15, F17',
-  what: 'a connection is reset, half closed, or broken after any byte, in mid-frame if it so happens',
+  what: 'a connection is reset, half closed, or broken after any byte, possibly within a frame',
   strike(stage, random) {
     const actor = stage.anyActor();
     const { wire } = actor;
@@ -28,13 +28,14 @@ const wellManners = new WeakMap<object, PipeManners>();
 
 export const badWire: Fault = {
   id: 'F16, F29, F32',
-  what: 'bytes are late, come one by one, or are not read for a while',
+  what: 'bytes are delayed, arrive one by one, or are not read for a while',
   strike(stage, random) {
     const { wire } = stage.anyActor();
     if (wire === undefined) return;
     const pipe = random.below(2) === 0 ? wire.forward : wire.backward;
     const { manners } = pipe;
-    // As it was before any of this: another fault may have its hand on it, or may come before this one is over.
+    // The state before any of these faults: another may have changed the pipe, or may do so before
+    // this one ends.
     const well = wellManners.get(pipe) ?? { ...manners };
     wellManners.set(pipe, well);
     switch (random.below(4)) {
@@ -53,7 +54,7 @@ export const badWire: Fault = {
     }
     pipe.changed();
     stage.after(random.below(1200), 'wire well', undefined, () => {
-      // What has been healed for good stays as it is.
+      // What the final healing has repaired stays repaired.
       if (!stage.isHealed) Object.assign(manners, well);
       pipe.release();
       pipe.changed();
@@ -63,7 +64,7 @@ export const badWire: Fault = {
 
 export const linkCut: Fault = {
   id: 'F18, F28',
-  what: 'the cable between a client and a server is pulled: nothing passes and nobody is told',
+  what: 'the link between a client and a server is cut: nothing passes and neither side is notified',
   strike(stage, random) {
     const link = stage.world.link(stage.anyActor().name, stage.anyServer().name);
     link.cut();

@@ -1,10 +1,10 @@
-/** What happens to the links between the servers of an ensemble. */
+/** Faults of the links between the servers of an ensemble. */
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Stage } from '../story/stage.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
 
-/** Long enough, now and then, for everybody to notice. */
+/** Sometimes long enough for every server to notice. */
 function howLong(random: SeededRandom): number {
   return random.below(3) === 0 ? 1000 + random.below(2500) : random.below(800);
 }
@@ -16,7 +16,7 @@ function shuffled<T>(random: SeededRandom, of: readonly T[]): T[] {
 
 export const partition: Fault = {
   id: 'F18',
-  what: 'servers fall into two parts that do not hear from each other, with a bridge between them perhaps; or each is alone',
+  what: 'the network splits the servers into two parts, possibly with a server that reaches both; or each is alone',
   ofEnsembles: true,
   strike(stage, random) {
     const servers = shuffled(random, stage.world.servers);
@@ -33,7 +33,7 @@ export const partition: Fault = {
 
 export const oneWayCut: Fault = {
   id: 'F19',
-  what: 'a server is heard by others and does not hear them, or hears them and is not heard',
+  what: 'a server can send to others but not receive from them, or receive but not send',
   ofEnsembles: true,
   strike(stage, random) {
     const [one, ...others] = shuffled(random, stage.world.servers);
@@ -46,7 +46,7 @@ export const oneWayCut: Fault = {
 
 export const leaderIsland: Fault = {
   id: 'F21',
-  what: 'the leader is cut off from the other servers, together with some clients',
+  what: 'the leader is partitioned from the other servers, together with some clients',
   ofEnsembles: true,
   strike(stage, random) {
     const { leader } = stage;
@@ -61,7 +61,7 @@ export const leaderIsland: Fault = {
 
 export const slowLink: Fault = {
   id: 'F16, F20',
-  what: 'what passes between two servers is late',
+  what: 'the link between two servers is slow',
   ofEnsembles: true,
   strike(stage, random) {
     const [a, b] = shuffled(random, stage.world.servers);
@@ -72,7 +72,7 @@ export const slowLink: Fault = {
 
 export const flapping: Fault = {
   id: 'F22',
-  what: 'the links of servers go one after the other, and come back in another order; or one comes and goes',
+  what: 'links between servers fail one after the other and recover in another order, or one flaps',
   ofEnsembles: true,
   strike(stage, random) {
     const { servers } = stage.world;
@@ -91,7 +91,7 @@ export const flapping: Fault = {
 
 export const peerReset: Fault = {
   id: 'F15, F17',
-  what: 'a connection between two servers is reset, in mid-frame if it so happens, is half closed, or lies there half open',
+  what: 'a connection between two servers is reset, possibly within a frame, is half closed, or stays half open',
   ofEnsembles: true,
   strike(stage, random) {
     const cnxns = stage.cnxnsBetweenServers();
@@ -111,25 +111,25 @@ export const peerReset: Fault = {
   },
 };
 
-/** Longer than what may wait for a learner, where that is little. */
+/** More than may wait for a learner, if that bound is low. */
 const longWrites = 40;
 const longWriteBytes = 12_000;
-/** Each in a turn of its own: what is written in one turn counts as being sent. */
+/** Each write in a turn of its own: everything written in one turn counts as being sent. */
 const longWriteIntervalMs = 3;
 
 export const fallenBehind: Fault = {
   id: 'F11, F19',
-  what: 'a learner hears nothing from its leader for a moment, and a client writes more than may wait for it',
+  what: 'a learner receives nothing from its leader for a moment, while a client writes more than may wait for the learner',
   ofEnsembles: true,
   strike(stage, random) {
-    // Otherwise the network takes it all.
+    // With an unlimited window the network takes everything.
     if (stage.windowBytes === Infinity) return;
     const { leader } = stage;
     const learners = stage.world.servers.filter(({ role }) => role === 'follower' || role === 'observer');
     const learner = learners[random.below(learners.length)];
     if (leader === undefined || learner === undefined) return;
     const writer = stage.addVisitor(leader);
-    // It has to be connected before.
+    // The writer must be connected first.
     stage.after(120, 'fallen behind', undefined, () => {
       stage.after(800, 'visitors leave', undefined, () => writer.send('closeSession', undefined));
       if (stage.isHealed || !writer.ready) return;
@@ -146,7 +146,7 @@ export const fallenBehind: Fault = {
 
 export const deafName: Fault = {
   id: 'F26',
-  what: 'the name of a server does not resolve for a while',
+  what: 'the host name of a server does not resolve for a while',
   ofEnsembles: true,
   strike(stage: Stage, random) {
     stage.hideName(stage.anyServer(), howLong(random));

@@ -1,4 +1,6 @@
-/** What those do who are no server of the ensemble, and speak to its servers as if they were. */
+/**
+ * Attacks by peers that are not servers of the ensemble but speak to its servers as if they were.
+ */
 import { SeededRandom } from '@tskeeper/runtime';
 import { type Attack, type Kind } from '../peers/attack.ts';
 import { harmlessKinds } from '../peers/harmless-kinds.ts';
@@ -8,14 +10,14 @@ import type { Fault } from './fault.ts';
 
 export const stranger: Fault = {
   id: 'F30',
-  what: 'somebody who is no server speaks to the ports of servers, in any way that needs the number of no other server',
+  what: "a peer outside the ensemble speaks to the ports of servers in ways that need no other server's id",
   ofEnsembles: true,
   strike: (stage, random) => attack(stage, random, harmlessKinds),
 };
 
 export const impersonator: Fault = {
   id: 'F30',
-  what: 'somebody bears the number of a server, or asks its leader on behalf of clients; no promise to clients holds then',
+  what: "a peer outside the ensemble uses a server's id, or sends requests to the leader on behalf of clients; no guarantee to clients holds then",
   ofEnsembles: true,
   strike(stage, random) {
     stage.world.recording.isImpersonated = true;
@@ -23,7 +25,7 @@ export const impersonator: Fault = {
   },
 };
 
-/** Between two of one strike. */
+/** The attacks of one strike start within this time. */
 const apartMs = 100;
 
 function attack(stage: Stage, random: SeededRandom, kinds: Readonly<Record<string, Kind>>): void {
@@ -31,7 +33,7 @@ function attack(stage: Stage, random: SeededRandom, kinds: Readonly<Record<strin
   for (let left = 1 + random.below(3); left > 0; left--) {
     const name = names[random.below(names.length)]!;
     stage.after(random.below(apartMs), 'attack', undefined, () => {
-      // In three of four a server that leads: others do not listen to learners.
+      // In three of four cases a leader: other servers do not accept learners.
       const target = (random.below(4) > 0 ? stage.leader : undefined) ?? stage.anyServer();
       if (stage.isHealed || target.process?.serving !== true) return;
       let isDone = false;

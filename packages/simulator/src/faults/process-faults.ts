@@ -1,4 +1,4 @@
-/** What happens to a server's process, and to the machine under it. */
+/** Faults of a server's process and of the machine it runs on. */
 import type { Millis } from '@tskeeper/protocol';
 import type { Stage } from '../story/stage.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -18,7 +18,7 @@ export const kill: Fault = {
 
 export const power: Fault = {
   id: 'F3',
-  what: 'the machine goes dark, while its clients write at times; of what was not synced any part survives, in any order, torn anywhere',
+  what: 'the machine loses power, at times while its clients write; any part of what was not synced survives, in any order, torn anywhere',
   strike(stage, random) {
     const server = stage.anyServer();
     const { process } = server;
@@ -61,21 +61,24 @@ function stopAndStart(stage: Stage, server: ServerHost, downMs: Millis): void {
 
 export const pause: Fault = {
   id: 'F14',
-  what: 'the process stands still (SIGSTOP), and goes on as if nothing had been',
+  what: 'the process is paused (SIGSTOP) and then continues',
   strike(stage, random) {
-    // A leader decides for everybody.
+    // A paused leader affects every server, so prefer it.
     const server = (random.below(2) === 0 ? stage.leader : undefined) ?? stage.anyServer();
     const ms = random.below(2) === 0 ? 300 + random.below(1200) : 1 + random.below(100);
     stand(stage, server, ms);
   },
 };
 
-/** So many times syncLimit: others have given it up, have another leader, and have written. */
+/**
+ * In multiples of syncLimit: the others have dropped the server, elected another leader and
+ * written.
+ */
 const beyondSyncLimits = 3;
 
 export const longPause: Fault = {
   id: 'F14, F21',
-  what: 'a server stands still for up to three times syncLimit, while others write; as it wakes up it is asked for what they have changed',
+  what: 'a server is paused for up to three times syncLimit while others write; as it wakes, a client reads what they changed',
   ofEnsembles: true,
   strike(stage, random) {
     const serving = stage.world.servers.filter(({ role }) => role === 'leader' || role === 'follower' || role === 'observer');
@@ -87,14 +90,14 @@ export const longPause: Fault = {
     if (process === undefined) return;
     const ms = syncLimitMs + random.below((beyondSyncLimits - 1) * syncLimitMs);
     const reader = stage.addReader(server);
-    // It has to be connected before.
+    // The reader must be connected first.
     stage.after(120, 'long pause', undefined, () => {
       if (stage.isHealed || server.process !== process || !stand(stage, server, ms)) {
         reader.leave();
         return;
       }
       for (const at of [ms / 2, (ms * 3) / 4]) stage.after(at, 'others write', undefined, () => everyoneWrites(stage, 'standstill'));
-      // Just before it wakes, so that the question waits there when it does, and just after.
+      // Just before the server wakes, so that the read is waiting then, and just after.
       for (const at of [ms - 3, ms + 1]) stage.after(at, 'a question', undefined, () => reader.ask());
       stage.after(ms + 300, 'reader leaves', undefined, () => reader.leave());
     });
@@ -125,7 +128,7 @@ export const killLeader: Fault = {
 
 export const newLeader: Fault = {
   id: 'F1, F14, F21',
-  what: 'the leader ends, and the next one does so as well, or stands still for up to three times syncLimit, when it has been elected and does not serve yet',
+  what: 'the leader ends, and the next one, after its election and before it serves, ends too or is paused for up to three times syncLimit',
   ofEnsembles: true,
   strike(stage, random) {
     const { leader } = stage;
@@ -147,7 +150,10 @@ export const newLeader: Fault = {
 const lookMs: Millis = 3;
 const looksMax = 500;
 
-/** So long after one of these servers has been elected, if it leads then, in whatever stage. */
+/**
+ * Strikes `afterMs` after one of these servers was elected, if it still runs, whatever stage it
+ * leads in.
+ */
 function asItBeginsToLead(
   stage: Stage,
   servers: readonly ServerHost[],
@@ -172,14 +178,14 @@ function asItBeginsToLead(
 
 export const lonelyLeader: Fault = {
   id: 'F1, F21',
-  what: 'the leader is alone with its clients, and a moment later its process ends: some of its log is nowhere else, and must be cut',
+  what: 'the leader is alone with its clients, and a moment later its process ends: the end of its log is nowhere else and must be truncated',
   ofEnsembles: true,
   strike(stage, random) {
     const { leader } = stage;
     if (leader === undefined) return;
     const others = stage.world.servers.filter((server) => server !== leader);
     const ms = 20 + random.below(150);
-    // The end comes first, so that what is held back on the way never arrives.
+    // The process ends before the cut heals, so packets that the cut holds back never arrive.
     stage.cutBetween([leader], others, ms + 5, 'one way');
     everyoneWrites(stage, 'lonely');
     const { process } = leader;
@@ -188,7 +194,8 @@ export const lonelyLeader: Fault = {
       if (stage.isHealed || leader.process !== process) return;
       leader.kill();
       if (random.below(4) === 0) {
-        // It is back before the others have another leader, is elected with all that it has, and brings others to that. Then it is gone for long.
+        // It returns before the others have another leader, is elected with everything it has, and
+        // synchronises the others to that. Then it is away for long.
         stage.superviseAfter(leader, random.below(10));
         asItBeginsToLead(stage, [leader], random.below(40), () => {
           leader.kill();
@@ -196,7 +203,8 @@ export const lonelyLeader: Fault = {
         });
         return;
       }
-      // It is back when the others have begun another epoch. If anything has been written in that, it is sent a snapshot, and nothing is cut.
+      // It returns after the others have begun another epoch. If that epoch has a txn, it receives
+      // a snapshot and nothing is truncated.
       if (isQuiet) stage.cutBetween(stage.actors, others, 200 + random.below(600));
       stage.superviseAfter(leader, 20 + random.below(200));
     });
@@ -205,7 +213,7 @@ export const lonelyLeader: Fault = {
 
 export const absence: Fault = {
   id: 'F1, F20',
-  what: 'a server that does not lead is away for long, while the others go on',
+  what: 'a server that is not the leader is down for long while the others continue',
   ofEnsembles: true,
   strike(stage, random) {
     const others = stage.world.servers.filter(({ role, process }) => role !== 'leader' && process !== undefined);
@@ -218,7 +226,7 @@ export const absence: Fault = {
 
 export const killAll: Fault = {
   id: 'F2',
-  what: 'all processes end at once; they are started in any order, some of them much later',
+  what: 'all processes end at once and restart in any order, some much later',
   ofEnsembles: true,
   strike(stage, random) {
     for (const server of stage.world.servers) {
@@ -230,7 +238,7 @@ export const killAll: Fault = {
 
 export const powerAll: Fault = {
   id: 'F3',
-  what: 'all machines go dark at once; they come back in any order, some of them much later',
+  what: 'all machines lose power at once and return in any order, some much later',
   ofEnsembles: true,
   strike(stage, random) {
     for (const server of stage.world.servers) {
@@ -242,7 +250,7 @@ export const powerAll: Fault = {
 
 export const rollingRestart: Fault = {
   id: 'F23',
-  what: 'an operator stops the servers one after the other, and starts each again before the next',
+  what: 'an operator restarts the servers one after the other',
   ofEnsembles: true,
   strike(stage, random) {
     let ms = 0;

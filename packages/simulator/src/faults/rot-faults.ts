@@ -1,7 +1,8 @@
 /**
- * What goes bad on a disk at rest. A server must notice at its start, and refuse with a sentence that says what helps; or have the same state
- * as without the damage. Only what is known to have been durable is damaged: behind the mark of a log (docs/internals/storage.md) nobody can
- * tell damage from a tail that was torn off.
+ * Damage to files at rest. A server must notice it when it starts and refuse with a sentence that
+ * names the remedy, or reach the same state as without the damage. Only what is known to have been
+ * durable is damaged: after the mark of a log (docs/internals/storage.md) damage cannot be told
+ * from a torn tail.
  */
 import { adler32, type Zxid } from '@tskeeper/protocol';
 import { decodeMark } from '@tskeeper/runtime/internal';
@@ -10,7 +11,7 @@ import type { Stage } from '../story/stage.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
 
-/** The process of each ends, and its disk is no more what it was; sometimes that of two at a time, each in its own way. */
+/** Kills one or two servers and damages the disk of each. */
 function goBad(stage: Stage, random: SeededRandom, spoil: (server: ServerHost) => boolean): void {
   const count = random.below(3) === 0 ? 2 : 1;
   for (let turn = 0; turn < count; turn++) {
@@ -22,8 +23,9 @@ function goBad(stage: Stage, random: SeededRandom, spoil: (server: ServerHost) =
 }
 
 /**
- * Bits turn round, a sector was never written, or holds what belongs elsewhere in the file. What Adler-32 is blind to, as to 16 more, 32 less and 16 more in
- * three neighbours, is not among it: the files are ZooKeeper's, and have no other seal.
+ * Flips bits, zeroes a sector that was never written, or fills one with another part of the file.
+ * It excludes damage that Adler-32 cannot detect (such as +16, -32, +16 in three neighbouring
+ * bytes): the files are ZooKeeper's and have no other checksum.
  */
 export function spoiled(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
   const bytes = spoiledSomehow(random, whole, from, to);
@@ -50,17 +52,26 @@ function spoiledSomehow(random: SeededRandom, whole: Buffer, from: number, to: n
 
 interface MarkedLog {
   readonly path: string;
-  /** The last txn that it is known to have. */
+  /** The last txn that it is known to hold. */
   readonly lastZxid: Zxid;
-  /** Up to here it is known to have been durable. */
+  /** The length up to which it is known to have been durable. */
   readonly safeBytes: number;
-  /** Its mark has moved since it was begun, and nothing comes after it: so it is known to have been there with all that it has. */
+  /**
+   * Its mark has moved since the log was begun, and nothing follows the mark: so the whole content
+   * is known to have been durable.
+   */
   readonly isKnown: boolean;
-  /** The next log has no mark, which a disk error may have cost it. Between two epochs nothing else shows what is missing. */
+  /**
+   * The next log has no mark, possibly because of a disk error. Between two epochs nothing else
+   * shows what is missing.
+   */
   readonly isAheadOfUnmarked: boolean;
 }
 
-/** Oldest first. A mark counts as far as it is durable: a power loss may yet take back what has only been written. */
+/**
+ * Oldest first. Only the durable part of a mark counts: a power loss may undo what was merely
+ * written.
+ */
 function markedLogs(server: ServerHost): MarkedLog[] {
   const { disk, logFolder } = server;
   const durable = server.durableDisk();
@@ -82,12 +93,12 @@ function markedLogs(server: ServerHost): MarkedLog[] {
   });
 }
 
-/** Of a log the end of what was safe matters most. */
+/** Damage near the end of the durable part matters most. */
 const tailBytes = 60;
 
 export const logRot: Fault = {
   id: 'F5, F8',
-  what: 'a log goes bad at rest, at its end or in the middle: bits, a sector that was never written, one that was written in the wrong place',
+  what: 'a log file is damaged at rest, at its end or in the middle: flipped bits, a sector that was never written, or a misplaced one',
   strike(stage, random) {
     goBad(stage, random, (server) => {
       const logs = markedLogs(server).filter(
@@ -104,7 +115,7 @@ export const logRot: Fault = {
 
 export const snapshotRot: Fault = {
   id: 'F6',
-  what: 'a snapshot goes bad at rest, the newest or another, or all of them',
+  what: 'snapshots are damaged at rest: the newest, another one, or all',
   strike(stage, random) {
     goBad(stage, random, (server) => {
       const { disk, snapshotFolder } = server;
@@ -130,14 +141,14 @@ const garbage = ['', '\0', 'x', '-1', '1 2', '99999999999999999999'];
 
 export const epochRot: Fault = {
   id: 'F7',
-  what: 'a file that holds an epoch is empty, holds no number, or is gone; or what a crash may leave of writing one lies beside it',
+  what: 'an epoch file is empty, is not a number, or is missing; or a temporary file from an interrupted write lies beside it',
   ofEnsembles: true,
   strike(stage, random) {
     goBad(stage, random, (server) => {
       const { disk, snapshotFolder } = server;
       const name = random.below(2) === 0 ? 'acceptedEpoch' : 'currentEpoch';
       const path = `${snapshotFolder}/${name}`;
-      // A folder without either is taken for that of a standalone server, as with ZooKeeper.
+      // A folder with neither file counts as that of a standalone server, as in ZooKeeper.
       const isOneDamaged = ['acceptedEpoch', 'currentEpoch'].some((each) => server.isDamagedAt(`${snapshotFolder}/${each}`));
       if (!disk.files().includes(path) || isOneDamaged) return false;
       switch (random.below(3)) {
@@ -148,7 +159,7 @@ export const epochRot: Fault = {
           server.damage(path, undefined);
           return true;
         default: {
-          // A promise may have been on its way; where a server stands is written again as it was.
+          // A new acceptedEpoch may have been in progress; currentEpoch is rewritten unchanged.
           const epoch = Number(disk.contents(path).toString('latin1')) + (name === 'acceptedEpoch' ? random.below(2) : 0);
           disk.plant(
             `${path}.tmp`,
@@ -163,7 +174,7 @@ export const epochRot: Fault = {
 
 export const lostLog: Fault = {
   id: 'F8',
-  what: 'a log is gone, the newest or another',
+  what: 'a log file is missing, the newest or another',
   strike(stage, random) {
     goBad(stage, random, (server) => {
       const logs = markedLogs(server);

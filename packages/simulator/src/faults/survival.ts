@@ -1,8 +1,10 @@
 import { type CrashChoice, keepAll, loseAll, type SeededRandom } from '@tskeeper/runtime';
 
-/** What a power loss leaves of what was not synced: nothing, everything, whole pieces, or parts of pieces. */
+/**
+ * What a power loss leaves of unsynced data: nothing, everything, whole pieces, or parts of pieces.
+ */
 export function survival(random: SeededRandom): CrashChoice {
-  // Torn more often than not.
+  // Torn pieces in most cases.
   switch (random.below(6)) {
     case 0:
       return loseAll;

@@ -1,6 +1,7 @@
 /**
- * The protocol's records as the reference model's plain values: what a client has sent as an operation, what it has received as the body
- * of a reply. The model knows nothing of records, and the server nothing of these values.
+ * Converts the protocol's records to plain values of the reference model: a request to an
+ * operation, a reply to its body. The model knows nothing of records, and the server nothing of
+ * these values.
  */
 import type {
   Acl as WireAcl,
@@ -61,7 +62,7 @@ function stepOf(op: MultiOp): WriteStep | ReadStep {
   }
 }
 
-/** A request as the model takes it. `record` is what the operation's codec has read. */
+/** A request as an operation of the model. `record` is what the operation's codec has read. */
 export function operationFrom(name: OperationName | undefined, opCode: number, record: unknown): Operation {
   switch (name) {
     case undefined:
@@ -142,7 +143,7 @@ interface WireBody {
   readonly results?: readonly WireMultiResult[];
 }
 
-/** What stands behind a reply's header. Names without a defined order are sorted. */
+/** The body after a reply's header. Lists without a defined order are sorted. */
 export function bodyFrom(record: unknown): Body | null {
   if (record === undefined || record === null) return null;
   const body = record as WireBody;

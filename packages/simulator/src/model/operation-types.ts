@@ -1,8 +1,9 @@
 /**
- * What a client can ask and what it can hear, as plain values. The reference model, the generator and the wire codec of these tests
- * share these shapes and nothing else.
+ * What a client can request and receive, as plain values. The reference model, the generator and
+ * the wire codec of these tests share these shapes and nothing else.
  *
- * Data is text of one character per byte (latin1), so that values can be compared, printed and shrunk without a thought.
+ * Data is text of one character per byte (latin1), so that values are easy to compare, print and
+ * shrink.
  */
 
 export interface AclEntry {
@@ -63,9 +64,9 @@ export type Operation =
     } & WatchLists)
   | { readonly kind: 'auth'; readonly scheme: string | null; readonly auth: Data }
   | { readonly kind: 'sasl'; readonly token: Data }
-  /** An opcode no server knows, with a payload nobody reads. */
+  /** An opcode that no server knows, with an arbitrary payload. */
   | { readonly kind: 'unknown'; readonly opCode: number }
-  /** A known opcode whose record is cut short: `bytes` is what is left of it. */
+  /** A known opcode whose record is truncated: `bytes` is what is left of it. */
   | { readonly kind: 'undecodable'; readonly opCode: number; readonly bytes: string };
 
 export type OperationKind = Operation['kind'];
@@ -84,7 +85,10 @@ export interface Stat {
   readonly pzxid: number;
 }
 
-/** The record behind a reply header. Lists without a defined order are sorted on both sides before they are compared. */
+/**
+ * The record after a reply header. Lists without a defined order are sorted on both sides before
+ * they are compared.
+ */
 export interface Body {
   readonly path?: string | null;
   readonly data?: Data;
@@ -127,7 +131,7 @@ export interface ConnectRequest {
   readonly timeOut: number;
   readonly sessionId: bigint;
   readonly passwd: Data;
-  /** Left out by very old clients. */
+  /** Very old clients do not send it. */
   readonly readOnly?: boolean;
 }
 
@@ -139,7 +143,7 @@ export interface ConnectResponse {
   readonly readOnly?: boolean;
 }
 
-/** The server ends the connection after everything before it has been sent. */
+/** The server closes the connection after it has sent everything before. */
 export interface Closed {
   readonly kind: 'closed';
 }

@@ -1,13 +1,15 @@
 /**
- * A standalone ZooKeeper server as plain as it can be: what the tests believe.
+ * A standalone ZooKeeper server as plain as possible: the expectation of the tests.
  *
- * It keeps znodes as plain objects in a map from path to znode, does one request after the other to its very end, and says what every
- * connection must hear, in order. It is meant to be obviously right and is in no hurry: it shares no code with the server, only the
- * names of the protocol's numbers.
+ * It keeps znodes as plain objects in a map by path, carries out one request after the other
+ * completely, and returns what every connection must receive, in order. It is meant to be obviously
+ * right and need not be fast. It shares no code with the server, only the names of the protocol's
+ * numbers.
  *
- * A server judges a write when it arrives and applies it once it is on disk; in between, other reads see the older state. Whoever
- * compares a server with this model therefore calls `admit` when a request arrives (identities and the clock count from then on) and
- * `perform` when its effects become visible. The order of `perform` calls is the order of zxids.
+ * A server validates a write when it arrives and applies it once it is on disk; in between, other
+ * reads see the older state. A test that compares a server with this model therefore calls `admit`
+ * when a request arrives (identities and the clock count from then) and `perform` when its effects
+ * become visible. The order of `perform` calls is the order of zxids.
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -37,15 +39,22 @@ export interface ModelOptions {
   readonly maxSessionTimeoutMs: number;
   /** znode.container.maxNeverUsedIntervalMs */
   readonly containerMaxNeverUsedIntervalMs: number;
-  /** Watches of one connection: paths in its two tables, whatever the modes. Whoever asks for more is told to try later. */
+  /**
+   * Maximum watches of one connection: paths in its two tables, whatever the modes. A request for
+   * more gets ThrottledOp.
+   */
   readonly watchesPerCnxnMax: number;
-  /** Of one connection, its address among them: how many, and how long they may be as `vector<Id>` without its length. */
+  /**
+   * Maximum number of identities of one connection, including its address, and their length as
+   * `vector<Id>` without the count.
+   */
   readonly identitiesPerCnxnMax: number;
   readonly identityBytesPerCnxnMax: number;
   /**
-   * Whether to answer as Apache ZooKeeper 3.9.5 where this project answers differently on purpose. Every such place asks this flag:
+   * Whether to answer as Apache ZooKeeper 3.9.5 where this project deliberately differs:
    * deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
-   * sequential znodes that stops at 2147483647, half an answer to a multiRead with a null path, and the descendants of ''.
+   * sequential znodes that stops at 2147483647, half a reply to a multiRead with a null path, and
+   * the descendants of ''.
    */
   readonly java: boolean;
 }
@@ -112,7 +121,7 @@ interface Session {
   readonly timeoutMs: number;
 }
 
-/** A request that has arrived, with what counts from that moment. */
+/** A request that has arrived, with the identities and the clock of that moment. */
 export interface Admitted {
   readonly cnxn: number;
   readonly session: bigint;
@@ -122,22 +131,27 @@ export interface Admitted {
   readonly wallMs: number;
 }
 
-/** Something a connection hears. */
+/** A message that a connection must receive. */
 export interface Heard {
   readonly cnxn: number;
   readonly message: Message;
-  /** The server may tell these events of one zxid in any order: they come from a set of ephemerals. */
+  /**
+   * The server may send these events of one zxid in any order: they come from a set of ephemerals.
+   */
   readonly anyOrder?: boolean;
 }
 
-/** What a failed multi goes back to. */
+/** The state to which a failed multi is rolled back. */
 interface Saved {
   readonly znodes: Map<string, Znode>;
   readonly quotaPaths: Set<string>;
   readonly cnxns: Map<number, Cnxn>;
 }
 
-/** A refusal, thrown on the way through a request and turned into its reply. No Error, since half of all requests end so and a stack is dear. */
+/**
+ * A refusal, thrown while a request is processed and turned into its reply. Not an Error, since
+ * half of all requests end so and a stack is expensive.
+ */
 class Refusal {
   readonly code: number;
   constructor(code: number) {
@@ -176,7 +190,7 @@ const writeOpCodes = new Set<number>([
   OpCode.reconfig,
 ]);
 
-/** Whether a request becomes a txn, and so waits for the log, whatever its outcome. */
+/** Whether a request becomes a txn, and so waits for the log, whatever its result. */
 export function isWrite(operation: Operation): boolean {
   return operation.kind === 'undecodable' ? writeOpCodes.has(operation.opCode) : writeKinds.has(operation.kind);
 }
@@ -209,7 +223,10 @@ export function isValidPath(path: string): boolean {
   return true;
 }
 
-/** Sixteen bytes made from the id alone by the generator of java.util.Random, so that every server knows them. */
+/**
+ * Sixteen bytes derived from the id alone by the generator of java.util.Random, so that every
+ * server can compute them.
+ */
 export function sessionPassword(session: bigint): string {
   const mask = (1n << 48n) - 1n;
   let state = (BigInt.asUintN(64, session ^ 0xb3415c00n) ^ 0x5deece66dn) & mask;
@@ -227,7 +244,7 @@ export function digestId(userAndPassword: string): string {
   return `${userAndPassword.split(':')[0]}:${hash}`;
 }
 
-/** An address as its bytes, or undefined when it is none. */
+/** The bytes of an address, or undefined if it is invalid. */
 function addressBytes(text: string): number[] | undefined {
   if (text.includes(':')) {
     const halves = text.split('::');
@@ -245,7 +262,7 @@ function addressBytes(text: string): number[] | undefined {
   return bytes.every((byte) => byte >= 0 && byte <= 255) ? bytes : undefined;
 }
 
-/** `addr` or `addr/bits`, as address bits and how many of them count. */
+/** `addr` or `addr/bits`, as address bits and the number of bits that count. */
 function addressRange(text: string): { bits: string; prefix: number } | undefined {
   const slash = text.indexOf('/');
   const bytes = addressBytes(slash < 0 ? text : text.slice(0, slash));
@@ -283,7 +300,9 @@ export function formatQuota(values: ReadonlyMap<string, number>): string {
   return more.length === 0 ? head : `${head}=${more.map((key) => `;${key}=${values.get(key)}`).join('')}`;
 }
 
-/** A quota's two znodes: its limits, and its usage where there is such a znode. By the path that has the quota. */
+/**
+ * The limits of each quota, and its usage if there is such a znode, by the path that has the quota.
+ */
 export type Quotas = ReadonlyMap<string, { readonly limits: Data; readonly usage: Data | undefined }>;
 
 /** What a request would add, and where. */
@@ -291,11 +310,13 @@ export interface QuotaQuestion {
   readonly path: string;
   readonly bytes: number;
   readonly count: number;
-  /** Which part of a multi asks; 0 for any other request. */
+  /** The index of the operation in a multi; 0 for any other request. */
   readonly part: number;
 }
 
-/** Whether a hard limit of the nearest quota upwards, the path itself included, would be exceeded. */
+/**
+ * Whether a hard limit of the nearest quota upwards, the path itself included, would be exceeded.
+ */
 export function exceedsQuota(quotas: Quotas, { path, bytes, count }: QuotaQuestion): boolean {
   const quotaPath = [path, ...ancestorsOf(path)].find((candidate) => quotas.has(candidate));
   const quota = quotaPath === undefined ? undefined : quotas.get(quotaPath)!;
@@ -313,23 +334,26 @@ const byteCount = (data: Data): number => data?.length ?? 0;
 
 export class ReferenceModel {
   readonly #options: ModelOptions;
-  /** Every znode by its path. The root is here twice, as '' (what parents of top-level znodes are called) and as '/'. */
+  /**
+   * Every znode by its path. The root is here twice, as '' (the parent of top-level znodes) and as
+   * '/'.
+   */
   #znodes = new Map<string, Znode>();
   #sessions = new Map<bigint, Session>();
   #cnxns = new Map<number, Cnxn>();
   /** Paths that have a zookeeper_limits znode. */
   #quotaPaths = new Set<string>();
-  /** While a multi is judged: the state before its first step. */
+  /** While a multi is validated: the state before its first operation. */
   #quotaView: Saved | undefined;
   #part = 0;
   /**
-   * If set, decides whether a request exceeds a quota, and the model does not. A server compares the request with its tree, which may lag behind
-   * the last proposal.
+   * If set, it decides instead of the model whether a request exceeds a quota. A server compares
+   * the request with its tree, which may lag the last proposal.
    */
   judgeQuota: ((question: QuotaQuestion) => boolean) | undefined;
   #zxid = 0;
   #heard: Heard[] = [];
-  /** While a session's ephemerals go, in an order nobody promises. */
+  /** Set while a session's ephemerals are deleted, in an order that is not defined. */
   #anyOrder = false;
 
   constructor(options: Partial<ModelOptions> = {}) {
@@ -360,28 +384,28 @@ export class ReferenceModel {
     return this.#zxid;
   }
 
-  /** A server of an ensemble says in a znode who belongs to it. */
+  /** Sets the znode with the configuration of the ensemble. */
   configure(text: string): void {
     Object.assign(this.#znodes.get('/zookeeper/config')!, { data: text, version: -1 });
   }
 
-  /** Someone the model does not follow has written something. */
+  /** A write took place that the model does not follow. */
   skipZxid(): void {
     this.#zxid++;
   }
 
-  /** Lets a history begin later than at the beginning. */
+  /** Lets a history begin at a later zxid. */
   beginAt(zxid: number): void {
     this.#zxid = zxid;
   }
 
-  /** A znode's data and ACL, as whoever asks for nothing sees it. */
+  /** A znode's data, ACL and stat, without a permission check. */
   look(path: string): { readonly data: Data; readonly acl: readonly AclEntry[]; readonly stat: Stat } | undefined {
     const znode = this.#znodes.get(path);
     return znode === undefined ? undefined : { data: znode.data, acl: znode.acl, stat: this.#statOf(znode) };
   }
 
-  /** Whether a connection is there: one whose session has ended is not. */
+  /** Whether a connection exists: not after its session has ended. */
   hasCnxn(cnxn: number): boolean {
     return this.#cnxns.has(cnxn);
   }
@@ -390,12 +414,12 @@ export class ReferenceModel {
     return this.#ephemeralsOf(session);
   }
 
-  /** Whether somebody may read what has this ACL. */
+  /** Whether these identities may read a znode with this ACL. */
   mayRead(acl: readonly AclEntry[], identities: readonly Id[]): boolean {
     return this.#isPermitted(acl as readonly Acl[], Perms.read, identities);
   }
 
-  /** How many znodes there are, the root counted once. */
+  /** The number of znodes, with the root counted once. */
   get znodeCount(): number {
     return this.#znodes.size - 1;
   }
@@ -416,7 +440,7 @@ export class ReferenceModel {
     });
   }
 
-  /** `newSession` is the id the server gives out if it opens a session. */
+  /** `newSession` is the id that the server grants if it creates a session. */
   handshake(cnxn: number, request: ConnectRequest, newSession: bigint): Heard[] {
     return this.#hear(() => {
       if (request.lastZxidSeen > this.#zxid) {
@@ -432,7 +456,8 @@ export class ReferenceModel {
         this.#zxid++;
         this.#sessions.set(session, { timeoutMs: timeOut });
       } else {
-        // Even a wrong password cuts the connection that has the session now: the old one is closed before the password is looked at.
+        // Even a request with a wrong password closes the connection that has the session: it is
+        // closed before the password is checked.
         for (const [other, state] of this.#cnxns) if (other !== cnxn && state.session === session) this.#close(other);
         if (request.passwd !== sessionPassword(session) || !this.#sessions.has(session)) {
           const passwd = '\0'.repeat(16);
@@ -446,23 +471,25 @@ export class ReferenceModel {
     });
   }
 
-  /** A connection carries a session that was there before; whatever else may carry it stays as it is. */
+  /**
+   * The connection gets a session that existed before; other connections with it stay as they are.
+   */
   attach(cnxn: number, session: bigint): void {
     this.#cnxns.get(cnxn)!.session = session;
   }
 
-  /** Somebody has opened a session, on a connection that nobody follows. */
+  /** A session was created over a connection that the model does not follow. */
   openSession(session: bigint, timeoutMs: number): void {
     this.#zxid++;
     this.#sessions.set(session, { timeoutMs });
   }
 
-  /** The connection is gone, whoever ended it. */
+  /** The connection is closed, by either side. */
   disconnected(cnxn: number): void {
     this.#cnxns.delete(cnxn);
   }
 
-  /** Nobody has heard of this session for longer than its timeout. */
+  /** The session has timed out. */
   expire(session: bigint): Heard[] {
     return this.#hear(() => {
       this.#zxid++;
@@ -471,7 +498,10 @@ export class ReferenceModel {
     });
   }
 
-  /** One round of the reaper: which containers and TTL znodes have had their day. Each goes in a txn of its own. */
+  /**
+   * One round of the container manager: the containers and TTL znodes that are due. Each is deleted
+   * in a txn of its own.
+   */
   sweepCandidates(wallMs: number): string[] {
     const due: string[] = [];
     for (const [path, znode] of this.#znodes) {
@@ -503,7 +533,8 @@ export class ReferenceModel {
     return this.#hear(() => {
       const { cnxn, xid, operation } = request;
       if (this.#answeredAtOnce(cnxn, xid, operation)) return;
-      // A refused write takes a zxid like any other. Java gives an undecodable one the zxid of its predecessor, except in a multi.
+      // A refused write takes a zxid like any other. Java gives an undecodable one the zxid of its
+      // predecessor, except in a multi.
       const undecodable = operation.kind === 'undecodable';
       if (isWrite(operation) || operation.kind === 'deleteContainer') {
         if (!(this.#options.java && undecodable && operation.opCode !== OpCode.multi)) this.#zxid++;
@@ -521,13 +552,13 @@ export class ReferenceModel {
     });
   }
 
-  /** What a write would be told if it were performed now. Nothing changes. */
+  /** What a write would return if it were performed now. Nothing changes. */
   wouldHear(request: Admitted): Heard[] {
     const saved = this.#save();
     const { judgeQuota } = this;
     const sessions = new Map(this.#sessions);
     const zxid = this.#zxid;
-    // A judge notes what it is asked.
+    // The judge records each question.
     this.judgeQuota = undefined;
     const heard = this.perform(request);
     this.judgeQuota = judgeQuota;
@@ -537,14 +568,14 @@ export class ReferenceModel {
     return heard;
   }
 
-  /** What never gets as far as the tree. */
+  /** Requests that are answered without the tree. */
   #answeredAtOnce(cnxn: number, xid: number, operation: Operation): boolean {
     if (operation.kind === 'auth') {
       const accepted = this.#authenticate(cnxn, operation.scheme, operation.auth);
       this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: accepted ? 0 : ErrorCode.AuthFailed, body: null });
       if (!accepted) this.#close(cnxn);
     } else if (operation.kind === 'sasl') {
-      // No SASL is set up here: an empty token ends the exchange.
+      // SASL is not configured here: an empty token ends the exchange.
       this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: 0, body: { token: null } });
     } else if (operation.kind === 'ping') {
       this.#tell(cnxn, { kind: 'reply', xid: Xid.ping, zxid: this.#zxid, err: 0, body: null });
@@ -635,14 +666,14 @@ export class ReferenceModel {
       case 'ping':
       case 'unknown':
       case 'check':
-        throw new Error(`${operation.kind} is answered before the tree is asked`);
+        throw new Error(`${operation.kind} must be answered without the tree`);
       default:
         operation satisfies never;
-        throw new Error('no such operation');
+        throw new Error('unknown operation');
     }
   }
 
-  // --- writes: each step is judged completely, and only then done
+  // --- writes: each step is validated completely before it is applied
 
   #write(step: WriteStep, request: Admitted): MultiResult {
     const err = ErrorCode.Ok;
@@ -668,7 +699,7 @@ export class ReferenceModel {
       }
       default:
         step satisfies never;
-        throw new Error('no such step');
+        throw new Error('unknown step');
     }
   }
 
@@ -677,7 +708,8 @@ export class ReferenceModel {
     if (flags < 0 || flags > 6) throw new Refusal(ErrorCode.BadArguments);
     const ttlMode = flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl;
     if (ttlMode && !this.#options.extendedTypesEnabled) throw new Refusal(ErrorCode.Unimplemented);
-    // Only createTTL carries a ttl. Java lets one with a negative ttl and another mode through, and dies applying it.
+    // Only createTTL has a ttl. Java accepts one with a negative ttl and another mode, and fails
+    // when it applies it.
     const ttl = step.kind === 'createTTL' ? step.ttl : -1;
     const ttlFits = ttlMode ? ttl > 0 && ttl <= ttlMaxMs : step.kind !== 'createTTL';
     if (!ttlFits) throw new Refusal(ErrorCode.BadArguments);
@@ -698,7 +730,7 @@ export class ReferenceModel {
     this.#mustFitQuota(path, byteCount(step.data), 1);
 
     const ephemeral = flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
-    // Outside the flags' say: the opcode alone makes a container or a TTL znode.
+    // The opcode alone makes a container or a TTL znode, whatever the flags.
     const owner: Owner =
       step.kind === 'createContainer'
         ? { kind: 'container' }
@@ -770,7 +802,8 @@ export class ReferenceModel {
     if (writes.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
     const before = this.#save();
     const heardBefore = this.#heard.length;
-    // Steps are judged by the tree as the steps before them left it, but quotas by what had been applied when the multi arrived.
+    // Each step is validated against the tree after the steps before it, but quotas against what
+    // was applied when the multi arrived.
     this.#quotaView = before;
     const results: MultiResult[] = [];
     try {
@@ -794,7 +827,9 @@ export class ReferenceModel {
     return results;
   }
 
-  /** What the decoder makes of a step, which is stricter than outside a multi and lets the flags choose the opcode. */
+  /**
+   * A step as the decoder reads it: stricter than outside a multi, and the flags choose the opcode.
+   */
   #decodedStep(step: WriteStep | ReadStep): WriteStep {
     const marshalling = new Refusal(ErrorCode.MarshallingError);
     if (isReadStep(step)) throw marshalling;
@@ -811,11 +846,12 @@ export class ReferenceModel {
   }
 
   #multiRead(steps: readonly (WriteStep | ReadStep)[], request: Admitted): { err: number; body: Body | null } {
-    // Java trips over a null path when it comes to it, and sends along what it has; to us the request is broken from the start.
+    // Java fails at a null path when it reaches it, and sends the results so far; we refuse the
+    // request as a whole.
     if (!this.#options.java && steps.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
     const reads = steps.filter(isReadStep);
     if (reads.length > 0 && reads.length < steps.length) throw new Refusal(ErrorCode.MarshallingError);
-    // Writes are only noticed when their turn comes, and by then there is an answer to send along, if an empty one.
+    // Java notices writes only at their turn, and then sends an empty list of results.
     if (reads.length < steps.length) {
       for (const step of steps) this.#decodedStep(step);
       return { err: ErrorCode.MarshallingError, body: { results: [] } };
@@ -873,7 +909,10 @@ export class ReferenceModel {
     return { acl, stat: this.#statOf(znode) };
   }
 
-  /** The paths that begin with this one and a slash. To Java, which holds the root twice, '' has one more of them than '/'. */
+  /**
+   * The number of paths that begin with this one and a slash. In Java, which has the root twice, ''
+   * has one more than '/'.
+   */
   #countBelow(path: string): number {
     if (path === '/' || (path === '' && !this.#options.java)) return this.#znodes.size - 2;
     return [...this.#znodes.keys()].filter((other) => other.startsWith(`${path}/`)).length;
@@ -900,14 +939,17 @@ export class ReferenceModel {
     };
   }
 
-  // --- changes of the tree and who hears of them
+  // --- changes of the tree and their events
 
-  /** Returns the stat as of before the quota's bookkeeping, which may at once rewrite the data of a new zookeeper_stats znode. */
+  /**
+   * Returns the stat before the usage of the quota is updated, which may change the data of a new
+   * zookeeper_stats znode.
+   */
   #add(path: string, data: Data, acl: readonly Acl[], owner: Owner, wallMs: number): Stat {
     const parentPath = parentOf(path);
     const parent = this.#znodes.get(parentPath)!;
     const creates = toInt32(parent.creates + 1);
-    // The seeds let the counter overflow; in Java the tree only ever raises it, so it stays where it is.
+    // The counter can overflow; in Java the tree only ever raises it, so it stays.
     if (creates > parent.creates || !this.#options.java) {
       parent.creates = creates;
       parent.pzxid = this.#zxid;
@@ -955,7 +997,10 @@ export class ReferenceModel {
     this.#fire('child', parentPath === '' ? '/' : parentPath, EventType.nodeChildrenChanged, parent.acl);
   }
 
-  /** Tells everyone who watches, takes one-shot watches out, and says which connections were concerned. */
+  /**
+   * Sends the event to all watchers, removes one-shot watches, and returns the connections that had
+   * a watch.
+   */
   #fire(table: 'data' | 'child', path: string, type: number, acl: readonly Acl[], told?: ReadonlySet<number>): Set<number> {
     const concerned = new Set<number>();
     for (const [cnxn, state] of this.#cnxns) {
@@ -1014,7 +1059,10 @@ export class ReferenceModel {
     }
   }
 
-  /** What a client missed while it was away. It is told at once, but of nothing that it may not read; such a watch is used up all the same. */
+  /**
+   * Sends events for what a client missed, except for znodes that it may not read; such a watch is
+   * used up all the same.
+   */
   #setWatches(request: Omit<Extract<Operation, { kind: 'setWatches2' }>, 'kind'>, cnxn: number): void {
     const { dataWatches, childWatches, identities } = this.#cnxns.get(cnxn)!;
     const tell = (type: number, path: string): void => {
@@ -1093,7 +1141,7 @@ export class ReferenceModel {
     this.#mustBePermitted(znode.acl, Perms.read, request.identities);
   }
 
-  /** The ACL a znode gets: duplicates dropped, `auth` replaced by who the client is. */
+  /** The effective ACL: without duplicates, and with `auth` replaced by the client's identities. */
   #effectiveAcl(wanted: readonly AclEntry[] | null, identities: readonly Id[]): Acl[] {
     const same = (a: AclEntry, b: AclEntry): boolean => a.perms === b.perms && a.scheme === b.scheme && a.id === b.id;
     const unique = (wanted ?? []).filter((entry, at, all) => all.findIndex((other) => same(entry, other)) === at);
@@ -1125,7 +1173,10 @@ export class ReferenceModel {
     if (isExceeded(question)) throw new Refusal(ErrorCode.QuotaExceeded);
   }
 
-  /** Those by which requests are judged now: while a multi is judged, those of before its first step. */
+  /**
+   * The quotas that apply to requests now: while a multi is validated, those before its first
+   * operation.
+   */
   quotas(): Quotas {
     const { znodes, quotaPaths } = this.#quotaView ?? { znodes: this.#znodes, quotaPaths: this.#quotaPaths };
     const dataOf = (path: string, name: string) => znodes.get(`${quotaRoot}${path}/${name}`)?.data;
@@ -1142,7 +1193,7 @@ export class ReferenceModel {
     stats.data = formatQuota(usage);
   }
 
-  /** A new zookeeper_stats znode is filled with what is there already. */
+  /** Fills a new zookeeper_stats znode with the current usage. */
   #measure(quotaPath: string): void {
     let count = 0;
     let bytes = 0;
@@ -1156,7 +1207,7 @@ export class ReferenceModel {
 
   // --- the tree as a whole
 
-  /** Every path with its stat, data and ACL: what a server must agree with after a run. */
+  /** Every path with its stat, data and ACL: a server must have the same after a run. */
   contents(): Map<string, { stat: Stat; data: Data; acl: readonly AclEntry[] }> {
     const all = new Map<string, { stat: Stat; data: Data; acl: readonly AclEntry[] }>();
     for (const [path, znode] of this.#znodes) {
@@ -1165,12 +1216,15 @@ export class ReferenceModel {
     return all;
   }
 
-  /** Live sessions and their timeouts as negotiated when they were opened. */
+  /** Live sessions and the timeouts negotiated when they were created. */
   sessions(): Map<bigint, number> {
     return new Map([...this.#sessions].map(([session, { timeoutMs }]) => [session, timeoutMs]));
   }
 
-  /** The tree digest, version 2, counted from scratch: the sum of a CRC-32 of each znode's path, data and stat. */
+  /**
+   * The tree digest, version 2, computed from scratch: the sum of a CRC-32 of each znode's path,
+   * data and stat.
+   */
   digest(wallMsOf: (modelMs: number) => number = (ms) => ms, sessionOf: (session: bigint) => bigint = (id) => id): bigint {
     let sum = 0n;
     for (const [path, znode] of this.#znodes) {
@@ -1209,9 +1263,9 @@ export class ReferenceModel {
     this.#cnxns = saved.cnxns;
   }
 
-  // --- small demands that several requests make
+  // --- checks that several requests share
 
-  /** A null path is a broken record to every operation. */
+  /** A null path makes the record of every operation invalid. */
   #mustHave(path: Path): string {
     if (path === null) throw new Refusal(ErrorCode.MarshallingError);
     return path;
@@ -1232,7 +1286,7 @@ export class ReferenceModel {
     if (wanted !== -1 && wanted !== actual) throw new Refusal(ErrorCode.BadVersion);
   }
 
-  // --- telling
+  // --- output
 
   #tell(cnxn: number, message: Message): void {
     this.#heard.push(this.#anyOrder ? { cnxn, message, anyOrder: true } : { cnxn, message });
@@ -1250,7 +1304,7 @@ export class ReferenceModel {
   }
 }
 
-/** `%010d`: ten digits at least, the sign of a negative number being one of them. */
+/** `%010d`: at least ten digits; a minus sign counts as one. */
 function formatCounter(counter: number): string {
   return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
 }
@@ -1273,7 +1327,10 @@ function watchOff(table: WatchTable, path: string, mode: WatchMode): void {
   if (modes.size === 0) table.delete(path);
 }
 
-/** ephemeralOwner as it lies in snapshots: TTL znodes carry 0xff in the top byte and the ttl in the low 40 bits. */
+/**
+ * ephemeralOwner as in snapshots: TTL znodes have 0xff in the top byte and the ttl in the low 40
+ * bits.
+ */
 function storedOwner(owner: Owner, sessionOf: (session: bigint) => bigint): bigint {
   switch (owner.kind) {
     case 'persistent':
@@ -1286,6 +1343,6 @@ function storedOwner(owner: Owner, sessionOf: (session: bigint) => bigint): bigi
       return sessionOf(owner.session);
     default:
       owner satisfies never;
-      throw new Error('no such owner');
+      throw new Error('unknown owner');
   }
 }

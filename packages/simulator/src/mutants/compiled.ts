@@ -1,6 +1,8 @@
 import ts from 'typescript';
 
-/** The compiled form of a source: its types gone, and its imports with the endings they have behind the build. */
+/**
+ * The compiled form of a source: without types, and with the import endings that the build writes.
+ */
 export function compiled(source: string): string {
   const { outputText, diagnostics } = ts.transpileModule(source, {
     compilerOptions: {

@@ -1,4 +1,4 @@
-/** Elections with one thing wrong: those that never settle, or that a voter never hears the end of. */
+/** Mutants of the election: it never settles, or a voter never learns the result. */
 import type { Mutant } from './mutant.ts';
 
 const election = 'packages/core/src/election/fast-leader-election.ts';
@@ -6,7 +6,7 @@ const election = 'packages/core/src/election/fast-leader-election.ts';
 export const electionMutants: Readonly<Record<string, Mutant>> = {
   'vote-of-old-epoch': {
     hunter: 'explorer',
-    what: 'a follower does not raise the epoch of its vote when it has joined, as its leader does',
+    what: 'a follower that has joined does not raise the epoch of its vote as its leader does',
     from: 'ZOOKEEPER-1732, ZOOKEEPER-1818',
     file: 'packages/core/src/roles/learning-role.ts',
     replace: "if (name === 'currentEpoch') this.#state.election.updateVote(epoch);",
@@ -14,7 +14,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
   },
   'late-voter-not-told': {
     hunter: 'explorer',
-    what: 'who has settled does not answer those who look for a leader later',
+    what: 'a server that has finished its election does not answer servers that look for a leader later',
     from: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
     file: election,
     replace: 'this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);',
@@ -22,7 +22,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
   },
   'rounds-not-joined': {
     hunter: 'explorer',
-    what: 'a server does not go over to the later round that it hears of',
+    what: 'a server that learns of a later round does not join it',
     from: 'ZOOKEEPER-569, ZOOKEEPER-498',
     file: election,
     replace: 'if (vote.electionEpoch > this.#round) {',
@@ -30,7 +30,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
   },
   'equal-votes-both-kept': {
     hunter: 'scenarios',
-    what: 'of two servers with the same history both go on voting for themselves',
+    what: 'two servers with the same history both keep voting for themselves',
     from: 'ZOOKEEPER-512',
     file: 'packages/core/src/election/vote.ts',
     replace: 'return a.leader > b.leader;',
@@ -46,7 +46,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
   },
   'observer-is-a-voter': {
     hunter: 'scenarios',
-    what: 'observers count among the servers that a quorum is taken of',
+    what: 'observers count as voters of the quorum',
     from: 'ZOOKEEPER-764, ZOOKEEPER-2959',
     file: 'packages/core/src/quorum/verifier-of.ts',
     replace: '[...config.servers.values()].filter(isParticipant).map',

@@ -1,4 +1,7 @@
-/** Servers of an ensemble with one thing wrong beside Zab and the election: sessions that move, syncs, disks, and leaders that stay too long. */
+/**
+ * Mutants of servers in an ensemble apart from Zab and the election: sessions that move, syncs,
+ * disks, and leaders that stay too long.
+ */
 import type { Mutant } from './mutant.ts';
 
 const leader = 'packages/core/src/zab/leader.ts';
@@ -10,7 +13,7 @@ const diskHelpers = 'packages/runtime/src/storage/disk-helpers.ts';
 export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   'ephemeral-after-close': {
     hunter: 'scenarios',
-    what: 'a session that is being ended passes for one that lives',
+    what: 'a session that is being closed counts as live',
     from: 'ZOOKEEPER-450, ZOOKEEPER-1208',
     file: 'packages/core/src/session/session-tracker.ts',
     replace: 'return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;',
@@ -18,7 +21,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'session-moved-for-ever': {
     hunter: 'scenarios',
-    what: 'a session that has moved to another server may not write there',
+    what: 'a session that moved to another server cannot write there',
     from: 'ZOOKEEPER-484, ZOOKEEPER-907, ZOOKEEPER-710',
     file: server,
     replace: 'this.#tracker.setOwner(slot, owner);',
@@ -26,7 +29,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'moved-session-written': {
     hunter: 'scenarios',
-    what: 'what comes through the server that a session has left is still carried out',
+    what: 'requests through the server that a session has left are still carried out',
     from: 'F17, P13',
     file: 'packages/core/src/session/session-tracker.ts',
     replace: 'return known === owner || known === ownerUnknown;',
@@ -34,7 +37,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'ended-session-revived': {
     hunter: 'scenarios',
-    what: 'a leader says of any session that it lives',
+    what: 'a leader confirms every session as live',
     from: 'ZOOKEEPER-1496, P23',
     file: server,
     replace: 'if (slot === -1) return false;\n    const older',
@@ -42,7 +45,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'touches-not-told': {
     hunter: 'scenarios',
-    what: 'a learner does not tell its leader which sessions it has heard of',
+    what: 'a learner does not report to its leader the sessions it heard from',
     from: 'P21',
     file: learner,
     replace: 'this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));',
@@ -50,7 +53,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'learners-not-asked': {
     hunter: 'scenarios',
-    what: 'a leader that stood still ends sessions before its learners have told whom they heard meanwhile',
+    what: 'after a pause a leader expires sessions before its learners have reported which they heard from',
     from: 'F14, P21',
     file: authority,
     replace: 'return Math.min(heardMs, this.#lead.learnersHeardMs);',
@@ -58,7 +61,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'old-answer-counts': {
     hunter: 'scenarios',
-    what: 'the answer to a PING counts for whom a learner hears after that PING was sent',
+    what: 'the reply to a PING counts as a report for sessions that the learner heard from after that PING was sent',
     from: 'F14, P21',
     file: leader,
     replace: 'learner.toldMs = learner.pingTimes.shift() ?? learner.toldMs;',
@@ -66,7 +69,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'no-time-after-election': {
     hunter: 'scenarios',
-    what: 'a new leader gives sessions no time to find it',
+    what: 'a new leader grants sessions no timeout to find it',
     from: 'P21',
     file: authority,
     replace: 'sessions.timeoutMs(known), now.elapsedMs);',
@@ -74,7 +77,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'sync-without-quorum': {
     hunter: 'scenarios',
-    what: 'a leader answers a sync without making sure that it still leads',
+    what: 'a leader answers a sync without confirming its quorum',
     from: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
     file: leader,
     replace: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping',
@@ -82,7 +85,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'reply-to-another-request': {
     hunter: 'scenarios',
-    what: 'a txn of a session answers whatever that session has waited for longest',
+    what: 'a txn answers the oldest pending write of its session',
     from: 'ZOOKEEPER-1863, ZOOKEEPER-4537',
     file: 'packages/core/src/request/forwarding.ts',
     replace: 'if (head !== undefined && head.cxid === cxid) return head;',
@@ -90,7 +93,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'joining-observer-not-informed': {
     hunter: 'scenarios',
-    what: 'an observer is not told of what is committed between NEWLEADER and UPTODATE',
+    what: 'an observer is not sent what is committed between NEWLEADER and UPTODATE',
     from: 'ZOOKEEPER-1551',
     file: leader,
     replace: 'if (!learner.hears) continue;\n      const writer',
@@ -98,7 +101,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'leader-without-quorum-stays': {
     hunter: 'scenarios',
-    what: 'a leader that has lost its quorum goes on leading',
+    what: 'a leader that has lost its quorum keeps leading',
     from: 'ZOOKEEPER-1109, P35',
     file: leader,
     replace: "if (!this.#quorum.containsQuorum(present)) this.#giveUp('it has lost its quorum');",
@@ -106,7 +109,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'silent-learner-kept': {
     hunter: 'scenarios',
-    what: 'a leader does not notice that nothing comes from a learner any more',
+    what: 'a leader does not drop a silent learner',
     from: 'ZOOKEEPER-2201, F28',
     file: leader,
     replace: 'this.#dropSilent(heardMs);\n',
@@ -114,14 +117,14 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'silent-leader-kept': {
     hunter: 'scenarios',
-    what: 'a learner does not notice that nothing comes from its leader any more',
+    what: 'a learner does not leave a silent leader',
     from: 'F28, P10',
     file: learner,
     replace: 'if (silentMs <= this.#silentMaxMs) return;',
     by: 'if (silentMs <= this.#silentMaxMs + 1_000_000) return;',
   },
   'snapshot-of-less': {
-    what: "a follower takes a snapshot of less than it has acknowledged in its leader's epoch",
+    what: "a follower installs a snapshot that lacks txns it acknowledged in its leader's epoch",
     from: 'P32, A52',
     file: learner,
     replace: "if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {",
@@ -129,7 +132,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'counter-runs-over': {
     hunter: 'scenarios',
-    what: 'a leader goes on when the counter of its epoch is used up',
+    what: 'a leader keeps leading when the counter of its epoch is used up',
     from: 'ZOOKEEPER-1277, F35',
     file: leader,
     replace: "if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');",
@@ -137,7 +140,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'sending-is-silence': {
     hunter: 'scenarios',
-    what: 'a leader hangs up on a learner that has nothing to say while it is sent a large snapshot',
+    what: 'a leader drops a learner that is silent while it receives a large snapshot',
     from: 'ZOOKEEPER-2678, ZOOKEEPER-1465, ZOOKEEPER-1521',
     file: leader,
     replace: "if (learner.stage !== 'synchronising') return;\n    learner.heardMs = now.elapsedMs;",
@@ -145,7 +148,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'trunc-leaves-log': {
     hunter: 'crash-states',
-    what: 'what a leader has told to cut off the log stays in the file',
+    what: 'txns that a TRUNC removes stay in the log file',
     from: 'ZOOKEEPER-3701, ZOOKEEPER-1489',
     file: 'packages/runtime/src/storage/truncation.ts',
     replace: "await file.truncate(end.offset);\n      return 'cut';",
@@ -153,7 +156,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'trunc-leaves-snapshot': {
     hunter: 'scenarios',
-    what: 'a snapshot that holds what a leader has told to cut off stays',
+    what: 'a snapshot with txns that a TRUNC removes is kept',
     from: 'ZOOKEEPER-4837, ZOOKEEPER-2355',
     file: 'packages/runtime/src/storage/recovery.ts',
     replace: 'await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#beyond.has(name));',
@@ -169,7 +172,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'epoch-name-not-synced': {
     hunter: 'scenarios',
-    what: 'the new epoch is believed to be on disk before its name is',
+    what: 'an epoch file counts as durable before its name is',
     from: 'ZOOKEEPER-4269, P31',
     file: diskHelpers,
     replace: 'await disk.rename(temporary, `${folder}/${name}`);\n  await disk.syncFolder(folder);',
@@ -177,7 +180,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'half-dead-after-disk-error': {
     hunter: 'scenarios',
-    what: 'a server whose disk has refused an epoch lives on and does nothing',
+    what: 'a server whose disk failed to save an epoch stays up and does nothing',
     from: 'ZOOKEEPER-602, ZOOKEEPER-2247',
     file: 'packages/runtime/src/ensemble-storage.ts',
     replace: '      this.#workFailed(error);\n      return;\n    }\n    this.#parts.turn',
@@ -185,7 +188,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'wiped-server-votes': {
     hunter: 'scenarios',
-    what: 'a server that has lost its folder takes part in the election as one that never had anything',
+    what: 'a server that lost its data folder votes as a new server',
     from: 'ZOOKEEPER-261, F12',
     file: 'packages/runtime/src/storage/recovery.ts',
     replace: 'lastZxid: empty && !trusted ? -1 : this.#lastZxid,',

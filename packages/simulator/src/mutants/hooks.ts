@@ -1,4 +1,6 @@
-/** Node's hooks into the loading of modules; they run on a thread of their own, and are told by loader.ts what to do. */
+/**
+ * Node's module loading hooks. They run on a thread of their own; loader.ts passes the mutation.
+ */
 import type { LoadHook } from 'node:module';
 
 export interface Mutation {

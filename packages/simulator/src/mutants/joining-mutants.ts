@@ -1,4 +1,7 @@
-/** Coming to one history with one thing wrong: what only an election that went wrong shows, or a power loss amid a snapshot, or long patience. */
+/**
+ * Mutants of a learner's synchronisation with its leader that show only after a failed election,
+ * after a power loss during a snapshot, or after a long time.
+ */
 import type { Mutant } from './mutant.ts';
 
 const leader = 'packages/core/src/zab/leader.ts';
@@ -6,7 +9,7 @@ const leader = 'packages/core/src/zab/leader.ts';
 export const joiningMutants: Readonly<Record<string, Mutant>> = {
   'ahead-of-leader-counts': {
     hunter: 'explorer',
-    what: 'a learner that has more than its leader counts for the quorum of its epoch, and what it has is cut off',
+    what: 'a learner that has more than its leader counts for the quorum of the epoch, and its extra txns are truncated',
     from: 'ZOOKEEPER-335, P7',
     file: leader,
     replace: 'if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {',
@@ -14,7 +17,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
   },
   'uncut-log-looks-again': {
     hunter: 'explorer',
-    what: 'a learner whose log cannot be cut looks for a leader again, and is told the same by it',
+    what: 'a learner that cannot truncate its log looks for a leader again and gets the same TRUNC',
     from: 'found here: snapshot ahead',
     file: 'packages/core/src/zab/learner.ts',
     replace: 'this.#wantsSnapshot = true;',
@@ -22,7 +25,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
   },
   'later-epoch-left-out': {
     hunter: 'explorer',
-    what: 'a voter that has accepted a later epoch than that of its leader is left outside',
+    what: "a voter that has accepted a later epoch than its leader's cannot join",
     from: 'found here: snapshot ahead',
     file: leader,
     replace: 'learner.acceptedEpoch > this.#epoch && this.#votes(learner)',
@@ -30,7 +33,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
   },
   'old-snapshots-first': {
     hunter: 'crash-states',
-    what: 'the old snapshots go before the one of the leader has its name',
+    what: "the old snapshots are deleted before the leader's snapshot has its name",
     from: 'ZOOKEEPER-3642, F3',
     file: 'packages/runtime/src/storage/storage.ts',
     replace: 'await nameSnapshot(this.#disk, unnamed);\n      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);',
@@ -38,7 +41,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
   },
   'install-not-finished': {
     hunter: 'scenarios',
-    what: "a start does not take away what a leader's snapshot was taking the place of",
+    what: 'a start does not delete the history that a half-installed snapshot of the leader replaces',
     from: 'found here: half-installed snapshot',
     file: 'packages/runtime/src/storage/storage.ts',
     replace: 'await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);',
@@ -46,7 +49,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
   },
   'promise-taken-for-durable': {
     hunter: 'scenarios',
-    what: 'a start takes an acceptedEpoch that it has read for one that is on the disk',
+    what: 'a start treats the acceptedEpoch that it read as durable',
     from: 'found here: promise in the cache',
     file: 'packages/runtime/src/storage/epoch-files.ts',
     replace: "await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    await writeEpoch",

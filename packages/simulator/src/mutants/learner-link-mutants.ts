@@ -1,4 +1,7 @@
-/** The links between a leader and its learners with one thing wrong: who is believed, what is bounded, and what waits for what. */
+/**
+ * Mutants of the links between a leader and its learners: which stream is trusted, what is bounded,
+ * and what waits for what.
+ */
 import type { Mutant } from './mutant.ts';
 
 const leader = 'packages/core/src/zab/leader.ts';
@@ -8,7 +11,7 @@ const channelOutput = 'packages/runtime/src/ports/channel-output.ts';
 export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
   'claim-displaces-at-once': {
     hunter: 'scenarios',
-    what: 'a stream that gives the id of a learner takes its place before the learner has had time to answer',
+    what: 'a stream with the id of a learner replaces it before the learner had time to answer',
     from: 'claimed follower',
     file: leader,
     replace: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#claimWaitMs) this.#drop',
@@ -16,7 +19,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
   },
   'silent-holder-kept': {
     hunter: 'scenarios',
-    what: 'a learner that does not answer keeps its place from the stream of its next process',
+    what: 'a learner that does not answer keeps the stream of its next process out',
     from: 'claimed follower',
     file: leader,
     replace: "else this.#drop(holder, 'it does not answer, and has connected anew');",
@@ -24,7 +27,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
   },
   'claim-forgotten': {
     hunter: 'scenarios',
-    what: 'when a learner whose id another stream has given is dropped, that stream goes on waiting',
+    what: 'when a learner whose id another stream claims is dropped, that stream keeps waiting',
     from: 'claimed follower',
     file: leader,
     replace: "if (learner.claim !== undefined && this.#stage !== 'over') this.#admit(learner.claim.claimant);",
@@ -32,7 +35,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
   },
   'unknown-observer-is-known': {
     hunter: 'scenarios',
-    what: 'a server that the configuration does not have counts as one that it has',
+    what: 'a server that is not in the configuration counts as a member',
     from: 'crowd of observers',
     file: leader,
     replace: 'return this.#quorum.isVoter(sid) || this.#host.isMember(sid);',
@@ -40,35 +43,35 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
   },
   'requests-not-kept-back': {
     hunter: 'scenarios',
-    what: 'a learner writes all requests to the stream at once, however much waits there, until it hangs up on its leader',
+    what: 'a learner writes all requests to the stream to its leader at once, whatever waits there, until it drops the connection',
     from: 'slow way to leader',
     file: requestQueue,
     replace: 'if (this.#waiting.length > 0 || this.#links.channelIsFull(this.#channel)) return undefined;',
     by: '',
   },
   'requests-never-sent-on': {
-    what: 'requests that wait for room in the stream to the leader go on waiting when there is room',
+    what: 'requests that wait for room in the stream to the leader keep waiting when there is room',
     from: 'slow way to leader',
     file: 'packages/core/src/zab/learner.ts',
     replace: '    this.#requests.send();\n',
     by: '',
   },
   'request-bytes-kept': {
-    what: 'the bytes of requests that have been sent on still count as waiting',
+    what: 'the bytes of forwarded requests still count as waiting',
     from: 'slow way to leader',
     file: requestQueue,
     replace: 'this.bytes -= next.length;',
     by: '',
   },
   'request-bytes-given-back-twice': {
-    what: 'the bytes of requests that have been sent on are given back twice',
+    what: 'the bytes of forwarded requests are subtracted twice',
     from: 'slow way to leader',
     file: requestQueue,
     replace: 'this.bytes -= next.length;',
     by: 'this.bytes -= 2 * next.length;',
   },
   'shared-bytes-out-of-place': {
-    what: 'what a learner alone is sent comes behind what all are sent, though it was written before it',
+    what: 'a packet for one learner is sent after packets for all that were written later',
     from: 'packets that are held once',
     file: channelOutput,
     replace:
@@ -76,7 +79,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     by: 'this.#behind.push(new',
   },
   'shared-bytes-from-the-start': {
-    what: 'of bytes that several learners are sent each is sent the beginning too, which is not meant for it',
+    what: 'each learner also receives the beginning of shared bytes, which is not for it',
     from: 'packets that are held once',
     file: channelOutput,
     replace: 'piece instanceof SharedPiece ? piece.start : 0',

@@ -1,6 +1,6 @@
 /**
- * Puts a mutant in the place of one compiled file, before anybody imports it. Its source is changed, stripped of its types as the build does
- * it, and handed to whoever asks for the file.
+ * Replaces one compiled file by a mutant before any module imports it: changes the source, strips
+ * its types as the build does, and serves the result to the import.
  */
 import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
@@ -12,10 +12,10 @@ import { zoo } from './zoo.ts';
 
 const root = new URL('../../../../', import.meta.url);
 
-/** To be called by what `node --import` names. */
+/** The module that `node --import` names calls this. */
 export function loadMutant(name: string): void {
   const mutant = zoo[name];
-  if (mutant === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(zoo).join(', ')}`);
+  if (mutant === undefined) throw new Error(`unknown mutant ${name}; use one of ${Object.keys(zoo).join(', ')}`);
   const source = compiled(mutated(readFileSync(fileURLToPath(new URL(mutant.file, root)), 'utf8'), mutant));
   const url = new URL(mutant.file.replace('/src/', '/dist/').replace(/\.ts$/, '.js'), root).href;
   const data: Mutation = { url, source };

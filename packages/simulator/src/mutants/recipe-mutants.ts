@@ -1,4 +1,7 @@
-/** The recipes' part of the zoo: what is easily got wrong with a place in a line, and with what is held by it. */
+/**
+ * Mutants of the recipes: errors that are easily made with a place in a wait queue and with what it
+ * guards.
+ */
 import { caughtBy, type Mutant } from './mutant.ts';
 
 const line = 'packages/recipes/src/line/line.ts';
@@ -15,119 +18,119 @@ const protection = 'packages/client/src/calls/protection.ts';
 export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
   ...caughtBy('locks', {
     'guid-left-out': {
-      what: 'a place in a line is made without a guid',
+      what: 'the znode in the wait queue is created without a guid',
       from: 'C1-23',
       file: 'packages/recipes/src/waiting/make-own.ts',
       replace: 'protection: true,',
       by: 'protection: false,',
     },
     'guid-not-looked-for': {
-      what: 'a create whose answer was lost is sent again without a look for what it has made',
+      what: 'a create whose reply was lost is repeated without looking for its znode',
       from: 'C1-23, B52',
       file: protection,
       replace: 'if (mayBeThere) {',
       by: 'if (mayBeThere && !isOwn) {',
     },
     'guid-not-cleared-up': {
-      what: 'a create that was given up, and has happened, leaves its znode in the line',
+      what: 'an aborted create that took effect leaves its znode in the wait queue',
       from: 'B52',
       file: protection,
       replace: 'void clearUp(session, lookFor, znodes);',
       by: 'void clearUp;',
     },
     'sequences-as-text': {
-      what: 'the numbers behind names are compared as texts',
+      what: 'sequence numbers are compared as text',
       from: 'ZOOKEEPER-2931',
       file: contender,
       replace: 'compareSequences(one.sequence, other.sequence)',
       by: '(void compareSequences, one.name.slice(-11) < other.name.slice(-11) ? -1 : 1)',
     },
     'sequences-as-numbers': {
-      what: 'the numbers behind names are compared as plain numbers, which run over',
+      what: 'sequence numbers are compared as plain numbers, which overflow',
       from: 'C1-19',
       file: contender,
       replace: 'compareSequences(one.sequence, other.sequence)',
       by: '(void compareSequences, one.sequence - other.sequence)',
     },
     'guids-sort-the-line': {
-      what: 'those in a line are sorted by their whole names, guids first',
+      what: 'a wait queue is sorted by whole names, guids first',
       from: 'ZOOKEEPER-2931',
       file: contender,
       replace: 'compareSequences(one.sequence, other.sequence)',
       by: '(void compareSequences, one.name < other.name ? -1 : 1)',
     },
     'watches-the-first': {
-      what: 'all who wait watch the one who has it, and wake up together',
+      what: 'all waiters watch the holder and wake up together',
       from: 'C1-20',
       file: line,
       replace: 'line[own - 1];',
       by: 'own === 0 ? undefined : line[0];',
     },
     'turn-not-looked-up': {
-      what: 'when the one right ahead is gone the turn is taken to have come',
+      what: 'a waiter takes its turn when its predecessor is gone, without listing the queue again',
       from: 'C1-19',
       file: line,
       replace: 'await nextEvent(this.zk, blocker.path, signal);',
       by: 'await nextEvent(this.zk, blocker.path, signal);\n      return;',
     },
     'stays-when-it-gives-up': {
-      what: 'who gives up waiting leaves its place in the line behind',
+      what: 'a waiter that gives up leaves its znode in the wait queue',
       from: 'C1-23',
       file: acquire,
       replace: 'await place.leave();\n    throw error;',
       by: 'throw error;',
     },
     'stays-when-it-has-tried': {
-      what: 'who only tries, and does not get it, leaves its place in the line behind',
+      what: 'a failed try leaves its znode in the wait queue',
       from: 'C1-23',
       file: acquire,
       replace: 'if (!isFree) await place.leave();',
       by: 'void place;',
     },
     'delete-tried-once': {
-      what: 'a place that could not be given up for want of a server stays',
+      what: 'a znode that could not be deleted for lack of a server stays in the wait queue',
       from: 'C1-20',
       file: line,
       replace: '{ guaranteed: true }',
       by: '{ guaranteed: false }',
     },
     'writes-without-check': {
-      what: 'what is written through a hold is not fenced',
+      what: 'writes through a hold are not fenced',
       from: 'C1-21',
       file: 'packages/recipes/src/line/fenced.ts',
       replace: '[...ops, ...paths.map((path) => op.check(path))]',
       by: '(void op, [...ops])',
     },
     'session-counted-on-for-ever': {
-      what: 'a hold stays suspended for as long as there is no connection',
+      what: 'a hold stays suspended as long as there is no connection',
       from: 'C1-21',
       file: held,
       replace: 'zk.clock.after(zk.sessionLeftMs,',
       by: 'zk.clock.after(zk.sessionLeftMs * 100,',
     },
     'broken-by-hand-unheard': {
-      what: 'a holder does not hear that somebody has deleted its znode',
+      what: 'a holder does not notice that its znode was deleted',
       from: 'C1-22',
       file: 'packages/recipes/src/line/own-watch.ts',
       replace: "if (event.type === 'NodeDeleted') this.#gone();",
       by: "if (event.type === 'NodeDeleted') return;",
     },
     'hold-over-and-suspended': {
-      what: 'who has taken a listener back still hears what was on its way: a hold that is over is suspended, and lost or held again',
+      what: 'a removed listener still receives events in transit: a released hold becomes suspended, and then lost or held again',
       from: 'found here: lost and suspended',
       file: 'packages/client/src/client-view.ts',
       replace: 'if (listeners.has(own)) listener(event);',
       by: 'listener(event);',
     },
     'token-of-the-session': {
-      what: 'the fencing token is the number of the session, which says nothing of who came first',
+      what: 'the fencing token is the session id, which does not order the holders',
       from: 'C1-21',
       file: held,
       replace: 'this.fencingToken = place.czxid;',
       by: 'this.fencingToken = place.zk.sessionId;',
     },
     'consent-without-release': {
-      what: 'who consents to give back keeps it',
+      what: 'a holder that agrees to release does not release',
       from: 'C1-30',
       file: acquire,
       replace: 'await held.release();',
@@ -136,7 +139,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('shared-locks', {
     'reader-beside-writers': {
-      what: 'a reader goes ahead though a writer stands before it',
+      what: 'a reader enters although a writer is before it in the wait queue',
       from: 'C1-24',
       file: sharedLock,
       replace: 'all.slice(0, own).findLast(({ kind }) => kind === names.write)',
@@ -150,14 +153,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       by: 'data, ahead: (void nextAhead, writerAhead), what: `shared lock ${path} for writing`',
     },
     'reader-watches-the-first-writer': {
-      what: 'a reader watches the first of the writers ahead instead of the last',
+      what: 'a reader watches the first of the writers before it instead of the last',
       from: 'C1-24',
       file: sharedLock,
       replace: 'findLast(',
       by: 'find(',
     },
     'reader-watches-whoever-is-ahead': {
-      what: 'a reader waits for the one right ahead, a reader perhaps',
+      what: 'a reader waits for its predecessor, even if that is a reader',
       from: 'C1-24',
       file: sharedLock,
       replace: 'const writerAhead: Ahead = (all, own) =>',
@@ -166,14 +169,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('semaphores', {
     'lease-too-many': {
-      what: 'one more has a lease than there are',
+      what: 'a semaphore grants one lease too many',
       from: 'B14',
       file: 'packages/recipes/src/locks/semaphore.ts',
       replace: 'return at < size;',
       by: 'return at <= size;',
     },
     'leases-kept-in-vain': {
-      what: 'who gives up waiting for a lease leaves its znode behind',
+      what: 'a waiter that gives up leaves its semaphore znode in place',
       from: 'B14',
       file: 'packages/recipes/src/locks/semaphore.ts',
       replace: 'if (!has) await Promise.all(places.map((place) => place.leave()));',
@@ -182,14 +185,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('multi-locks', {
     'locks-in-any-order': {
-      what: 'several locks are acquired in the order in which they are named, so that two wait for each other',
+      what: 'several locks are acquired in the order in which they are named, so two processes can deadlock',
       from: 'B13',
       file: 'packages/recipes/src/locks/multi-lock.ts',
       replace: 'parts.toSorted((one, other) => (one.path < other.path ? -1 : 1))',
       by: '[...parts]',
     },
     'locks-kept-when-one-fails': {
-      what: 'when one of several locks is not to be had the others are kept',
+      what: 'when one of several locks cannot be acquired, the others are kept',
       from: 'B13',
       file: 'packages/recipes/src/locks/multi-lock.ts',
       replace: 'await releaseAll(holds);\n      throw error;',
@@ -198,7 +201,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('priority-locks', {
     'urgent-reader-beside-a-writer': {
-      what: 'a reader with priority goes ahead though a writer holds',
+      what: 'a reader with priority enters although a writer holds the lock',
       from: 'C1-41',
       file: 'packages/recipes/src/locks/priority-lock.ts',
       replace: 'read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies Ahead,',
@@ -207,7 +210,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('set-partitions', {
     'work-goes-on-without-lock': {
-      what: 'who works on an item is not told that its lock is lost',
+      what: 'a process working on an item does not notice that it lost the lock',
       from: 'B25',
       file: 'packages/recipes/src/groups/partition-claim.ts',
       replace: 'for (const { signal } of [this.#back, held]) {',
@@ -216,14 +219,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('elections', {
     'acknowledged-by-another': {
-      what: 'a leader takes the word of the one before it for its own',
+      what: 'a leader takes the acknowledgement of its predecessor for its own',
       from: 'C1-40',
       file: 'packages/recipes/src/elections/leadership.ts',
       replace: "while (!(await this.#settles(own, 'NodeExists', options))) {",
       by: "while (!(await this.#settles(own, 'NodeExists', options))) {\n      return;",
     },
     'onlooker-deaf-behind-reread': {
-      what: 'who looks on at an election overlooks what happens right behind a connection that was lost and found',
+      what: 'an observer of an election misses what happens right after a reconnect',
       from: 'C1-40',
       file: election,
       replace:
@@ -231,14 +234,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       by: "let isDeaf = false;\n    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
     },
     'onlooker-believes-any-word': {
-      what: 'who looks on at an election takes the word of an earlier leader for that of the present one',
+      what: "an observer of an election takes the acknowledgement of an earlier leader for the current one's",
       from: 'C1-40',
       file: election,
       replace: 'new TextDecoder().decode(acknowledged ?? undefined) === first.name;',
       by: 'new TextDecoder().decode(acknowledged ?? undefined) !== this.path;',
     },
     'onlooker-goes-back': {
-      what: 'who looks on at an election reads the word of a leader behind the leader, who seems not to have said what it has said',
+      what: "an observer of an election reads the acknowledgement after the leader's znode, so a leader seems not to have acknowledged",
       from: 'found here: the word behind the leader',
       file: election,
       replace:
@@ -246,7 +249,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       by: 'const leader = await dataOf(zk, first.path, signal);\n      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);',
     },
     'onlooker-tells-the-past': {
-      what: 'who looks on at an election is told of a leader that is gone by the time it is read',
+      what: 'an observer of an election reports a leader that was gone when it was read',
       from: 'C1-40',
       file: election,
       replace: 'if (leader === undefined) continue;',
@@ -255,7 +258,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('gates', {
     'gate-open-at-any-event': {
-      what: 'who waits for a barrier goes on at the first event, whatever that is of',
+      what: 'a process that waits for a barrier continues at the first event of any kind',
       from: 'C1-6',
       file: 'packages/recipes/src/barriers/barrier.ts',
       replace: 'while (await nextEvent(zk, this.path, signal));',
@@ -264,21 +267,21 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('gatherings', {
     'gathering-one-short': {
-      what: 'a simple barrier opens when one is missing',
+      what: 'a simple barrier opens when one participant is missing',
       from: 'C0-3',
       file: simpleBarrier,
       replace: 'children.length >= this.size ||',
       by: 'children.length >= this.size - 1 ||',
     },
     'gathering-left-alone': {
-      what: 'who leaves a simple barrier does not wait for the others',
+      what: 'a participant leaves a simple barrier without waiting for the others',
       from: 'C0-5',
       file: simpleBarrier,
       replace: '      await this.#untilEmpty(zk, signal);\n',
       by: '      void signal;\n      void (() => this.#untilEmpty(zk, signal));\n',
     },
     'gathering-full-unsaid': {
-      what: 'who sees a simple barrier full does not say so, and one that is slow to look waits for ever',
+      what: 'a participant that sees a simple barrier full does not record it, and a slow one waits for ever',
       from: 'C0-7',
       file: simpleBarrier,
       replace: 'if (stat.version === 0) await this.#sayFull(zk, signal);',
@@ -287,49 +290,49 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
   }),
   ...caughtBy('barriers', {
     'round-begun-by-hearsay': {
-      what: 'a round is begun with those who were there when one looked, without asking whether they are',
+      what: 'a round begins with the participants of the last listing, without checking that they still exist',
       from: 'C1-8',
       file: entrance,
       replace: 'readyData(waiting), { acl }), ...checks]',
       by: 'readyData(waiting), { acl }), ...checks.slice(0, 0)]',
     },
     'stale-ready-opens': {
-      what: '`ready` that a crash has left behind opens the next round',
+      what: 'a stale `ready` from before a crash opens the next round',
       from: 'C1-13',
       file: entrance,
       replace: 'await this.clearAway(czxid);\n    return undefined;',
       by: 'void czxid;\n    return openers;',
     },
     'late-and-unmarked': {
-      what: 'who comes late counts for the next round as well',
+      what: 'a latecomer also counts for the next round',
       from: 'C1-9',
       file: entrance,
       replace: '[mark, ...checks]',
       by: '(void mark, [...checks])',
     },
     'waits-for-those-who-come': {
-      what: 'who leaves waits for those as well who wait to get in, and these for it',
+      what: 'a leaving participant also waits for those that wait to enter, which wait for it',
       from: 'found here: a latecomer and one that waits',
       file: exit,
       replace: 'return version !== 0 ||',
       by: 'return true || version !== 0 ||',
     },
     'leaves-alone': {
-      what: 'who is not the lowest leaves without waiting',
+      what: 'a participant that is not the lowest leaves without waiting',
       from: 'C1-10',
       file: exit,
       replace: 'await this.#next(next, signal);',
       by: 'if (next !== own) return;\n      await this.#next(next, signal);',
     },
     'ready-taken-early': {
-      what: 'the first to leave takes `ready` along',
+      what: 'the first participant to leave deletes `ready`',
       from: 'C1-13',
       file: exit,
       replace: 'place.isLast = this.isLast(names);',
       by: 'place.isLast = true;',
     },
     'entrance-given-up-in-part': {
-      what: 'who gives up waiting for others leaves its znode there, and is counted',
+      what: 'a participant that gives up waiting leaves its znode and is counted',
       from: 'B4',
       file: entrance,
       replace: 'await place.leave();\n    throw error;',

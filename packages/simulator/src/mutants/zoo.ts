@@ -1,4 +1,4 @@
-/** All mutants there are. */
+/** All mutants. */
 import { clientMutants } from './client-mutants.ts';
 import { drawnMutants } from './drawn-mutants.ts';
 import { electionMutants } from './election-mutants.ts';

@@ -1,6 +1,7 @@
 /**
- * A conversation with a leader, as far as a learner has it: it introduces itself, accepts the epoch, takes what it is sent, and acknowledges NEWLEADER.
- * At each of these places an attack may do something else.
+ * A conversation with a leader as a learner has it: it introduces itself, accepts the epoch,
+ * receives the synchronisation, and acknowledges NEWLEADER. At each of these places an attack may
+ * do something else.
  */
 import { epochOf, PacketCutter, PacketType, type PacketView, snapshotMarkBytes, type Zxid } from '@tskeeper/protocol';
 import type { Conversation, HostileCnxn } from './hostile-peer.ts';
@@ -9,24 +10,24 @@ import { ackEpoch, longOf, packet } from './hostile-packets.ts';
 export interface FalseLearnerPlan {
   /** The packet with which it introduces itself. */
   readonly info: Buffer;
-  /** In the place of an ACKEPOCH that has nothing. */
+  /** Replaces the ACKEPOCH of an empty history. */
   leaderInfo?(cnxn: HostileCnxn, epoch: number): void;
-  /** In the place of the ACK of NEWLEADER. */
+  /** Replaces the ACK of NEWLEADER. */
   newLeader?(cnxn: HostileCnxn, zxid: Zxid): void;
-  /** It has been told to serve; `zxid` is that of NEWLEADER. */
+  /** Called at UPTODATE; `zxid` is that of NEWLEADER. */
   served?(cnxn: HostileCnxn, zxid: Zxid): void;
-  /** It is being sent a DIFF, TRUNC or SNAP, or a proposal. */
+  /** Called at DIFF, TRUNC, SNAP, and at each proposal. */
   taught?(cnxn: HostileCnxn, type: number, zxid: Zxid): void;
 }
 
-/** Nothing that a leader sends in a story is longer. */
+/** Longer than anything that a leader sends in a run. */
 const packetBytesMax = 10_000_000;
 
 export class FalseLearner implements Conversation {
   readonly #plan: FalseLearnerPlan;
   readonly #cutter = new PacketCutter(packetBytesMax);
   #newLeaderZxid: Zxid = 0;
-  /** The end of what has come of a snapshot. */
+  /** The end of what has arrived of a snapshot. */
   #tail = Buffer.alloc(0);
 
   constructor(plan: FalseLearnerPlan) {
@@ -79,7 +80,7 @@ export class FalseLearner implements Conversation {
     }
   }
 
-  /** Passes over a snapshot, up to the mark behind it. */
+  /** Skips a snapshot, up to the mark after it. */
   #raw(chunk: Buffer, start: number, end: number): number {
     const before = this.#tail.length;
     const all = Buffer.concat([this.#tail, chunk.subarray(start, end)]);

@@ -1,6 +1,7 @@
 /**
- * What a stranger may do without harm to anybody. It bears the number of no other server, asks for nothing on behalf of clients, and touches no
- * session; so every promise holds while it tries. Its bytes may be valid and out of place, extreme, cut short, or none at all.
+ * What a stranger may do without harm: it uses no other server's id, requests nothing on behalf of
+ * clients, and touches no session; so every guarantee holds meanwhile. Its bytes may be valid but
+ * out of place, extreme, truncated, or missing.
  */
 import { PacketType, type Sid } from '@tskeeper/protocol';
 import { electionPort, quorumPort } from '../world/peer-ports.ts';
@@ -24,7 +25,7 @@ import {
   sessionWithTimeout,
 } from './hostile-packets.ts';
 
-/** How what was begun is left: hanging, ended, or broken off. */
+/** Leaves a connection open, ends it, resets it, or stops reading. */
 function leave({ random }: Attack, cnxn: HostileCnxn): void {
   const ways = [() => undefined, () => cnxn.end(), () => cnxn.reset(), () => cnxn.deafen()];
   cnxn.after(random.below(300), pick(random, ways));
@@ -36,7 +37,7 @@ function infoOf(attack: Attack, sid: Sid = nobody(attack)): Buffer {
   return packet(type, anyLong(random, near), learnerInfo(sid));
 }
 
-/** FOLLOWERINFO and OBSERVERINFO as they may come from servers of any age, and as they cannot. */
+/** FOLLOWERINFO and OBSERVERINFO as servers of any version may send them, and invalid ones. */
 function strangeInfo(attack: Attack): Buffer {
   const { random, near } = attack;
   const type = pick(random, [PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]);
@@ -72,7 +73,10 @@ const leadersPackets = [
   -0x80000000,
 ] as const;
 
-/** Packets of a learner before their time, with any zxid and any data; and those that only a leader sends. */
+/**
+ * Packets of a learner before their time, with any zxid and any data; and packets that only a
+ * leader sends.
+ */
 function outOfOrder({ random, near }: Attack): Buffer {
   const zxid = anyLong(random, near);
   const type = pick(random, [
@@ -88,7 +92,7 @@ function outOfOrder({ random, near }: Attack): Buffer {
   return packet(type, zxid, pick(random, [null, Buffer.alloc(0), garbage(random, 40)]));
 }
 
-/** An observer that goes by the protocol until it serves. */
+/** An observer that follows the protocol until it serves. */
 function observer(attack: Attack, plan: Partial<ConstructorParameters<typeof FalseLearner>[0]>): FalseLearner {
   const { random } = attack;
   const type = pick(random, [PacketType.OBSERVERINFO, PacketType.OBSERVERINFO, PacketType.FOLLOWERINFO]);
@@ -103,14 +107,14 @@ function observer(attack: Attack, plan: Partial<ConstructorParameters<typeof Fal
 }
 
 export const harmlessKinds = {
-  /** Says nothing on either port, or begins to. */
+  /** Sends nothing on either port, or the beginning of something. */
   'silence on a port of servers': (attack) => {
     const { random, done } = attack;
     const [begun, dial] =
       random.below(2) === 0
         ? ([initialMessage({ sid: 77, protocolVersion: -65536, addresses: [] }), dialElection] as const)
         : ([infoOf(attack), dialQuorum] as const);
-    // So many at once that others have to make way.
+    // Several at once, so that others have to make way.
     for (let left = 1 + random.below(5); left > 0; left--) {
       dial(attack, {
         opened: (cnxn) => {
@@ -143,7 +147,7 @@ export const harmlessKinds = {
       },
     });
   },
-  /** As the very server that it speaks to. */
+  /** Claims to be the server that it speaks to. */
   'the own number of a server': (attack) => {
     const { random, target, done } = attack;
     const { sid } = target;
@@ -166,7 +170,7 @@ export const harmlessKinds = {
       },
     });
   },
-  /** Votes of one that has none, whatever they are. */
+  /** Arbitrary votes of a peer that has no vote. */
   'votes of a stranger': (attack) => {
     const { random, stage, done } = attack;
     const sids = [77, ...stage.world.servers.map(({ sid }) => sid)];
@@ -180,7 +184,10 @@ export const harmlessKinds = {
       },
     });
   },
-  /** A stranger with a low number asks to be dialled back: where it listens, where nobody does, or where something else does. */
+  /**
+   * A stranger with a low id asks to be dialled back: where it listens, where nothing listens, or
+   * where something else does.
+   */
   'a stranger asks to be dialled': (attack) => {
     const { random, stage, peer, done } = attack;
     const somebody = stage.anyServer().address ?? peer.address;
@@ -229,7 +236,7 @@ export const harmlessKinds = {
   },
   'half a packet and silence': (attack) => {
     const { random, done } = attack;
-    // Of a question that harms nobody: what the learner says later may end it.
+    // Part of a question that is harmless: later bytes may complete it.
     const half = packet(PacketType.REVALIDATE, longOf(0), Buffer.concat([sessionWithTimeout(noSession(attack), 0), garbage(random, 200)]));
     const say = (cnxn: HostileCnxn) => {
       cnxn.send(half.subarray(0, 1 + random.below(half.length - 1)));
@@ -238,7 +245,7 @@ export const harmlessKinds = {
     };
     dialQuorum(attack, observer(attack, random.below(2) === 0 ? { served: say } : { newLeader: say }));
   },
-  /** It is sent the whole history, and does not take it, or leaves in the middle. */
+  /** It is sent the whole history, and does not read it, or disconnects in the middle. */
   'a learner that does not read': (attack) => {
     const { random, done } = attack;
     dialQuorum(
@@ -252,7 +259,10 @@ export const harmlessKinds = {
       }),
     );
   },
-  /** Of NEWLEADER late, twice or for another epoch; of proposals that there are not. One that has no vote decides nothing. */
+  /**
+   * ACKs of NEWLEADER, late, twice or for another epoch, and of proposals that do not exist. An
+   * observer's ACKs decide nothing.
+   */
   'an ACK of one without a vote': (attack) => {
     const { random, near, done } = attack;
     const acks = (cnxn: HostileCnxn, zxid: number) => {
@@ -263,7 +273,10 @@ export const harmlessKinds = {
     };
     dialQuorum(attack, observer(attack, random.below(2) === 0 ? { newLeader: acks } : { served: acks }));
   },
-  /** It serves, asks about sessions that nobody has, syncs, and sends what is too short to be a request. */
+  /**
+   * It serves, asks about unknown sessions, syncs, and sends packets that are too short to be a
+   * request.
+   */
   'questions of an observer': (attack) => {
     const { random, done } = attack;
     dialQuorum(

@@ -1,4 +1,4 @@
-/** Bytes that no honest server sends, and those that one does; of both ports of an ensemble. */
+/** Bytes that no honest server sends, and some that one does, for both ports of an ensemble. */
 import {
   beginQuorumPacket,
   endQuorumPacket,
@@ -21,7 +21,7 @@ import {
 } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 
-/** A number of 64 bits, in halves. */
+/** A 64-bit number, in halves. */
 export type Long = readonly [high: number, low: number];
 
 export function longOf(value: number): Long {
@@ -32,7 +32,7 @@ export function pick<T>(random: SeededRandom, from: readonly T[]): T {
   return from[random.below(from.length)]!;
 }
 
-/** The ends of what fits, and what lies beside them. */
+/** The ends of the range, and the numbers next to them. */
 const extremeLongs: readonly Long[] = [
   [0, 0],
   [0, 1],
@@ -49,7 +49,7 @@ const extremeLongs: readonly Long[] = [
 
 export const extremeInts = [0, 1, -1, 2, 0x7fffffff, -0x80000000, 0x10000] as const;
 
-/** An extreme one, or one near `near`: the same, the next, of the epochs around it. */
+/** An extreme number, or one near `near`: the same, the next, or one of the epochs around it. */
 export function anyLong(random: SeededRandom, near: Zxid): Long {
   if (random.below(2) === 0) return pick(random, extremeLongs);
   const [high, low] = longOf(near);
@@ -79,7 +79,7 @@ export function packet(type: number, zxid: Long, data: Uint8Array | null, authin
   });
 }
 
-/** What stands in FOLLOWERINFO and OBSERVERINFO. */
+/** The data of FOLLOWERINFO and OBSERVERINFO. */
 export function learnerInfo(serverId: number, configVersion = 0): Buffer {
   return written((writer) => writeLearnerInfo(writer, { serverId, configVersion }));
 }
@@ -97,7 +97,7 @@ export function forwarded(session: Long, cxid: number, opCode: number, body: Uin
   });
 }
 
-/** Of REVALIDATE, and of each session in a PING. */
+/** The data of REVALIDATE, and of each session in a PING. */
 export function sessionWithTimeout(session: Long, timeoutMs: number): Buffer {
   return written((writer) => {
     writer.halves(...session);
@@ -111,7 +111,7 @@ export function longOfSession(session: SessionId): Long {
 
 const paths = ['/', '/a', '/b', '/zookeeper', '/zookeeper/config', '/hostile', '/hostile/x', '', 'a', '/a//b'] as const;
 
-/** A record of some operation, whole: each of them is sent under each opcode. */
+/** A complete record of some operation; it is sent under any opcode. */
 function wholeBody(random: SeededRandom): Buffer {
   const path = pick(random, paths);
   return written((writer) => {
@@ -137,7 +137,7 @@ function wholeBody(random: SeededRandom): Buffer {
   });
 }
 
-/** Empty, whole, cut short, with something behind it, or nothing that anybody has meant. */
+/** An empty, complete, truncated, extended or random record. */
 export function anyBody(random: SeededRandom): Buffer {
   const whole = wholeBody(random);
   switch (random.below(6)) {
@@ -160,13 +160,13 @@ export function initialMessage(message: InitialMessage): Buffer {
   return written((writer) => writeInitialMessage(writer, message));
 }
 
-/** The first bytes of a connection to the election port that no server would send. */
+/** The first bytes of a connection to the election port, as no server would send them. */
 export function badInitialMessage(random: SeededRandom): Buffer {
   const text = pick(random, ['', 'a', ':', 'host:', 'host:99999', '[::1:3888', 'a:1|', '|', 'server-1:3888|server-1:3888', '\u0000:1']);
   return written((writer) => {
     switch (random.below(4)) {
       case 0:
-        // A version that there is not, or a number that cannot be one.
+        // An unknown version, or a number that cannot be one.
         writer.halves(-1, pick(random, [-1, -2, -65534, -65537]));
         return;
       case 1:
@@ -194,10 +194,13 @@ const configTexts = [
   'server.1=a:1:2:participant\nversion=100000000',
 ] as const;
 
-/** A notification of which some fields may be anything; one in four is no notification. `sids` are those worth naming. */
+/**
+ * A notification with arbitrary values in some fields; one in four is invalid. `sids` are the ids
+ * worth naming.
+ */
 export function anyNotification(random: SeededRandom, near: Zxid, sids: readonly number[]): Buffer {
   if (random.below(4) === 0) return badFrame(random);
-  // All that is wrong with most of them is one number: one that cannot be read costs the whole message.
+  // Most have one wrong number: an unreadable one invalidates the whole message.
   const orAny = (usual: Long): Long => (random.below(5) === 0 ? pick(random, extremeLongs) : usual);
   return written((writer) => {
     const start = writer.beginFrame();
@@ -213,7 +216,7 @@ export function anyNotification(random: SeededRandom, near: Zxid, sids: readonly
   });
 }
 
-/** A notification of one that looks for a leader, as a server sends it. */
+/** A notification of a server that looks for a leader, as a server sends it. */
 export function lookingFor(leader: Sid, zxid: Zxid, electionEpoch: number): Buffer {
   return written((writer) => {
     const start = writer.beginFrame();
@@ -223,7 +226,7 @@ export function lookingFor(leader: Sid, zxid: Zxid, electionEpoch: number): Buff
   });
 }
 
-/** One of the first, some ahead, far ahead, and the last that a number can be. */
+/** Early rounds, later ones, much later ones, and the highest possible numbers. */
 const plausibleRounds = [1, 2, 3, 5, 8, 100, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER].map(longOf);
 
 function badFrame(random: SeededRandom): Buffer {
@@ -239,7 +242,7 @@ function badFrame(random: SeededRandom): Buffer {
         return;
       }
       case 2:
-        // It announces more than ever comes.
+        // Announces more than it sends.
         writer.int32(5000);
         writer.raw(garbage(random, 40));
         return;

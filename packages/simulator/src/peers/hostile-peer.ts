@@ -1,6 +1,7 @@
 /**
- * A machine that is none of the ensemble and speaks to the ports of its servers: it dials them, and may listen for those that dial back. It
- * sends whatever bytes it is given to send. What they mean is up to the attack.
+ * A machine outside the ensemble that speaks to the ports of its servers: it connects to them, and
+ * may listen for those that connect back. It sends the bytes it is given; their meaning is up to
+ * the attack.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, Listener, StreamId } from '@tskeeper/runtime';
@@ -9,17 +10,17 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 
 /** What an attack does with one connection. */
 export interface Conversation {
-  /** The connection is there. */
+  /** The connection is established. */
   opened?(cnxn: HostileCnxn): void;
   received?(cnxn: HostileCnxn, bytes: Buffer): void;
 }
 
 export interface HostileCnxn {
   send(bytes: Uint8Array): void;
-  /** Says that nothing more will come, and goes on listening. */
+  /** Sends no more, but keeps receiving. */
   end(): void;
   reset(): void;
-  /** Reads nothing from now on. */
+  /** Stops reading. */
   deafen(): void;
   after(ms: Millis, run: () => void): void;
 }
@@ -64,7 +65,7 @@ export class HostilePeer {
     this.#conversations.set(this.#network.connect(endpoint), conversation);
   }
 
-  /** Whoever dials this port has such a conversation. */
+  /** Every connection to this port gets this conversation. */
   listen(port: number, conversation: Conversation): void {
     this.#listens = conversation;
     void this.#network.listen({ address: undefined, port, backlog: undefined });
@@ -79,7 +80,7 @@ export class HostilePeer {
 
   #cnxn(stream: StreamId): HostileCnxn {
     const conversation = this.#conversations.get(stream);
-    // The number of a connection that is gone may be another's.
+    // The id of a closed connection may be reused.
     const isHere = () => !this.#isGone && this.#conversations.get(stream) === conversation;
     return {
       send: (bytes) => {

@@ -1,7 +1,9 @@
 /**
- * What one can do who bears the number of a configured server, or asks on behalf of clients: servers do not authenticate each other, so it may write
- * what it likes, take over numbers and sessions, and lose what it has acknowledged. No promise to clients holds then. What must hold: no byte of it
- * ends a process or keeps one busy for good, and once it is gone the honest servers come to serve again, and start from what is on their disks.
+ * What a peer can do that uses the id of a configured server, or sends requests on behalf of
+ * clients: servers do not authenticate each other, so it may write anything, take over ids and
+ * sessions, and lose what it has acknowledged. No guarantee to clients holds then. What must hold:
+ * none of its bytes ends a process or keeps one busy for good, and once it is gone the honest
+ * servers serve again, and start from what is on their disks.
  */
 import { epochOf, PacketType, type Sid } from '@tskeeper/protocol';
 import { electionPort } from '../world/peer-ports.ts';
@@ -37,7 +39,10 @@ const identityLists = [
   ],
 ] as const;
 
-/** Introduces itself as a follower or an observer of that number that has accepted an epoch not long ago; or never, or later than there can be. */
+/**
+ * Introduces itself as a follower or an observer with that id and a recently accepted epoch, or
+ * with none, or with one that is impossible.
+ */
 function infoOf({ random, near }: Attack, sid: Sid): Buffer {
   const epoch = epochOf(near) + pick(random, [-1, 0, 0, 0, 1, 2, 1000]);
   const zxid: Long =
@@ -66,7 +71,9 @@ function as(attack: Attack, sid: Sid, plan: Partial<FalseLearnerPlan>): FalseLea
   });
 }
 
-/** As another server, or as an observer that nobody has configured: either may ask for anything. */
+/**
+ * Claims to be another server, or an observer that is not configured: either may request anything.
+ */
 function someLearner(attack: Attack, plan: Partial<FalseLearnerPlan>): FalseLearner {
   const sid = anotherServer(attack);
   if (sid !== undefined && attack.random.below(3) === 0) return as(attack, sid, plan);
@@ -80,7 +87,10 @@ function request(attack: Attack, opCode: number): Buffer {
   return packet(PacketType.REQUEST, longOf(-1), body, pick(random, identityLists));
 }
 
-/** Any votes; or one over and over, of a round far ahead, so that whoever begins to look meanwhile hears it. */
+/**
+ * Arbitrary votes; or one repeatedly, of a much later round, so that each server that begins to
+ * look meanwhile receives it.
+ */
 function votes(attack: Attack): Conversation {
   const { random, stage, near } = attack;
   const sids = stage.world.servers.map(({ sid }) => sid);
@@ -100,12 +110,12 @@ function votes(attack: Attack): Conversation {
 }
 
 export const impersonatingKinds = {
-  /** To all others at once: to mislead an election takes more than one. */
+  /** To all others at once: misleading an election takes more than one. */
   'votes of another server': (attack) => {
     const { random, stage, peer, done } = attack;
     const sid = anotherServer(attack);
     if (sid === undefined) return;
-    // A smaller number is dialled back, and speaks there.
+    // A server with a lower id is dialled back, and speaks over that connection.
     peer.listen(electionPort, votes(attack));
     for (const target of stage.world.servers) {
       if (target.sid === sid) continue;
@@ -123,7 +133,7 @@ export const impersonatingKinds = {
       );
     }
   },
-  /** It comes again and again, and each time the server of that number loses its place. */
+  /** It joins many times, and each time the server with that id loses its place. */
   'the place of another server': (attack) => {
     const { random, done } = attack;
     const sid = anotherServer(attack);
@@ -143,7 +153,7 @@ export const impersonatingKinds = {
     };
     come(1 + random.below(6));
   },
-  /** It joins, and acknowledges what it has, what it has not, and what there will be. */
+  /** It joins, and acknowledges what it has, what it does not have, and what does not exist yet. */
   'ACKs of another server': (attack) => {
     const { random, near, done } = attack;
     const sid = random.below(2) === 0 ? anotherServer(attack) : absentServer(attack, 600);
@@ -166,7 +176,7 @@ export const impersonatingKinds = {
       someLearner(attack, {
         served: (cnxn) => {
           const first = random.below(4);
-          // Some of them at once, some while others are under way.
+          // Some at once, some while others are outstanding.
           for (const opCode of opCodes)
             cnxn.after(random.below(4) === first ? 0 : random.below(300), () => cnxn.send(request(attack, opCode)));
           done();

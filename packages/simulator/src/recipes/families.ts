@@ -1,4 +1,4 @@
-/** All families that have stories. */
+/** All recipe families. */
 import type { Family } from './family.ts';
 import { barriers } from './families/barriers.ts';
 import { caches } from './families/caches.ts';

@@ -1,4 +1,7 @@
-/** What a family of recipes brings to its stories: a program that processes run, and a judge of what they did. */
+/**
+ * What a family of recipes contributes to its runs: a program for the processes, and a judge of
+ * what they did.
+ */
 import type { Client } from '@tskeeper/client';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Recording } from '../record/recording.ts';
@@ -8,42 +11,50 @@ import type { RecipeProcess } from './recipe-process.ts';
 export interface Family {
   /** What its processes do, in a few words. */
   readonly what: string;
-  /** Rare things, by the names under which its stories note them. One that no seed of a CI run has seen is red. */
+  /** Marks that its runs note. A mark that no seed of a CI run hits fails the run. */
   readonly marks: readonly string[];
-  /** A story with whatever chance decides of it. */
+  /** A run with random parameters. */
   draw(random: SeededRandom): RecipeStory;
 }
 
 export interface RecipeStory {
-  /** How many processes there are. */
+  /** The number of processes. */
   readonly processes: number;
-  /** Between two turns of a process at most. */
+  /** Maximum pause between two turns of a process. */
   readonly restMsMax: number;
   /**
-   * Persistent znodes that are there before everything else, each parent ahead of its children. `creates`, of one that has a child among them, is
-   * how many it has had: what the next number behind a name is.
+   * Persistent znodes that exist before everything else, each parent before its children.
+   * `creates`, of a parent with a child among them, is the number of its creates so far, and so the
+   * next sequence number.
    */
   readonly beginning?: readonly { readonly path: string; readonly creates: number }[] | undefined;
-  /** Whether all servers have the same time, and keep it: for what is held by time. Default: their wall clocks are apart, and jump. */
+  /**
+   * Whether all servers have the same time and keep it, for holds that depend on time. Default:
+   * their wall clocks differ and jump.
+   */
   readonly wallClocksAgree?: boolean | undefined;
-  /** Done once by an operator, before the processes begin. */
+  /** Called once by an operator before the processes begin. */
   prepare?(zk: Client): Promise<unknown>;
   /**
-   * Done by each process, over and over, until the end; with another session when the last is over. Resolves with whether the process got what it came
-   * for. What recipes reject with, and what becomes of a session, it may let pass; whatever else it rejects with is a finding.
+   * Called by each process repeatedly until the end; with another session when the last is over.
+   * Resolves with whether the process succeeded. Errors of recipes and of sessions may pass; any
+   * other rejection is a finding.
    */
   turn(process: RecipeProcess, zk: Client): Promise<boolean>;
-  /** Done by an operator's hand, now and then; as a turn otherwise. */
+  /** Called by an operator from time to time; errors as in a turn. */
   meddle?(operator: RecipeProcess, zk: Client): Promise<unknown>;
-  /** What is there and should not be, when every program has come to its end and the sessions of those that had no end are over. */
+  /**
+   * Returns what exists and should not, after every program has ended and the sessions of crashed
+   * processes are over.
+   */
   left?(zk: Client): Promise<readonly string[]>;
-  /** What must not have been: a sentence each, that begins with the name of the promise. */
+  /** Returns the violations, a sentence each, which begins with the name of the rule. */
   judge(evidence: Evidence): readonly string[];
 }
 
 export interface Evidence {
-  /** What the ensemble has agreed on. */
+  /** What the ensemble has committed. */
   readonly history: History;
-  /** What went over the wire, and what was done to the world. */
+  /** The wire traffic, and the faults. */
   readonly recording: Recording;
 }

@@ -1,6 +1,6 @@
 /**
- * What the ensemble has agreed on, from its logs: which znodes there were, from which txn to which. No program has a word in it, so what programs
- * believed is held against it.
+ * The history that the ensemble has committed, from its logs: which znodes existed from which txn
+ * to which. Programs have no part in it, so what they believed is checked against it.
  */
 import type { Millis, SessionId, Txn, Zxid } from '@tskeeper/protocol';
 import type { Recording } from '../record/recording.ts';
@@ -10,19 +10,19 @@ import { parentOf } from '../replay/replay.ts';
 export interface ZnodeLife {
   readonly path: string;
   readonly czxid: Zxid;
-  /** Who made it. */
+  /** The session that created it. */
   readonly session: SessionId;
   readonly data: string;
-  /** When the leader of that time took up the request; so it was certainly there no earlier. */
+  /** When the leader processed the request, so it did not exist earlier. */
   readonly madeMs: Millis;
-  /** Infinity if it is there still. */
+  /** Infinity if it still exists. */
   goneZxid: Zxid;
   goneMs: Millis;
-  /** It went with the session of its maker, or was deleted by this one. */
+  /** It ended with its session, or was deleted by this session. */
   goneBy: 'its session' | SessionId | undefined;
 }
 
-/** A change of data, a creation included. */
+/** A change of data, including the creation. */
 export interface Written {
   readonly path: string;
   readonly data: string;
@@ -32,7 +32,7 @@ export interface Written {
 }
 
 export class History {
-  /** In the order in which they were made. */
+  /** In the order of creation. */
   readonly lives: ZnodeLife[] = [];
   readonly writes: Written[] = [];
   readonly #there = new Map<string, ZnodeLife>();
@@ -47,12 +47,12 @@ export class History {
     }
   }
 
-  /** Znodes right below a parent. */
+  /** Children of a znode. */
   below(parent: string): ZnodeLife[] {
     return this.lives.filter(({ path }) => parentOf(path) === parent);
   }
 
-  /** The znode that was made by this txn. */
+  /** The znode that this txn created. */
   born(path: string, czxid: bigint): ZnodeLife | undefined {
     return this.lives.find((life) => life.path === path && BigInt(life.czxid) === czxid);
   }

@@ -1,13 +1,17 @@
 /**
- * Who believed to hold what, and for how long; and what must be true of it. One judge for whatever is held by a place in a line: locks, leads,
- * permits. Everything is held against the history of the ensemble:
+ * What processes believed to hold, and how long; and the rules for it. One judge serves every hold
+ * by a place in a wait queue: locks, leaderships, permits. Everything is checked against the
+ * history of the ensemble:
  *
- * - turn: whoever is told that its turn has come has seen that nobody is there any more who has to go first.
- * - loss: a hold whose znode is gone is over for its holder within what a server can be behind, unless it stands still; and none is lost without a reason.
- * - silence: no hold is suspended for longer than a session lasts that no server hears of.
- * - fence: what is written through a hold stands between the creation and the end of its znode, and never behind what a later holder wrote.
- * - witness: what refuses a lower token than it has seen never refuses one that still holds.
- * - herd: each waits for the nearest of those who have to go first, and for nobody else.
+ * - turn: a process told that it holds has seen that everyone who goes first is gone.
+ * - loss: a hold whose znode is gone ends for its holder within the time that a server can lag,
+ *   unless the process is paused; and no hold is lost without a reason.
+ * - silence: no hold is suspended for longer than the session timeout.
+ * - fence: a write through a hold is between the creation and the end of its znode, and never after
+ *   a write of a later holder.
+ * - witness: a store that refuses tokens lower than the highest it has seen never refuses one that
+ *   still holds.
+ * - herd: each process waits for the nearest of those who go first, and for no other.
  */
 import type { Client, WriteOp } from '@tskeeper/client';
 import { op, sequenceOf } from '@tskeeper/client';
@@ -34,13 +38,13 @@ export class Hold {
   readonly path: string;
   readonly token: bigint;
   readonly fromMs: Millis;
-  /** What the client had seen when it was told. */
+  /** What the client had seen when the hold began. */
   readonly seenZxid: bigint;
-  /** Given back, or known to be lost. Infinity: neither. */
+  /** When it was released or known to be lost; Infinity if neither. */
   toMs: Millis = Infinity;
-  /** Lost, although there was a connection. */
+  /** Lost although there was a connection. */
   isLostWhileConnected = false;
-  /** As long as it is suspended: since when. */
+  /** While it is suspended: since when. */
   #suspendedMs: Millis | undefined;
   readonly #holding: Holding;
 
@@ -54,7 +58,7 @@ export class Hold {
     process.holds++;
     let last: HoldState = 'held';
     const over = (state: HoldState) => {
-      if (last === 'lost' || last === 'released') process.complain(`${this.path} was ${last}, and is ${state} now`);
+      if (last === 'lost' || last === 'released') process.complain(`${this.path} was ${last} and became ${state}`);
       last = state;
       this.#suspendedUntil(process.nowMs);
       if (state === 'suspended') {
@@ -65,7 +69,7 @@ export class Hold {
       if (state === 'released') this.over();
       if (state !== 'lost') return;
       process.note('a hold was lost');
-      // While it was being given back nobody counted on it.
+      // While it was being released the holder did not count on it.
       this.isLostWhileConnected = zk.state === 'connected' && this.toMs === Infinity;
       this.over();
     };
@@ -81,11 +85,11 @@ export class Hold {
     // The client's clock counts whole milliseconds.
     if (nowMs - fromMs > process.timeoutMs + 2)
       process.complain(
-        `silence: ${this.path} was suspended for ${Math.round(nowMs - fromMs)} ms, and its session lasts ${process.timeoutMs} ms`,
+        `silence: ${this.path} was suspended for ${Math.round(nowMs - fromMs)} ms, longer than its session timeout of ${process.timeoutMs} ms`,
       );
   }
 
-  /** The holder does not count on it any more. */
+  /** The holder no longer counts on it. */
   over(): void {
     if (this.toMs !== Infinity) return;
     this.toMs = this.process.nowMs;
@@ -100,13 +104,13 @@ export class Hold {
     return this.#holding.signal.aborted;
   }
 
-  /** Writes to a znode, all at once or not at all, as long as the hold lasts. */
+  /** Writes to a znode, fenced by the hold. */
   async write(path: string): Promise<void> {
     await this.#holding.multi([op.setData(path, `${this.path} ${this.token}`)]);
   }
 }
 
-/** A store outside of the ensemble that takes along the token of each write, and refuses a lower one than it has seen. */
+/** A store outside the ensemble that remembers the token of each write and refuses lower ones. */
 export class Witness {
   #highest = -1n;
   readonly refused: { readonly hold: Hold; readonly atMs: Millis }[] = [];
@@ -119,27 +123,27 @@ export class Witness {
   }
 }
 
-/** Who has to go first, by what stands in the names of the two between guid and number. */
+/** Which contenders go first, by the part of their names between guid and number. */
 export interface LineRules {
-  /** Below which contenders stand. */
+  /** The parent of the contenders. */
   readonly path: string;
   readonly kinds: readonly string[];
-  /** Where a hold writes; undefined when it does not. */
+  /** The path that a hold writes to; undefined if it does not. */
   readonly store?: string | undefined;
-  /** Whether one of `ahead` has to go before one of `kind` may. */
+  /** Whether a contender of kind `ahead` has to go before one of `kind`. */
   readonly goesFirst: (ahead: string, kind: string) => boolean;
-  /** How many of those who go first may be there still. Default: none. */
+  /** How many of those who go first may still be there. Default: none. */
   readonly places?: number | undefined;
 }
 
-/** Ticks for which a server that is cut off answers, and what else passes until everybody knows. */
+/** Ticks for which a partitioned server answers, and the time until all processes know. */
 const behindMs = 2500;
 
 export class Holds {
   readonly all: Hold[] = [];
   readonly witness = new Witness();
 
-  /** Its turn has come, as the program is told. */
+  /** Records that a process was told that it holds. */
   enter(process: RecipeProcess, zk: Client, holding: Holding, kind: string): Hold {
     if ((numberOf(holding.path, kind) ?? 0) < 0) process.note('a number ran over');
     const hold = new Hold(process, zk, holding);
@@ -165,14 +169,14 @@ export class Holds {
   #turns({ goesFirst, places = 1 }: LineRules, history: History, line: readonly Contending[]): string[] {
     return this.all.flatMap(({ process, path, token, seenZxid, fromMs }) => {
       const own = line.find(({ life }) => life === history.born(path, token));
-      if (own === undefined) return [`turn: ${process.name} holds ${path} by token ${token}, and no txn has made it`];
+      if (own === undefined) return [`turn: ${process.name} holds ${path} by token ${token}, which no txn created`];
       const first = line.filter(
         ({ life, kind }) => life.czxid < own.life.czxid && life.goneZxid > Number(seenZxid) && goesFirst(kind, own.kind),
       );
       if (first.length < places) return [];
       const who = first.map(({ life }) => `${life.path} (until ${life.goneZxid})`).join(', ');
       return [
-        `turn: ${process.name} was told at ${fromMs.toFixed(3)}, at zxid ${seenZxid}, that it holds ${path}, with these ahead: ${who}`,
+        `turn: ${process.name} was told at ${fromMs.toFixed(3)}, at zxid ${seenZxid}, that it holds ${path}, with these before it: ${who}`,
       ];
     });
   }
@@ -182,14 +186,14 @@ export class Holds {
       const life = history.born(path, token);
       if (life === undefined) return [];
       if (isLostWhileConnected && life.goneMs > toMs)
-        return [`loss: ${process.name} has lost ${path} at ${toMs.toFixed(3)}, and it is there still`];
+        return [`loss: ${process.name} lost ${path} at ${toMs.toFixed(3)}, though it still exists`];
       const knownMs = Math.min(toMs, process.endedMs);
       let latestMs = life.goneMs + lag + (life.goneBy === 'its session' ? 0 : process.timeoutMs);
       for (const { fromMs, toMs: onMs } of process.standstills)
         if (fromMs <= latestMs && onMs > life.goneMs) latestMs = Math.max(latestMs, onMs + lag);
       if (knownMs <= latestMs) return [];
       return [
-        `loss: ${path} was gone at ${life.goneMs} (${life.goneBy}), and ${process.name} counted on it until ${knownMs.toFixed(3)}, ${Math.round(knownMs - life.goneMs)} ms`,
+        `loss: ${path} was gone at ${life.goneMs} (${life.goneBy}), but ${process.name} counted on it until ${knownMs.toFixed(3)}, ${Math.round(knownMs - life.goneMs)} ms`,
       ];
     });
   }
@@ -199,7 +203,7 @@ export class Holds {
       const life = history.born(path, token);
       if (life === undefined || life.goneMs <= atMs) return [];
       return [
-        `witness: a write of ${process.name} at ${atMs.toFixed(3)} was refused, though it held ${path}: somebody with a later token was there before`,
+        `witness: a write of ${process.name} at ${atMs.toFixed(3)} was refused, though it held ${path}: a later token had written before`,
       ];
     });
   }
@@ -210,13 +214,16 @@ interface Contending {
   readonly kind: string;
 }
 
-/** What stands behind guid and kind in the name of a contender. */
+/** The number after guid and kind in the name of a contender. */
 export function numberOf(path: string, kind: string): number | undefined {
   const at = path.lastIndexOf(kind);
   return at === -1 ? undefined : sequenceOf(path.slice(at), kind);
 }
 
-/** What is written by token stands between the creation and the end of the hold's znode, and in the order of tokens where one holds at a time. */
+/**
+ * Writes with a token are between the creation and the end of the hold's znode, and in the order of
+ * tokens if there is one holder at a time.
+ */
 export function fences({ path: line, store, places }: LineRules, history: History): string[] {
   const findings: string[] = [];
   let highest = -1n;
@@ -225,19 +232,22 @@ export function fences({ path: line, store, places }: LineRules, history: Histor
     if (path !== store || number === undefined || parentOf(by!) !== line) continue;
     const token = BigInt(number);
     const life = history.born(by!, token);
-    if (life === undefined || life.goneZxid <= zxid) findings.push(`fence: ${by} wrote at ${zxid}, and was gone at ${life?.goneZxid}`);
+    if (life === undefined || life.goneZxid <= zxid) findings.push(`fence: ${by} wrote at ${zxid}, but was gone at ${life?.goneZxid}`);
     if (places === undefined && token < highest)
-      findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, behind a holder with token ${highest}`);
+      findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, after a holder with token ${highest}`);
     if (token > highest) highest = token;
   }
   return findings;
 }
 
-/** A contender's watch is on the nearest of those who have to go first, and on nobody else: then nobody is woken for nothing, nor waits for nothing. */
+/**
+ * A contender watches the nearest of those who go first and no other: then none wakes or waits
+ * unnecessarily.
+ */
 function herds({ path, goesFirst }: LineRules, line: readonly Contending[], { cnxns }: Recording): string[] {
   const findings: string[] = [];
   const byPath = new Map(line.map((each) => [each.life.path, each]));
-  // Who gives its place up, and has no answer yet, may look for another one.
+  // A contender that is deleting its place, without a reply so far, may take another one.
   const givenUpMs = new Map<string, Millis>();
   for (const { requests } of cnxns) {
     for (const { name, record, sentMs } of requests) {
@@ -259,7 +269,7 @@ function herds({ path, goesFirst }: LineRules, line: readonly Contending[], { cn
       if (own.length !== 1 || own[0]!.life.czxid < watched.life.czxid) continue;
       const [{ life, kind }] = own as [Contending];
       if (!goesFirst(watched.kind, kind))
-        findings.push(`herd: ${client} watches ${watched.life.path} for ${life.path}, which need not wait for it`);
+        findings.push(`herd: ${client} watches ${watched.life.path} for ${life.path}, which does not have to wait for it`);
       const between = line.find(
         (each) =>
           each.life.czxid > watched.life.czxid && each.life.czxid < life.czxid && each.life.goneMs > sentMs && goesFirst(each.kind, kind),

@@ -1,6 +1,7 @@
 /**
- * The network as one process of a client's machine has it: what comes in waits while the process stands still, and comes to nobody once it has
- * ended. Its streams have numbers of their own, since the stack may use one again before the process has heard that it was closed.
+ * The network as one process of a client's machine sees it: input is held back while the process is
+ * paused, and dropped once it has ended. Its streams have ids of their own, since the stack may
+ * reuse an id before the process learns that the stream was closed.
  */
 import type { Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
@@ -11,7 +12,7 @@ export class ProcessNetwork implements Network {
   readonly #machine: ClientMachine;
   readonly #clock: VirtualClock;
   readonly #owner: Owner;
-  /** The stack's numbers by those of the process, and back; as long as a stream is there. */
+  /** Ids of the stack by those of the process, and back; for open streams. */
   readonly #innerOf = new Map<StreamId, StreamId>();
   readonly #outerOf = new Map<StreamId, StreamId>();
   #streams = 0;
@@ -23,13 +24,16 @@ export class ProcessNetwork implements Network {
     this.#owner = owner;
   }
 
-  /** The wire under a connection, for whoever wants to harm it. */
+  /** The wire of a connection, for faults. */
   wireOf(stream: StreamId): VirtualCnxn | undefined {
     const inner = this.#innerOf.get(stream);
     return inner === undefined ? undefined : this.#machine.wireOf(inner);
   }
 
-  /** The process has ended, and the machine resets its connections; or the machine is gone with them, and tells nobody. */
+  /**
+   * The process has ended, and the machine resets its connections; or the machine is gone with
+   * them, silently.
+   */
   cease(what: 'process' | 'machine'): void {
     if (what === 'process') for (const inner of this.#outerOf.keys()) this.#machine.reset(inner);
     this.#machine.unplug();
@@ -45,7 +49,7 @@ export class ProcessNetwork implements Network {
       },
       received: ({ count, streams, buffers, starts, ends }) => {
         const own = Array.from({ length: count }, (_, index) => outer(streams[index]!));
-        // The lists are used again when this call is over.
+        // The lists are reused after this call.
         const batch = { count, streams: own, buffers: copy(buffers, count), starts: copy(starts, count), ends: copy(ends, count) };
         this.#deliver(() => sink.received(batch));
       },
@@ -66,7 +70,7 @@ export class ProcessNetwork implements Network {
     });
   }
 
-  /** In the order of arrival, and not before the process goes on. */
+  /** Delivers in the order of arrival, and not before the process continues. */
   #deliver(call: () => void): void {
     const owner = this.#owner;
     if (owner.dead) return;

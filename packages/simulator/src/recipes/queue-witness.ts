@@ -1,13 +1,16 @@
 /**
- * What processes were told of their puts, takes and acknowledgements, held against what the ensemble has agreed on:
+ * Checks what processes were told of their puts, takes and acknowledgements against the history:
  *
- * - what is put is there once, and in the order in which a process has put it; what was said not to be put is never there;
- * - an item that is gone was taken by the one who says so, or acknowledged; nobody takes it a second time, and none is lost but to who does not know;
- * - an acknowledgement counts once, while the claim of who gives it lasts; one that was refused has written nothing;
- * - no two have a claim on one item at a time;
- * - a bounded queue has no more items than that;
- * - nobody has an item before its time;
- * - what is taken out by its id is as many items as is told.
+ * - an item that was put exists once, in the order in which its process put it; one that was
+ *   reported not to be put never exists;
+ * - a missing item was taken by the process that says so, or acknowledged; none is taken twice, and
+ *   none is lost except to a process that does not know;
+ * - an acknowledgement counts once, while the claim of its process lasts; a refused one has written
+ *   nothing;
+ * - an item has at most one claim at a time;
+ * - a bounded queue never has more items than its bound;
+ * - no process gets an item before it is due;
+ * - as many items were removed by id as the call reports.
  */
 import type { Millis, SessionId } from '@tskeeper/protocol';
 import { parentOf } from '../replay/replay.ts';
@@ -19,34 +22,34 @@ export interface QueueWrite {
   readonly kind: QueueWriteKind;
   readonly process: string;
   readonly session: SessionId;
-  /** What was put; what was taken; what was written with an acknowledgement. */
+  /** What was put, taken, or written with an acknowledgement. */
   items: readonly string[];
-  /** `open` until the call is over, and for good when nobody can say. */
+  /** `open` until the call ends, and for good if its outcome is unknown. */
   state: 'open' | 'carried out' | 'not carried out';
 }
 
-/** Items taken out by their id. */
+/** A removal of items by id. */
 export interface Removal {
   readonly process: string;
   readonly session: SessionId;
   readonly id: string;
   /** What the client had seen before. */
   readonly fromZxid: bigint;
-  /** What is known when the call is over. */
+  /** What is known when the call has ended. */
   told: { readonly count: number; readonly toZxid: bigint } | undefined;
 }
 
-/** How a queue is kept. */
+/** How a queue is stored. */
 export interface QueueRules {
   readonly path: string;
-  /** What has items: the znode of the queue, or what it is spread over. */
+  /** The parents of items: the znode of the queue, or its shards. */
   readonly parents: readonly string[];
-  /** What is written with acknowledgements is below it. */
+  /** The parent of what is written with acknowledgements. */
   readonly store: string;
   readonly maxItems: number | undefined;
-  /** Whether items go with the sessions of those who have put them. */
+  /** Whether items end with the sessions that have put them. */
   readonly isEphemeral: boolean;
-  /** From when on the item of that path may be had. Default: at once. */
+  /** When the item of that path is due. Default: at once. */
   readonly dueMs?: ((path: string) => Millis) | undefined;
 }
 
@@ -87,7 +90,7 @@ export class QueueWitness {
     return `${path}-aside/claims${parent.slice(path.length)}`;
   }
 
-  /** What the names of all claims on it begin with. */
+  /** The prefix of all claims on an item. */
   #claimOn(item: string): string {
     const parent = parentOf(item);
     return `${this.#claimsOf(parent)}${item.slice(parent.length)}-`;
@@ -107,28 +110,28 @@ export class QueueWitness {
         if (!fits) complaints.push(`put: ${item} of ${process}, which was ${state}, is there ${there.length} times`);
         const czxid = there[0]?.czxid;
         if (czxid === undefined) continue;
-        if (czxid < (last.get(process) ?? 0)) complaints.push(`order: ${item} of ${process} stands ahead of what it had put before`);
+        if (czxid < (last.get(process) ?? 0)) complaints.push(`order: ${item} of ${process} is before what it had put earlier`);
         last.set(process, czxid);
       }
     }
     return complaints;
   }
 
-  /** How items have come to an end. */
+  /** How items ended. */
   #ends(items: readonly ZnodeLife[], results: readonly ZnodeLife[]): string[] {
     const takes = this.#of('take');
     const complaints: string[] = [];
     for (const { path, data, goneZxid, goneBy } of items) {
       const had = takes.filter((take) => take.items.includes(data));
       const acknowledged = results.some((result) => result.czxid === goneZxid && result.data.startsWith(`${data} by `));
-      if (had.length > 1) complaints.push(`twice: ${path} was had by ${had.map(({ process }) => process).join(' and ')}`);
-      if (had.length === 1 && acknowledged) complaints.push(`twice: ${path} was had by ${had[0]!.process}, and acknowledged`);
-      if (had.length === 1 && goneBy !== had[0]!.session) complaints.push(`taken: ${had[0]!.process} has ${path}, and did not delete it`);
+      if (had.length > 1) complaints.push(`twice: ${path} was taken by ${had.map(({ process }) => process).join(' and ')}`);
+      if (had.length === 1 && acknowledged) complaints.push(`twice: ${path} was taken by ${had[0]!.process} and acknowledged`);
+      if (had.length === 1 && goneBy !== had[0]!.session) complaints.push(`taken: ${had[0]!.process} took ${path} but did not delete it`);
       if (goneZxid === Infinity || acknowledged || had.length > 0) continue;
       if (this.#rules.isEphemeral && goneBy === 'its session') continue;
       if (this.removals.some((removal) => isTakenOut(removal, { path, goneZxid, goneBy }))) continue;
       if (!takes.some(({ session, state }) => session === goneBy && state === 'open'))
-        complaints.push(`lost: ${path} is gone, and nobody has had it`);
+        complaints.push(`lost: ${path} is gone, but no process has taken it`);
     }
     return complaints;
   }
@@ -154,7 +157,7 @@ export class QueueWitness {
     return complaints;
   }
 
-  /** Who takes passes over what others work on. */
+  /** A taking consumer skips items that others work on. */
   #takenUnderClaim(items: readonly ZnodeLife[], claims: readonly ZnodeLife[]): string[] {
     const taken = items.filter(({ data }) => this.#of('take').some((take) => take.items.includes(data)));
     return taken.flatMap(({ path, goneZxid }) => {
@@ -174,7 +177,7 @@ export class QueueWitness {
     ];
     return had
       .filter((each) => each.atMs < each.dueMs)
-      .map(({ path, atMs, dueMs: due }) => `early: ${path} was had at ${atMs}, and is due at ${due}`);
+      .map(({ path, atMs, dueMs: due }) => `early: ${path} was taken at ${atMs}, before it was due at ${due}`);
   }
 
   #removed(items: readonly ZnodeLife[]): string[] {
@@ -182,7 +185,7 @@ export class QueueWitness {
       const count = items.filter((item) => isTakenOut(removal, item)).length;
       const { process, id, told } = removal;
       if (told === undefined || told.count === count) return [];
-      return [`removed: ${process} was told that it has taken out ${told.count} of ${id}, and they were ${count}`];
+      return [`removed: ${process} was told that it removed ${told.count} items of ${id}, but removed ${count}`];
     });
   }
 
@@ -190,12 +193,12 @@ export class QueueWitness {
     const most = this.#rules.maxItems ?? Infinity;
     return items.flatMap(({ path, czxid }) => {
       const there = items.filter((other) => other.czxid <= czxid && other.goneZxid > czxid).length;
-      return there > most ? [`bound: with ${path} there were ${there} items, of ${most}`] : [];
+      return there > most ? [`bound: with ${path} there were ${there} items; the bound is ${most}`] : [];
     });
   }
 }
 
-/** Whether it was, or may have been. */
+/** Whether the item was removed by this call, or may have been. */
 function isTakenOut(
   { session, id, fromZxid, told }: Removal,
   { path, goneZxid, goneBy }: Pick<ZnodeLife, 'path' | 'goneZxid' | 'goneBy'>,

@@ -1,11 +1,14 @@
-/** What strikes the ensembles and the processes of recipe stories: faults of the other stories, and what happens to programs. */
+/**
+ * Faults of the ensembles and the processes in recipe runs: faults of the other runs, and faults of
+ * programs.
+ */
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Fault } from '../faults/fault.ts';
 import { faults } from '../faults/faults.ts';
 import type { Stage } from '../story/stage.ts';
 import { Seat } from './seat.ts';
 
-/** One that holds something now and then, as it has the most to lose. */
+/** Any process, but often one that holds something, as it has the most to lose. */
 function anySeat(stage: Stage, random: SeededRandom): Seat {
   const seats = stage.actors.filter((actor) => actor instanceof Seat);
   const holders = seats.filter(({ process }) => process.holds > 0);
@@ -13,7 +16,7 @@ function anySeat(stage: Stage, random: SeededRandom): Seat {
   return from[random.below(from.length)]!;
 }
 
-/** Longer than a session lives, now and then. */
+/** Sometimes longer than a session timeout. */
 function howLong(random: SeededRandom): number {
   switch (random.below(6)) {
     case 0:
@@ -27,13 +30,13 @@ function howLong(random: SeededRandom): number {
 
 const standstill: Fault = {
   id: 'F14',
-  what: 'a process of a recipe stands still, for longer than its session lives perhaps, and goes on as if nothing had been',
+  what: 'a process of a recipe is paused, possibly for longer than its session timeout, and then continues',
   strike: (stage, random) => anySeat(stage, random).process.standStill(howLong(random)),
 };
 
 const stutter: Fault = {
   id: 'F14',
-  what: 'a process of a recipe stands still for a moment, again and again: what has come meanwhile comes to it all at once',
+  what: 'a process of a recipe is paused briefly many times, and receives what arrived meanwhile at once',
   strike(stage, random) {
     const { process } = anySeat(stage, random);
     let times = 5 + random.below(20);
@@ -48,19 +51,19 @@ const stutter: Fault = {
 
 const crash: Fault = {
   id: 'F1, F3',
-  what: 'a process of a recipe ends, or its machine does; another begins a while later',
+  what: 'a process of a recipe or its machine ends; another starts after a while',
   strike: (stage, random) => anySeat(stage, random).crash(random.below(2) === 0 ? 'process' : 'machine', random.below(1500)),
 };
 
 const offline: Fault = {
   id: 'F28',
-  what: 'a process of a recipe is cut off from all servers',
+  what: 'a process of a recipe loses its links to all servers',
   strike: (stage, random) => anySeat(stage, random).sleep(howLong(random)),
 };
 
 const silence: Fault = {
   id: 'F29',
-  what: 'a server answers the pings of a process and nothing else, until that leaves it, or for a while if it never does',
+  what: 'a server answers only the pings of a process, until the process leaves it, or for a while if it never does',
   strike(stage, random) {
     const { process } = anySeat(stage, random);
     const { wire } = process;
@@ -77,18 +80,21 @@ function without<All extends object, Name extends keyof All>(all: All, names: re
   return Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as Name))) as Omit<All, Name>;
 }
 
-/** What is about disks that go bad, clients without manners, false servers and names that do not resolve; and what others do here as well. */
+/**
+ * Excluded: damaged disks, misbehaving clients, false servers and unresolvable names; and faults
+ * that others cover here.
+ */
 const leftOut = [
   ...(['diskError', 'diskFull', 'wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'] as const),
   ...(['halfFrame', 'babble', 'flood', 'impostor'] as const),
   ...(['deafName'] as const),
-  // Whoever bears the number of a server may write what it likes, and no promise of a recipe holds then.
+  // A peer that uses a server's id may write anything, so no rule of a recipe would hold.
   ...(['impersonator'] as const),
-  // As `rollingRestart` and `offline`.
+  // Covered by `rollingRestart` and `offline`.
   ...(['stop', 'sleep'] as const),
 ];
 
-/** In the order of `faults`, as a seed draws by that. */
+/** In the order of `faults`, since seeds choose by it. */
 export const recipeFaults = {
   standstill,
   stutter,

@@ -1,4 +1,4 @@
-/** What the stories of recipes must have seen, if they are to prove what they say: each fault, and the rare things of each family. */
+/** The marks that recipe runs must hit: each fault, and the marks of each family. */
 import { families } from './families.ts';
 import { recipeFaults } from './recipe-faults.ts';
 

@@ -1,4 +1,4 @@
-/** What a recipe story draws of the world it takes place in. Each seed leaves out about half of the faults. */
+/** What a recipe run chooses of its world. Each seed leaves out about half of the faults. */
 import type { CoreOptions } from '@tskeeper/core';
 import type { Millis } from '@tskeeper/protocol';
 import type { RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
@@ -6,19 +6,22 @@ import { type RecipeFaultName, recipeFaults } from './recipe-faults.ts';
 
 export interface RecipePlan {
   readonly servers: number;
-  /** Undefined for a server that stands alone. */
+  /** Undefined for a standalone server. */
   readonly ensemble: Record<string, never> | undefined;
   readonly core: Partial<CoreOptions>;
   readonly options: Partial<RuntimeOptions>;
   readonly faults: readonly RecipeFaultName[];
-  /** Between two faults, on the average. */
+  /** Average time between two faults. */
   readonly faultIntervalMs: Millis;
-  /** Between two times that an operator lends a hand, on the average. */
+  /** Average time between two interventions of the operator. */
   readonly meddlingIntervalMs: Millis;
-  /** Of the sessions, in turn. */
+  /** Session timeouts of the processes, in turn. */
   readonly timeoutsMs: readonly Millis[];
   readonly safetyMs: Millis;
-  /** How long a server may take for a request; undefined: for ever, as long as it answers pings. */
+  /**
+   * How long a server may take for a request; undefined: without limit, as long as it answers
+   * pings.
+   */
   readonly requestTimeoutMs: Millis | undefined;
 }
 
@@ -33,7 +36,7 @@ export function newPlan(random: SeededRandom): RecipePlan {
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
       extendedTypesEnabled: true,
-      // Often enough that a container goes away under those who are about to use it.
+      // Often enough that a container disappears while processes are about to use it.
       containerCheckIntervalMs: pick(0, 150, 400),
     },
     options: { snapCount: pick(40, 1000) },
@@ -41,7 +44,7 @@ export function newPlan(random: SeededRandom): RecipePlan {
     faultIntervalMs: 100 + random.below(700),
     meddlingIntervalMs: 200 + random.below(1500),
     timeoutsMs: [600 + random.below(1200), 800 + random.below(1600), 1000 + random.below(2000)],
-    // Long enough, now and then, for a session to end while nobody tells its holder.
+    // Sometimes long enough for a session to end without its holder learning of it.
     safetyMs: random.below(5) === 0 ? 8000 + random.below(5000) : 2000 + random.below(3000),
     requestTimeoutMs: random.below(2) === 0 ? undefined : 150 + random.below(700),
   };

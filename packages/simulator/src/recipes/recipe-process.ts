@@ -1,6 +1,6 @@
 /**
- * A process that lives by a recipe: it has a session, begins another when that is over, and goes through its program again and again, as
- * programs do. It can stand still and go on as if nothing had been, and it can end at any moment.
+ * A process that lives by a recipe: it has a session, starts another when that is over, and repeats
+ * its program, as programs do. It can be paused and continue, and it can end at any moment.
  */
 import { type Client, type ClientView, connect, KeeperError } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
@@ -14,19 +14,22 @@ import type { Stage } from '../story/stage.ts';
 import type { Owner } from '../world/virtual-clock.ts';
 import { ProcessNetwork } from './process-network.ts';
 
-/** What it does over and over. Whether it got what it came for: who never does has been forgotten. */
+/**
+ * The program's repeated step. Resolves with whether it succeeded: a process that never does is
+ * starved.
+ */
 export type Turn = (process: RecipeProcess, zk: Client) => Promise<boolean>;
 
 export interface ProcessOptions {
   readonly name: string;
   readonly address: string;
-  /** Which of the story's processes it is, from 0 on. The one that takes its place when it has ended has the same. */
+  /** The index of the process slot, from 0. A process that replaces an ended one has the same. */
   readonly number: number;
   readonly timeoutMs: Millis;
   readonly requestTimeoutMs: Millis | undefined;
 }
 
-/** When somebody says stop: the reason of `RecipeProcess.stopping`. */
+/** The reason of `RecipeProcess.stopping`. */
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
@@ -37,16 +40,16 @@ export class RecipeProcess implements Owner {
   readonly timeoutMs: Millis;
   readonly requestTimeoutMs: Millis | undefined;
   readonly random: SeededRandom;
-  /** Of this process: nothing comes of it while it stands still, or when it has ended. */
+  /** The clock of this process: its timers do not fire while it is paused or after it has ended. */
   readonly clock: Clock;
   dead = false;
   pausedUntilMs: Millis = 0;
-  /** Infinity as long as it runs. */
+  /** Infinity while it runs. */
   endedMs: Millis = Infinity;
   readonly standstills: { readonly fromMs: Millis; readonly toMs: Millis }[] = [];
-  /** How much it holds, as it believes. */
+  /** The number of holds that it believes to have. */
   holds = 0;
-  /** How often it got what it came for. */
+  /** The number of turns that succeeded. */
   turns = 0;
   readonly #stage: Stage;
   readonly #network: ProcessNetwork;
@@ -74,17 +77,17 @@ export class RecipeProcess implements Owner {
     return this.#stage.nowMs;
   }
 
-  /** Nothing goes wrong any more. */
+  /** Whether all faults have ceased. */
   get isHealed(): boolean {
     return this.#stage.isHealed;
   }
 
-  /** Aborted when the program is to come to its end: for a wait that would never end otherwise. */
+  /** Aborted when the program must end: for waits that would otherwise never end. */
   get stopping(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** One of so many: 0 .. below - 1. */
+  /** A random number: 0 .. below - 1. */
   below(below: number): number {
     return this.random.below(below);
   }
@@ -96,12 +99,12 @@ export class RecipeProcess implements Owner {
     });
   }
 
-  /** A rare thing that happened, to be counted; it stands in the trace as well. */
+  /** Counts a mark; it is also in the trace. */
   note(mark: string): void {
     this.#stage.note(mark);
   }
 
-  /** What must not be. */
+  /** Reports a violation. */
   complain(text: string): void {
     this.#stage.complain(`${this.name}: ${text}`);
   }
@@ -116,8 +119,9 @@ export class RecipeProcess implements Owner {
   }
 
   /**
-   * What this process makes its recipes with: half of the processes have Sessions, one for as long as they run, so that their recipes go on in the next session; the others have the
-   * client of now, and make their recipes again.
+   * What this process passes to its recipes: half of the processes use Sessions, one as long as
+   * they run, so that their recipes continue in the next session; the others use the current client
+   * and recreate their recipes.
    */
   async source(zk: Client): Promise<SessionSource> {
     if (this.number % 2 === 0) return zk;
@@ -128,7 +132,7 @@ export class RecipeProcess implements Owner {
     return zk;
   }
 
-  /** Takes note when a recipe has gone on in another session than that in which it was asked. */
+  /** Notes that a recipe continued in another session than the one in which it was called. */
   wentOn(asked: Client, had: ClientView): void {
     if (had !== asked) this.note('a recipe went on in the next session');
   }
@@ -146,9 +150,9 @@ export class RecipeProcess implements Owner {
     return this.#client;
   }
 
-  // --- Its life
+  // --- Life cycle
 
-  /** Goes through the program until it is told to stop. */
+  /** Repeats the program until it is told to stop. */
   async run(turn: Turn, restMsMax: Millis): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -160,7 +164,7 @@ export class RecipeProcess implements Owner {
     }
   }
 
-  /** Something by the way, whose failure is of the kind that programs meet. */
+  /** Work besides the program, whose errors are of the kind that programs meet. */
   async once(work: (zk: Client) => Promise<unknown>): Promise<void> {
     try {
       await work(await this.session());
@@ -169,7 +173,10 @@ export class RecipeProcess implements Owner {
     }
   }
 
-  /** Something has failed. That is noted if it is of the kind that programs meet; whatever else a recipe rejects with is a fault of its own. */
+  /**
+   * Handles an error: notes it if it is of the kind that programs meet; any other rejection of a
+   * recipe is a violation.
+   */
   met(error: unknown): void {
     if (error instanceof Stopped) return;
     if (error instanceof RecipeError) this.note(`gave up: ${error.code}`);
@@ -178,9 +185,9 @@ export class RecipeProcess implements Owner {
     else this.complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
 
-  /** To be called once; `run` resolves when its program has come to its end. */
+  /** Called once; `run` resolves when the program has ended. */
   stop(): void {
-    this.#stop.abort(new Stopped('the program is to come to its end'));
+    this.#stop.abort(new Stopped('the program must end'));
   }
 
   get client(): Client | undefined {
@@ -199,12 +206,12 @@ export class RecipeProcess implements Owner {
     this.standstills.push({ fromMs: nowMs, toMs: nowMs + ms });
   }
 
-  /** Its server answers nothing but pings from now on, as long as this connection lasts. */
+  /** From now on the server answers only pings, as long as this connection lasts. */
   silence(silence: Silence): void {
     this.#transport.fallSilent(silence);
   }
 
-  /** At once, and its machine with it perhaps. */
+  /** Ends at once, possibly with its machine. */
   end(what: 'process' | 'machine'): void {
     this.dead = true;
     this.endedMs = this.#stage.nowMs;

@@ -1,6 +1,7 @@
 /**
- * One seed of a family: an ensemble, processes that live by the family's recipes, and faults; then everything heals, each process must get what it
- * comes for, and their programs come to an end and leave nothing behind. What they did is judged by the family.
+ * One seed of a family: an ensemble, processes that live by the family's recipes, and faults; then
+ * everything heals, each process must succeed, and the programs end and must leave nothing.
+ * The family judges what they did.
  */
 import type { Client } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
@@ -18,12 +19,15 @@ import { recipeFaults } from './recipe-faults.ts';
 import { RecipeProcess } from './recipe-process.ts';
 import { Seat } from './seat.ts';
 
-/** From the end of all faults on: elections, sessions that have yet to expire, and the turns of everybody. */
+/**
+ * From the end of all faults: elections, sessions that have yet to expire, and the turns of all
+ * processes.
+ */
 const turnsMs = 60_000;
 const turnsWanted = 2;
-/** For an event to come to everybody, when nothing is wrong any more. */
+/** Enough for an event to reach every process without faults. */
 const earsMs = 500;
-/** For programs to come to their ends, and for what they leave behind to go. */
+/** Enough for programs to end, and for what they leave to disappear. */
 const endMs = 30_000;
 const operatorTimeoutMs = 4000;
 
@@ -37,7 +41,7 @@ export interface RecipeOutcome {
 }
 
 export interface RecipeRunOptions {
-  /** Default: the families take turns, by the seed. */
+  /** Default: the families take turns, by seed. */
   readonly family?: FamilyName | undefined;
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
 }
@@ -65,7 +69,7 @@ class RecipeRun {
   readonly #plan: RecipePlan;
   readonly #seats: Seat[] = [];
   readonly #operator: RecipeProcess;
-  /** What the operator does at the moment: several things, now and then. */
+  /** The number of interventions in progress. */
   #handsOn = 0;
 
   constructor(seed: number, random: SeededRandom, story: RecipeStory, plan: RecipePlan) {
@@ -110,7 +114,7 @@ class RecipeRun {
     }
   }
 
-  /** Until it has gone well once. */
+  /** Repeats until it succeeds. */
   async #byOperator<Result>(work: (zk: Client) => Promise<Result>): Promise<Result> {
     const operator = this.#operator;
     const trying = async () => {
@@ -153,16 +157,21 @@ class RecipeRun {
     this.#handsOn--;
   }
 
-  /** What the operator has begun is done, and has come to everybody's ears: what it takes away now would be missing when programs come to their ends. */
+  /**
+   * Waits until the operator's interventions are complete and every process has learned of them:
+   * what it deletes later would be missing when programs end.
+   */
   async #handsOff(): Promise<boolean> {
     const { world, stage } = this;
     const isOff = await world.runUntil(() => this.#handsOn === 0, turnsMs);
     if (isOff) await world.run(earsMs);
-    else stage.complain(`the operator is not done within ${turnsMs} ms after the last fault`);
+    else stage.complain(`the operator has not finished within ${turnsMs} ms after the last fault`);
     return isOff;
   }
 
-  /** Nothing goes wrong any more: the ensemble is whole within bounds, and nobody is left out. */
+  /**
+   * After the healing the ensemble must be complete and every process must succeed, within bounds.
+   */
   async #everyoneHasTurns(): Promise<boolean> {
     const { world, stage } = this;
     const before = this.#seats.map(({ turns }) => turns);
@@ -180,15 +189,16 @@ class RecipeRun {
     this.#operator.stop();
     if (!(await world.runUntil(() => this.#seats.every(({ isDone }) => isDone), endMs))) {
       const names = this.#seats.filter(({ isDone }) => !isDone).map(({ name }) => name);
-      stage.complain(`${names.join(', ')} came to no end within ${endMs} ms`);
+      stage.complain(`${names.join(', ')} did not end within ${endMs} ms`);
       return;
     }
-    // Sessions of processes that had no end expire by themselves, and what could not be deleted at once is deleted by now.
+    // Sessions of crashed processes expire, and what could not be deleted at once is deleted by
+    // now.
     await world.run(Math.max(...this.#plan.timeoutsMs) * 2);
     const story = this.#story;
     if (story.left !== undefined) {
       const names = await this.#byOperator((zk) => story.left!(zk));
-      if (names.length > 0) stage.complain(`left behind: ${names.join(', ')}`);
+      if (names.length > 0) stage.complain(`not deleted at the end: ${names.join(', ')}`);
     }
     for (const { process } of [...this.#seats, { process: this.#operator }]) {
       const closing = process.client?.close();

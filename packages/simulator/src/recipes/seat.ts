@@ -1,4 +1,7 @@
-/** Where a process runs: somebody starts another when it has ended. To faults it is a client like any other. */
+/**
+ * A process slot: a process that ended is replaced by another. To faults it is a client like any
+ * other.
+ */
 import type { SetDataRequest } from '@tskeeper/protocol';
 import type { Millis } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -11,7 +14,7 @@ export interface SeatOptions {
   readonly number: number;
   readonly timeoutMs: Millis;
   readonly requestTimeoutMs: Millis | undefined;
-  /** Between two turns at most. */
+  /** Maximum pause between two turns. */
   readonly restMsMax: Millis;
   readonly turn: Turn;
 }
@@ -20,9 +23,9 @@ export class Seat implements Actor {
   readonly #stage: Stage;
   readonly #random: SeededRandom;
   readonly #options: SeatOptions;
-  /** All there have been, the one that runs last. */
+  /** All processes so far; the current one is last. */
   readonly processes: RecipeProcess[] = [];
-  /** The program of the last has come to its end. */
+  /** Whether the program of the last process has ended. */
   isDone = false;
 
   constructor(stage: Stage, random: SeededRandom, options: SeatOptions) {
@@ -51,7 +54,7 @@ export class Seat implements Actor {
       await program;
       this.isDone = true;
     } catch (error) {
-      process.complain(`its program broke off: ${String(error)}`);
+      process.complain(`its program threw: ${String(error)}`);
     }
   }
 
@@ -64,7 +67,7 @@ export class Seat implements Actor {
     return this.processes.reduce((sum, { turns }) => sum + turns, 0);
   }
 
-  /** The process ends, or the machine under it; another begins a while later, on another machine. */
+  /** The process or its machine ends; another starts after a while, on another machine. */
   crash(what: 'process' | 'machine', downMs: Millis): void {
     if (this.process.dead) return;
     this.process.end(what);
@@ -89,16 +92,16 @@ export class Seat implements Actor {
     return this.ready;
   }
 
-  /** Recipes wait for long, and are to. */
+  /** Recipes wait for long, which is expected. */
   readonly outstandingCount = 0;
 
   get wire(): VirtualCnxn | undefined {
     return this.process.wire;
   }
 
-  /** Something to write that nobody waits for: what a leader that is alone has in its log. */
+  /** A write without a waiter, as a lonely leader has in its log. */
   ask({ name, record }: Ask): void {
-    if (name !== 'setData') throw new Error(`a process of a recipe does not ask for ${name}`);
+    if (name !== 'setData') throw new Error(`a process of a recipe cannot send ${name}`);
     const { path, data } = record as SetDataRequest;
     void this.process.client?.setData(path!, data).catch(() => undefined);
   }

@@ -1,16 +1,17 @@
 /**
- * What processes were told of their changes of values, held against what the ensemble has agreed on:
+ * Checks what processes were told of their changes of values against the history:
  *
- * - changed: what was carried out stands there once, what was refused never, and what nobody can say at most once; and nothing that nobody has asked for.
- * - over: a change that depends on what was there was made of that, and tells what that was.
- * - shown: a value that was shown had been written, by that txn.
- * - given: no number is given out twice, and each by the session that has taken its range.
+ * - changed: a change that was carried out is there once, a refused one never, one with an unknown
+ *   outcome at most once; and nothing else is there.
+ * - over: a change that depends on the previous value was made from it, and reports that value.
+ * - shown: a value that was shown had been written by that txn.
+ * - given: no number is handed out twice, and each by the session that has taken its range.
  */
 import { KeeperError } from '@tskeeper/client';
 import type { SessionId } from '@tskeeper/protocol';
 import type { History, Written } from './history.ts';
 
-/** What a write has made of what. `before` is undefined when there was no znode. */
+/** The change that a write made. `before` is undefined if there was no znode. */
 export interface Step {
   readonly before: string | undefined;
   readonly after: string;
@@ -18,18 +19,18 @@ export interface Step {
 
 export interface Change {
   readonly process: string;
-  /** For people: `add 7`. */
+  /** For findings: `add 7`. */
   readonly what: string;
   readonly path: string;
-  /** Whether a step is of this call: what it writes is written by no other. */
+  /** Whether a step was made by this call: no other call writes the same. */
   readonly isOwn: (step: Step) => boolean;
-  /** Whether it was made of what it should be. Default: it depends on nothing. */
+  /** Whether the step was made from the right value. Default: it depends on nothing. */
   readonly fits?: ((step: Step) => boolean) | undefined;
-  /** It may be written a second time, when the first was not answered. */
+  /** Whether it may be written a second time after a lost reply. */
   readonly mayRepeat?: boolean | undefined;
-  /** `open` until the call is over, and for good when nobody can say. */
+  /** `open` until the call ends, and for good if its outcome is unknown. */
   state: 'open' | 'carried out' | 'not carried out';
-  /** As the call has told. */
+  /** The step that the call reports. */
   told?: Step | undefined;
 }
 
@@ -38,7 +39,7 @@ export class ValueWitness {
   readonly #shown: { readonly process: string; readonly path: string; readonly data: string; readonly mzxid: bigint }[] = [];
   readonly #given: { readonly process: string; readonly session: SessionId; readonly path: string; readonly value: number }[] = [];
 
-  /** Notes down what is known of a change when the call is over. `outcome` tells what the result says of it. */
+  /** Records the outcome of a change. `outcome` interprets the result. */
   async changes<Result>(change: Change, call: Promise<Result>, outcome: (result: Result) => Step | boolean = () => true): Promise<Result> {
     this.#changes.push(change);
     try {
@@ -73,25 +74,23 @@ export class ValueWitness {
     for (const { before, after, zxid } of stepsOf(path, history)) {
       const step = { before, after };
       const own = changes.find(({ isOwn }) => isOwn(step));
-      // The znode of a number is made with a 0.
+      // The znode of a number is created with 0.
       if (own === undefined && before === undefined && after === '0') continue;
       if (own === undefined) {
-        findings.push(`changed: ${path} became ${after} from ${before} at ${zxid}, and nobody has asked for that`);
+        findings.push(`changed: ${path} became ${after} from ${before} at ${zxid}, which no process asked for`);
         continue;
       }
       times.set(own, (times.get(own) ?? 0) + 1);
       const { process, what, fits, told } = own;
-      if (fits?.(step) === false) findings.push(`over: ${what} of ${process} has made ${after} of ${before} at ${zxid}`);
+      if (fits?.(step) === false) findings.push(`over: ${what} of ${process} made ${after} of ${before} at ${zxid}`);
       if (told !== undefined && (told.before !== before || told.after !== after))
-        findings.push(
-          `over: ${what} of ${process} has made ${after} of ${before} at ${zxid}, and was told ${told.after} of ${told.before}`,
-        );
+        findings.push(`over: ${what} of ${process} made ${after} of ${before} at ${zxid}, but was told ${told.after} of ${told.before}`);
     }
     for (const change of changes) {
       const { process, what, state, mayRepeat } = change;
       const count = times.get(change) ?? 0;
       const isWrong = { open: count > 1 && !mayRepeat, 'carried out': mayRepeat ? count === 0 : count !== 1, 'not carried out': count > 0 };
-      if (isWrong[state]) findings.push(`changed: ${what} of ${process} was ${state}, and stands in ${path} ${count} times`);
+      if (isWrong[state]) findings.push(`changed: ${what} of ${process} was ${state}, but is in ${path} ${count} times`);
     }
     return findings;
   }
@@ -99,7 +98,7 @@ export class ValueWitness {
   #judgeShown({ writes }: History): string[] {
     return this.#shown.flatMap(({ process, path, data, mzxid }) => {
       const was = writes.some((write) => write.path === path && BigInt(write.zxid) === mzxid && write.data === data);
-      return was ? [] : [`shown: ${process} was shown ${data} of ${mzxid} as ${path}, which never was`];
+      return was ? [] : [`shown: ${process} was shown ${data} of ${mzxid} as ${path}, which never existed`];
     });
   }
 
@@ -109,11 +108,11 @@ export class ValueWitness {
       const key = `${path} ${value}`;
       const other = givenTo.get(key);
       givenTo.set(key, process);
-      if (other !== undefined) return [`given: ${value} of ${path} was given to ${other}, and to ${process}`];
+      if (other !== undefined) return [`given: ${value} of ${path} was handed to ${other} and to ${process}`];
       const isTaken = stepsOf(path, history).some(
         (step) => step.session === session && Number(step.before) <= value && value < Number(step.after),
       );
-      return isTaken ? [] : [`given: ${process} was given ${value} of ${path}, which its session has not taken`];
+      return isTaken ? [] : [`given: ${process} was handed ${value} of ${path}, which its session has not taken`];
     });
   }
 }

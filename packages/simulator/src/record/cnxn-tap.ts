@@ -1,6 +1,6 @@
 /**
- * Listens in on one connection at its client's end, and writes down what was asked and what came back. It stands between client and
- * network and changes nothing, so that the evidence does not depend on which client it was.
+ * Records one connection at its client's end: what was sent and what came back. It sits between
+ * client and network and changes nothing, so the evidence does not depend on the client.
  */
 import {
   type ConnectRequest,
@@ -30,13 +30,13 @@ export class CnxnTap {
   readonly #outstanding: Request[] = [];
   readonly #recording: Recording;
 
-  /** A client has begun to dial. */
+  /** A client has begun to connect. */
   constructor(recording: Recording, cnxn: Parameters<typeof newCnxnRecord>[0]) {
     this.#recording = recording;
     this.record = newCnxnRecord(cnxn);
   }
 
-  /** The connection is there. What never is leaves nothing behind. */
+  /** The connection is established. One that never is leaves no record. */
   connected(key: string): void {
     this.record.key = key;
     this.#recording.cnxns.push(this.record);
@@ -70,7 +70,7 @@ export class CnxnTap {
       });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#recording.faults.push(`${this.record.client} got a frame that cannot be read: ${error.message}`);
+      this.#recording.faults.push(`${this.record.client} received an unreadable frame: ${error.message}`);
     }
   }
 
@@ -113,8 +113,9 @@ export class CnxnTap {
     const place = this.#outstanding.findIndex((request) => request.xid === xid && (sharedXids.has(xid) || request.reply === undefined));
     const [request] = place === -1 ? [] : this.#outstanding.splice(place, 1);
     if (request === undefined) {
-      // Who sends garbage may get an answer that fits no question.
-      if (record.garbledMs === undefined) this.#recording.faults.push(`${record.client} got a reply to nothing, with xid ${xid}`);
+      // A client that sent garbage may get a reply without a request.
+      if (record.garbledMs === undefined)
+        this.#recording.faults.push(`${record.client} received a reply without a request, with xid ${xid}`);
       return;
     }
     const operation = operationOf(request.opCode);
@@ -124,7 +125,7 @@ export class CnxnTap {
   }
 }
 
-/** What is read are views, and they are kept. */
+/** Copies a frame: the records that are read from it are views, and they are kept. */
 function copyOf(frame: Reader): Reader {
   return new Reader(Buffer.from(frame.bytes.subarray(frame.offset, frame.limit)));
 }

@@ -1,7 +1,8 @@
 /**
- * Which of the txns in the logs of an ensemble are its history. A leader that serves begins its epoch with a history that a quorum has, so
- * everything in that is committed; and what stands behind it in an earlier epoch never was. So the history is found from its end
- * backwards, from epoch to epoch, without asking who acknowledged what.
+ * Finds which of the txns in the logs of an ensemble are its history. A leader that serves begins
+ * its epoch with a history that a quorum has, so everything in that is committed, and txns after it
+ * in an earlier epoch never were. So the history is found backwards from its end, epoch by epoch,
+ * without asking who acknowledged what.
  */
 import { counterOf, epochOf, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Recording } from './recording.ts';
@@ -16,16 +17,21 @@ export interface Term {
   readonly epoch: number;
   readonly server: string;
   readonly role: 'leader' | 'follower' | 'observer';
-  /** The last txn of its history when it began. A leader's is what the epoch begins with. */
+  /**
+   * The last txn of its history when it began. A leader's is the one with which the epoch begins.
+   */
   readonly historyEnd: Zxid;
   readonly fromMs: Millis;
-  /** When it gave up, or was gone; Infinity if it never did. */
+  /** When it ended; Infinity if it never did. */
   toMs: Millis;
 }
 
 export type Reign = Omit<Term, 'role'>;
 
-/** By the list of events that they were found in, for as long as nothing is added to it: many checkers ask, for each session. */
+/**
+ * By the list of events in which they were found, valid until an event is added: many checkers ask,
+ * for each session.
+ */
 const knownTerms = new WeakMap<Recording['peers'], { readonly events: number; readonly terms: readonly Term[] }>();
 
 /** In the order in which they began. */
@@ -55,12 +61,12 @@ function findTerms(peers: Recording['peers']): Term[] {
   return terms;
 }
 
-/** The epoch in which a server served at that moment; undefined when it did not. */
+/** The epoch in which a server served at that moment; undefined if it did not. */
 export function epochAt(terms: readonly Term[], server: string, atMs: Millis): number | undefined {
   return terms.findLast((term) => term.server === server && term.fromMs <= atMs && term.toMs >= atMs)?.epoch;
 }
 
-/** The last txn that anyone served: the end of the history, once everybody has come to rest. */
+/** The last txn that any server served: the end of the history, once all servers are quiet. */
 export function lastServed({ peers, beginning }: Pick<Recording, 'peers' | 'beginning'>): Zxid {
   let last = beginning.zxid;
   for (const event of peers) if (event.kind === 'applied') last = Math.max(last, event.zxid);
@@ -77,14 +83,20 @@ export function lastLogged({ peers }: Pick<Recording, 'peers'>): Map<string, Zxi
   return last;
 }
 
-/** The txn that a history ends with of which the beginning of an epoch is told: the server has served in one that came to an end without a txn. */
+/**
+ * The last txn of a history that ends with the beginning of an epoch: the server has served in an
+ * epoch that ended without a txn.
+ */
 export function lastTxnOf(reigns: readonly Pick<Reign, 'epoch' | 'historyEnd'>[], zxid: Zxid): Zxid {
   if (counterOf(zxid) > 0) return zxid;
   const reign = reigns.find(({ epoch }) => epoch === epochOf(zxid));
   return reign === undefined || reign.historyEnd >= zxid ? zxid : lastTxnOf(reigns, reign.historyEnd);
 }
 
-/** By epoch, the counter of its last txn in the history that ends with `end`. Epochs without a txn are left out. */
+/**
+ * By epoch, the counter of its last txn in the history that ends with `end`. Epochs without a txn
+ * are left out.
+ */
 export function epochEnds(reigns: readonly Reign[], end: Zxid, beginning: Zxid): Map<number, number> {
   const ends = new Map<number, number>();
   for (let last = end; last > beginning;) {

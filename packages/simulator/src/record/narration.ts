@@ -1,4 +1,4 @@
-/** A recording as text, for whoever wants to read what happened: who asked what of whom, what came back, and what became of the servers. */
+/** A recording as text: requests, replies, and what happened to the servers. */
 import type { Millis } from '@tskeeper/protocol';
 import { isWrite, nameRequest, replyText } from '../replay/replay.ts';
 import type { CnxnRecord, Recording } from './recording.ts';
@@ -10,7 +10,7 @@ interface Entry {
 
 const lineMax = 240;
 
-/** One line per thing that happened, in the order it did; times are those of the world, in milliseconds. */
+/** One line per event, in order; times are those of the world, in milliseconds. */
 export function narrate(recording: Recording): string[] {
   const entries: Entry[] = [];
   const add = (atMs: Millis | undefined, text: string) => {
@@ -20,17 +20,18 @@ export function narrate(recording: Recording): string[] {
     add(startedMs, `${server} starts`);
     add(servingMs, `${server} serves`);
     add(failedMs, `${server} fails: ${failure}`);
-    add(closingMs, `${server} is told to close`);
+    add(closingMs, `${server} is asked to close`);
     add(endedMs, `${server} is gone`);
   }
   for (const { server, fromMs, toMs } of recording.pauses) {
-    add(fromMs, `${server} stands still`);
-    add(toMs, `${server} goes on`);
+    add(fromMs, `${server} is paused`);
+    add(toMs, `${server} continues`);
   }
   for (const { atMs, text } of recording.noted) add(atMs, text);
-  for (const { server, fromMs, offsetMs } of recording.wallClocks) add(fromMs, `${server}'s wall clock shows ${offsetMs} ms more`);
+  for (const { server, fromMs, offsetMs } of recording.wallClocks)
+    add(fromMs, `the wall clock of ${server} has an offset of ${offsetMs} ms`);
   for (const cnxn of recording.cnxns) narrateCnxn(cnxn, add);
-  for (const { client, atMs, kind, text } of recording.told) add(atMs, `${client} tells its caller ${kind} ${text}`);
+  for (const { client, atMs, kind, text } of recording.told) add(atMs, `${client} reports ${kind} ${text}`);
   for (const { atMs, logged } of recording.log) {
     const { clientHigh, clientLow, cxid, zxid, type } = logged.header;
     const session = `0x${clientHigh.toString(16)}${(clientLow >>> 0).toString(16).padStart(8, '0')}`;
@@ -47,11 +48,11 @@ function narrateCnxn(cnxn: CnxnRecord, add: (atMs: Millis | undefined, text: str
     const outcome = cnxn.session === 0n ? 'is refused' : `is in session 0x${cnxn.session.toString(16)} for ${cnxn.timeoutMs} ms`;
     add(cnxn.shakenMs, `${who} ${outcome}`);
   }
-  for (const request of cnxn.requests) add(request.sentMs, `${who} ${isWrite(request) ? 'writes' : 'asks'} ${nameRequest(request)}`);
+  for (const request of cnxn.requests) add(request.sentMs, `${who} ${isWrite(request) ? 'writes' : 'sends'} ${nameRequest(request)}`);
   for (const item of cnxn.items) {
-    if (item.kind === 'event') add(item.atMs, `${who} hears event ${item.type} of ${item.path} at ${item.zxid}`);
-    else add(item.atMs, `${who} gets for xid ${item.xid} at ${item.zxid} ${replyText(item.request)}`);
+    if (item.kind === 'event') add(item.atMs, `${who} receives event ${item.type} of ${item.path} at ${item.zxid}`);
+    else add(item.atMs, `${who} receives for xid ${item.xid} at ${item.zxid} ${replyText(item.request)}`);
   }
-  add(cnxn.garbledMs, `${who} has sent what is no request`);
+  add(cnxn.garbledMs, `${who} has sent bytes that are not a request`);
   add(cnxn.closedMs, `${who} is closed`);
 }

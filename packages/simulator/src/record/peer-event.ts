@@ -1,26 +1,26 @@
 /**
- * What the servers of an ensemble do among themselves: elections, epochs, what is durable, what is applied. It is written down in one list,
- * in the order in which it happened, and judged afterwards.
+ * What the servers of an ensemble do among themselves: elections, epochs, durable and applied txns.
+ * It is recorded in one list, in the order in which it happened, and checked afterwards.
  */
 import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import type { PeerWord } from './peer-words.ts';
 
 export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
-  /** It looks for a leader. */
+  /** The server looks for a leader. */
   (
     | { readonly kind: 'looking' }
     /** An election has ended. */
     | { readonly kind: 'elected'; readonly leader: Sid; readonly lookedMs: Millis }
-    /** It serves, with a history that ended with `historyEnd` when it began to. */
+    /** The server serves, with a history that ended with `historyEnd` when it began to. */
     | { readonly kind: 'serves'; readonly role: 'leader' | 'follower' | 'observer'; readonly epoch: number; readonly historyEnd: Zxid }
-    /** It leads or learns no more. */
+    /** The server leads or learns no more. */
     | { readonly kind: 'ended'; readonly reason: string }
-    /** Its log is durable up to here. */
+    /** The log is durable up to here. */
     | { readonly kind: 'logged'; readonly zxid: Zxid }
-    /** It has applied a txn while it served: what clients see has it from now on. */
+    /** The server has applied a txn while serving: clients can see it from now on. */
     | { readonly kind: 'applied'; readonly zxid: Zxid }
     | { readonly kind: 'replaced'; readonly by: 'trunc' | 'snap'; readonly zxid: Zxid }
-    /** As a leader it brings a learner up to date. */
+    /** As a leader the server synchronises a learner. */
     | {
         readonly kind: 'synchronises';
         readonly by: 'diff' | 'trunc' | 'snap';
@@ -28,11 +28,11 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly snapshots: number;
         readonly isBehind: boolean;
       }
-    /** Its process is gone. */
+    /** The process is gone. */
     | { readonly kind: 'gone' }
     /**
-     * What the files said that hold its epochs when its process was gone, what they would say if the power went then, and the last txn that its
-     * disk vouches for; undefined for what is not there.
+     * The epoch files when the process ended, what they would hold after a power loss at that
+     * moment, and the last txn that the disk guarantees; undefined for missing files.
      */
     | {
         readonly kind: 'epochFiles';
@@ -41,15 +41,18 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
         readonly reached: Zxid | undefined;
       }
-    /** Its start is done, and the last txn of what it has found is this one: that is durable. */
+    /** The start is complete, and this is the last txn it found, which is durable. */
     | { readonly kind: 'started'; readonly zxid: Zxid }
-    /** It renames its new currentEpoch into place; `reached` as in `epochFiles`. */
+    /** The server renames its new currentEpoch into place; `reached` as in `epochFiles`. */
     | { readonly kind: 'savesEpoch'; readonly current: number; readonly reached: Zxid | undefined }
-    /** It says of itself to others how far it is; and what its files said then that hold its epochs, if the power had gone. */
+    /**
+     * The server states to others how far it is; with what its epoch files would hold after a power
+     * loss at that moment.
+     */
     | (PeerWord & {
         readonly kind: 'says';
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
       })
-    /** Everything on its disk is lost. */
+    /** The disk was replaced by an empty one. */
     | { readonly kind: 'wiped' }
   );

@@ -1,4 +1,4 @@
-/** Writes down what the servers of an ensemble tell their observers. */
+/** Records what the servers of an ensemble report to their observers. */
 import { type CnxnId, type Observer, silentObserver } from '@tskeeper/core';
 import { ErrorCode, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { PeerEvent } from './peer-event.ts';
@@ -12,8 +12,8 @@ interface Clock {
 }
 
 /**
- * Counts steps that end with work left over, long writes that wait, and limits that are reached.
- * Records rejections because of a limit, jobs, and which connections have ended.
+ * Counts steps that end with work left over, delayed long writes, and limits that are reached.
+ * Records rejected requests, jobs and closed connections.
  */
 export function stepWitness(recording: Recording, clock: Clock, server: string): Observer {
   const { stepsEnded, longWritesWaited, limitsMet, turnedAway, ended, jobs } = recording;
@@ -42,7 +42,10 @@ export function stepWitness(recording: Recording, clock: Clock, server: string):
   };
 }
 
-/** The observer of one life of a server. `replaced` is told when a part of what was on its disk counts no more. */
+/**
+ * The observer of one process of a server. `replaced` is called when a part of what was on its disk
+ * no longer counts.
+ */
 export function peerWitness(
   recording: Recording,
   clock: Clock,

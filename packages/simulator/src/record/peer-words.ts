@@ -1,6 +1,7 @@
 /**
- * What a server of an ensemble says of itself to others, read off the bytes that leave it: how far it is, and which epochs it has accepted and stands
- * in. Others count on it, so it has to be on its disk by then (checkers/peer-words.ts).
+ * What a server of an ensemble states of itself to others, parsed from the bytes that leave it: how
+ * far it is, which epoch it has accepted, and which is current. Others rely on it, so it must be on
+ * its disk by then (checkers/peer-words.ts).
  */
 import {
   epochOf,
@@ -18,7 +19,10 @@ import {
 } from '@tskeeper/protocol';
 
 const bytesMax = 16 * 1024 * 1024;
-/** Of what a server says first to an election port that it has dialled: version, sid, and the length of the addresses that follow. */
+/**
+ * The first bytes that a server sends to an election port that it has connected to: version, sid,
+ * and the length of the addresses that follow.
+ */
 const greetingHeadBytes = 20;
 
 export type Feed = (bytes: Buffer) => void;
@@ -37,7 +41,10 @@ export function packetFeed(taken: (packet: PacketView) => void): Feed {
   return (bytes) => void cutter.feed(bytes, 0, bytes.length, consumer);
 }
 
-/** The notifications of a stream, of either side: whoever has dialled says first who it is, and its version is below 0, as no length is. */
+/**
+ * The notifications of a stream, from either side: the connecting side first introduces itself,
+ * with a version below 0, which a length never is.
+ */
 export function voteFeed(taken: (notification: Notification) => void): Feed {
   const cutter = new FrameCutter(bytesMax);
   let greeting: Buffer | undefined = Buffer.alloc(0);
@@ -62,20 +69,20 @@ export function voteFeed(taken: (notification: Notification) => void): Feed {
   };
 }
 
-/** What it has said. */
+/** What a server states. */
 export type PeerWord =
-  /** It looks for a leader, and would be one: its vote is for itself. */
+  /** It looks for a leader and votes for itself. */
   | { readonly word: 'vote'; readonly zxid: Zxid; readonly current: number }
   /** FOLLOWERINFO or OBSERVERINFO. */
   | { readonly word: 'info'; readonly accepted: number }
-  /** ACKEPOCH; `current` is -1 where it does not accept the epoch, since it has done so before. */
+  /** ACKEPOCH; `current` is -1 if the server had accepted the epoch before. */
   | { readonly word: 'ackEpoch'; readonly zxid: Zxid; readonly current: number };
 
-/** One life of a server. */
+/** Parses what one process of a server sends. */
 export class PeerWords {
   readonly #sid: Sid;
   readonly #said: (word: PeerWord) => void;
-  /** By connection; undefined for one of which nothing more is to be heard. */
+  /** By connection; undefined for one that is no longer parsed. */
   readonly #cnxns = new Map<number, Feed | undefined>();
   #vote: Notification | undefined;
 
@@ -84,7 +91,10 @@ export class PeerWords {
     this.#said = said;
   }
 
-  /** Bytes leave the process over a connection between servers. They are valid during the call. */
+  /**
+   * Called with bytes that leave the process over a connection between servers. They are valid
+   * during the call.
+   */
   sent(cnxn: number, port: 'election' | 'quorum', bytes: Buffer): void {
     if (!this.#cnxns.has(cnxn)) {
       const feed = port === 'election' ? voteFeed((vote) => this.#voted(vote)) : packetFeed((packet) => this.#packet(cnxn, packet));
@@ -93,13 +103,13 @@ export class PeerWords {
     try {
       this.#cnxns.get(cnxn)?.(Buffer.from(bytes));
     } catch (error) {
-      // A stranger has had it dial the one port where the other listens.
+      // A stranger has made it connect to the wrong one of the two ports.
       if (!(error instanceof ProtocolError)) throw error;
       this.#cnxns.set(cnxn, undefined);
     }
   }
 
-  /** The same vote goes to everybody, and is repeated. */
+  /** The same vote goes to every server, and is repeated. */
   #voted(vote: Notification): void {
     const { state, leader, zxid, peerEpoch } = vote;
     if (state !== 'looking' || leader !== this.#sid) return;
@@ -113,7 +123,7 @@ export class PeerWords {
       this.#said({ word: 'info', accepted: epochOf(zxid) });
       return;
     }
-    // What follows is of no account here, nor is what a leader says.
+    // Later packets do not matter here, nor do those of a leader.
     this.#cnxns.set(cnxn, undefined);
     if (type === PacketType.ACKEPOCH) this.#said({ word: 'ackEpoch', zxid, current: readAckEpoch(data) });
   }

@@ -1,7 +1,8 @@
 /**
- * What a quorum is in the ensemble of a recording: a majority of the voters; with groups, more than half of the weight in more than half of
- * the groups; with an oracle, also the one server that it may let go on alone. This is told from the configuration alone, and shares no code
- * with the servers that are judged by it.
+ * What a quorum is in the ensemble of a recording: a majority of the voters; with groups, more than
+ * half of the weight in more than half of the groups; with an oracle, also the one server that it
+ * may let continue alone. Derived from the configuration alone, without code that is shared with
+ * the servers.
  */
 import type { Sid } from '@tskeeper/protocol';
 
@@ -9,14 +10,14 @@ import type { Sid } from '@tskeeper/protocol';
 export interface EnsembleServer {
   readonly sid: Sid;
   readonly isVoter: boolean;
-  /** Where quorums are counted by groups: that of a voter, and its weight there. */
+  /** If quorums are counted by groups: the group of a voter, and its weight there. */
   readonly group?: number | undefined;
   readonly weight?: number | undefined;
-  /** The oracle may let this server go on without the other. */
+  /** The oracle may let this server continue without the other. */
   readonly mayGoAlone?: boolean | undefined;
 }
 
-/** Whether these servers are a quorum of the ensemble; other names count for nothing. */
+/** Whether these servers are a quorum of the ensemble; unknown names are ignored. */
 export function isQuorum(ensemble: ReadonlyMap<string, EnsembleServer>, names: Iterable<string>): boolean {
   const present = new Set(names);
   const voters = [...ensemble].filter(([, { isVoter }]) => isVoter);

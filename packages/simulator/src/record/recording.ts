@@ -1,6 +1,7 @@
 /**
- * What a run leaves behind for the checkers: everything clients sent and saw, what became of each server process, and the log in the end.
- * It is taken at the wire and at the disk, so it holds for any client and knows nothing of how a server works.
+ * The evidence of a run for the checkers: everything that clients sent and saw, what happened to
+ * each server process, and the final log. It is taken at the wire and at the disk, so it works for
+ * any client and knows nothing of how a server works.
  */
 import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
 import type { EnsembleServer } from './quorum-rule.ts';
@@ -8,17 +9,18 @@ import type { PeerEvent } from './peer-event.ts';
 
 export interface Request {
   /**
-   * Of the session. A client never uses an xid twice, but for those that pings, auth and setWatches share; but a process that goes on with another's
-   * session may use those of the other again (replay/whose-txn.ts).
+   * Number of the request in its session. A client never uses an xid twice, apart from those shared
+   * by pings, auth and setWatches; but a process that resumes another's session may reuse its xids
+   * (replay/whose-txn.ts).
    */
   readonly session: SessionId;
   readonly xid: number;
   readonly opCode: number;
-  /** Undefined when no operation has this opcode. */
+  /** Undefined if no operation has this opcode. */
   readonly name: OperationName | undefined;
   readonly record: unknown;
   readonly sentMs: Millis;
-  /** Undefined for ever when the connection broke: the outcome is not known then. */
+  /** Undefined for good if the connection broke: the outcome is unknown then. */
   reply: Reply | undefined;
 }
 
@@ -37,22 +39,25 @@ export type Item =
 export interface CnxnRecord {
   readonly client: string;
   readonly server: string;
-  /** The client's address; and what tells the connection from all others, which is empty until it is there. */
+  /**
+   * The client's address, and the unique key of the connection, which is empty until it is
+   * established.
+   */
   readonly address: string;
   key: string;
   readonly openedMs: Millis;
   /** Undefined until the client has sent it. */
   handshake: ConnectRequest | undefined;
-  /** The session it carries; undefined as long as there is no answer, 0 when it was refused. */
+  /** The session that it has; undefined until there is a reply, 0 if it was refused. */
   session: SessionId | undefined;
   passwd: Buffer | undefined;
   timeoutMs: Millis;
   shakenMs: Millis;
   readonly requests: Request[];
-  /** In the order they arrived. */
+  /** In the order of arrival. */
   readonly items: Item[];
   closedMs: Millis | undefined;
-  /** When the client sent what is no request: from there on nothing it sends is anybody's. */
+  /** When the client sent bytes that are not a request: its later bytes have no meaning. */
   garbledMs: Millis | undefined;
 }
 
@@ -77,12 +82,12 @@ export interface ProcessRecord {
   readonly startedMs: Millis;
   /** When clients could connect. */
   servingMs: Millis | undefined;
-  /** When it said that it could not go on, and why. */
+  /** When it reported a fatal error, and which. */
   failedMs: Millis | undefined;
   failure: string;
   /** Bytes handed to the network after that. */
   sentAfterFailure: number;
-  /** When it was told to close, and when it was gone. */
+  /** When it was asked to close, and when it was gone. */
   closingMs: Millis | undefined;
   endedMs: Millis | undefined;
 }
@@ -100,17 +105,17 @@ export function newProcessRecord(server: string, startedMs: Millis): ProcessReco
   };
 }
 
-/** What a server's wall clock showed beyond the world's own time, from that moment on. */
+/** The offset of a server's wall clock from the world's time, from that moment on. */
 export interface WallClock {
   readonly server: string;
   readonly fromMs: Millis;
   readonly offsetMs: Millis;
 }
 
-/** What a server says of itself once everything has come to rest. */
+/** What a server holds once no session is left. */
 export interface RestingServer {
   readonly server: string;
-  /** No session is left: nothing that belongs to one may be there. */
+  /** No session is left, so all counts must be 0. */
   readonly watches: number;
   readonly sessions: number;
   readonly cnxns: number;
@@ -118,7 +123,7 @@ export interface RestingServer {
   readonly outstanding: number;
 }
 
-/** What a server of an ensemble has when nothing happens any more. */
+/** The state of a server of an ensemble when nothing happens any more. */
 export interface QuietState {
   readonly server: string;
   readonly lastZxid: Zxid;
@@ -130,23 +135,23 @@ export interface QuietState {
   readonly digests: ReadonlyMap<Zxid, bigint>;
 }
 
-/** The state that a start from this snapshot and the log behind it comes to. */
+/** The state to which a start from this snapshot and the log after it leads. */
 export interface SnapshotState {
   readonly file: string;
   readonly lastZxid: Zxid;
-  /** By path: everything that is kept of a znode, as one text. */
+  /** By path: everything that is stored for a znode, as one text. */
   readonly znodes: ReadonlyMap<string, string>;
   readonly sessions: ReadonlyMap<SessionId, Millis>;
   readonly digest: bigint;
-  /** The txn that the file is named after, and the digest of what is in it. */
+  /** The zxid in the file's name, and the digest of the file's content. */
   readonly content: { readonly zxid: Zxid; readonly digest: bigint };
 }
 
-/** A state that is there before the first start, for runs that begin near the end of a counter. */
+/** A state before the first start, for runs that begin near the end of a counter. */
 export interface Beginning {
   readonly zxid: Zxid;
   readonly wallMs: Millis;
-  /** Persistent and empty; `creates` is how many children it has had. */
+  /** Persistent and empty; `creates` is the number of children created so far. */
   readonly znodes: readonly { readonly path: string; readonly creates: number }[];
 }
 
@@ -160,11 +165,11 @@ export interface LimitsOfRun {
   readonly watchesPerCnxnMax?: number | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
-  /** The longest txn that servers of these limits read back from a disk, or from each other. */
+  /** The longest txn that servers with these limits read back from a disk, or from each other. */
   readonly txnBytesMax: number;
-  /** Of an ensemble: for how long a server may be silent before it is given up. */
+  /** For an ensemble: how long a server may be silent before it is dropped. */
   readonly syncLimitTicks?: number | undefined;
-  /** They live in real time, on a machine that has other things to do. */
+  /** The run takes place in real time, on a machine that does other work. */
   readonly clientsMayBeLate?: boolean | undefined;
 }
 
@@ -174,49 +179,70 @@ export interface Recording {
   readonly cnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
-  /** How often the budget of a step ran out, by what was left over. */
+  /** How often the budget of a step ran out, by the kind of work left over. */
   readonly stepsEnded: Map<string, number>;
-  /** How many long writes had to wait until less was proposed and not applied: of clients of the server itself, and of a learner's. */
+  /**
+   * Number of long writes that were delayed until fewer txns were outstanding: of the server's own
+   * clients, and of a learner's.
+   */
   readonly longWritesWaited: { own: number; passedOn: number };
-  /** Bounds that made somebody wait, and how often, by the names of their options. */
+  /** How often limits were reached, by the names of their options. */
   readonly limitsMet: Map<string, number>;
-  /** The opcodes of writes that a server has refused to take on (ThrottledOp), by the connection's key. Its client may never have heard of it. */
+  /**
+   * By connection key: the opcodes of writes that a server has turned away (ThrottledOp). The
+   * client may not have received the reply.
+   */
   readonly turnedAway: Map<string, number[]>;
-  /** The keys of the connections that a server has closed, or has seen the client close. */
+  /** The keys of connections that a server has closed, or has seen the client close. */
   readonly ended: Set<string>;
-  /** When a whole frame from a client reached a server's machine, by the connection's key. What comes after the server has closed the connection does not count: it is not read. */
+  /**
+   * By connection key: when a complete frame from a client reached a server's machine. Frames that
+   * arrive after the server has closed the connection do not count: they are not read.
+   */
   readonly arrivals: Map<string, Millis[]>;
-  /** When a part of one did. */
+  /** By connection key: when a part of a frame arrived. */
   readonly fragments: Map<string, Millis[]>;
-  /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
+  /**
+   * Violations found without a checker: unreadable frames, requests without a reply, a server that
+   * does not start.
+   */
   readonly faults: string[];
-  /** The whole log, in the order of zxids. Times are those of the world; `bytes` is how long a txn is there. */
+  /**
+   * The whole log, in the order of zxids. Times are those of the world; `bytes` is the length of a
+   * txn in the log.
+   */
   log: { readonly atMs: Millis; readonly bytes: number; readonly logged: LoggedTxn }[];
   readonly snapshots: SnapshotState[];
   readonly resting: RestingServer[];
-  /** All servers of an ensemble at one moment, each time. */
+  /** The states of all servers of an ensemble at one moment, each time. */
   readonly quietStates: (readonly QuietState[])[];
-  /** Those who use the client library. */
+  /** Clients that use the client library. */
   readonly libraryClients: Set<string>;
-  /** What they were told by it. */
+  /** What the library reported to them. */
   readonly told: ToldRecord[];
   /** Servers that were short of memory at some time. */
   readonly shortages: Set<string>;
   /** When servers worked on a single request or commit for longer than one step. */
   readonly jobs: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
-  /** When servers did not run. */
+  /** When servers were paused. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** What servers of an ensemble did among themselves. */
   readonly peers: PeerEvent[];
-  /** The servers by name, and whether they vote. Empty for servers that stand alone. */
+  /** The servers by name, and whether they vote. Empty for standalone servers. */
   readonly ensemble: Map<string, EnsembleServer>;
-  /** What stands in /zookeeper/config; undefined for servers that stand alone. */
+  /** The content of /zookeeper/config; undefined for standalone servers. */
   configText: string | undefined;
-  /** When something was wrong between two machines, or with one of them, that keeps word from passing as fast as it should. */
+  /**
+   * Times when a fault between two machines, or of one of them, kept messages from passing as fast
+   * as they should.
+   */
   readonly disturbances: Disturbance[];
-  /** What was done to the world: faults, above all. */
+  /** What was done to the world, above all faults. */
   readonly noted: { readonly atMs: Millis; readonly text: string }[];
-  /** Somebody has borne the number of a server, or asked for things on behalf of clients: nothing that clients were promised can be judged. */
+  /**
+   * A peer has used a server's id, or sent requests on behalf of clients: no guarantee to clients
+   * can be judged.
+   */
   isImpersonated: boolean;
   endedMs: Millis;
 }
@@ -229,15 +255,16 @@ export interface Disturbance {
 }
 
 /**
- * Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; an event; that a session has
- * expired; or that it is over itself, and how many calls it has not answered by then.
+ * A report of a client library to its caller: a reply, by ZooKeeper's name of the error or by its
+ * outcome; an event; that a session has expired; or that the client itself has closed, and how many
+ * calls it had not settled.
  */
 export interface ToldRecord {
   readonly client: string;
   readonly atMs: Millis;
   readonly kind: 'answer' | 'event' | 'expired' | 'over';
   readonly text: string;
-  /** Of a write: its value, which occurs once. */
+  /** For a write: its value, which is unique. */
   readonly key?: string | undefined;
 }
 

@@ -1,7 +1,10 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import type { CnxnRecord, Recording } from './recording.ts';
 
-/** Opcodes of writes that a server has turned away without their client's hearing of it: what comes after them may happen. */
+/**
+ * Opcodes of writes that a server has turned away without their client learning of it: writes after
+ * them may still take effect.
+ */
 export function turnedAwayUnheard({ turnedAway }: Recording, { key, requests }: CnxnRecord): number[] {
   const unheard = [...(turnedAway.get(key) ?? [])];
   for (const request of requests) {

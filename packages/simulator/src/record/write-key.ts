@@ -1,8 +1,13 @@
-/** A name for a write that its request on the wire, its txn and its caller agree upon: a value that occurs once. */
+/**
+ * A name for a write that its request on the wire, its txn and its caller share: a unique value.
+ */
 
 const uniqueForm = /^value \d+ /;
 
-/** Of the first value that occurs once in what was asked for, whether alone or as a part of a multi; undefined when there is none. */
+/**
+ * Returns the first unique value in a request or in the operations of a multi; undefined if there
+ * is none.
+ */
 export function writeKey(record: unknown): string | undefined {
   const { data, ops } = (record ?? {}) as { readonly data?: Uint8Array | null; readonly ops?: readonly unknown[] };
   if (data !== undefined && data !== null) {

@@ -1,7 +1,8 @@
 /**
- * Quotas in a recording. A server asks its tree whether a request would exceed a quota. The tree lags behind the proposals, and the recording
- * does not show by how much. So the model takes the verdict from the log, and the judge checks it: it must be true of the tree at some moment
- * after the last txn that the server had certainly applied when the request was sent, and before the request was proposed.
+ * Quotas in a recording. A server checks a request against its tree, which lags the proposals by an
+ * amount that the recording does not show. So the model takes the decision from the log, and the
+ * judge checks it: it must be right for the tree at some moment after the last txn that the server
+ * had certainly applied when the request was sent, and before the request was proposed.
  */
 import { epochOf, ErrorCode, type LoggedTxn, type Millis, type Zxid } from '@tskeeper/protocol';
 import { exceedsQuota, type QuotaQuestion, type Quotas } from '../model/reference-model.ts';
@@ -20,7 +21,10 @@ export class QuotaJudge {
   readonly judgements: QuotaJudgement[] = [];
   readonly #recording: Recording;
   readonly #reigns: readonly Reign[];
-  /** What was applied when, by the server that judged: of each server of an ensemble, or of the one that stands alone under ''. In time. */
+  /**
+   * What the deciding server applied when, in order: by server of an ensemble, or under '' for a
+   * standalone server.
+   */
   readonly #applied = new Map<string, { readonly atMs: Millis; readonly zxid: Zxid }[]>();
   /** The quotas from each txn on that changed them. */
   readonly #history: { readonly fromZxid: Zxid; readonly quotas: Quotas; readonly text: string }[] = [];
@@ -39,14 +43,14 @@ export class QuotaJudge {
     for (const { atMs, zxid } of items) if (zxid > 0) note('', atMs, zxid);
   }
 
-  /** The quotas as the txn `zxid` leaves them. */
+  /** Records the quotas after the txn `zxid`. */
   note(zxid: Zxid, quotas: Quotas): void {
     if (quotas.size === 0 && this.#history.length === 0) return;
     const text = JSON.stringify([...quotas]);
     if (text !== this.#history.at(-1)?.text) this.#history.push({ fromZxid: zxid, quotas, text });
   }
 
-  /** The verdict of the log about this request, or about a part of this multi. */
+  /** Returns the log's decision on this request, or on this operation of a multi, and judges it. */
   judge(request: Request, { header, txn }: LoggedTxn, question: QuotaQuestion): boolean {
     const { zxid } = header;
     const isRefused = errorOf(txn, question.part) === ErrorCode.QuotaExceeded;
@@ -58,7 +62,7 @@ export class QuotaJudge {
     return isRefused;
   }
 
-  /** At least so much was in the tree of the server that judged the txn. */
+  /** The last zxid that the deciding server had certainly applied. */
   #appliedAt(ms: Millis, zxid: Zxid): Zxid {
     const reign = this.#reigns.find(({ epoch }) => epoch === epochOf(zxid));
     if (this.#recording.ensemble.size > 0 && reign === undefined) return 0;
@@ -67,7 +71,7 @@ export class QuotaJudge {
   }
 }
 
-/** Of the first part of a multi that failed, or of the request. */
+/** The error of this operation if it was the first of the multi to fail, or that of the request. */
 function errorOf(txn: LoggedTxn['txn'], part: number): number {
   if (txn.kind === 'error') return txn.err;
   if (txn.kind !== 'multi') return ErrorCode.Ok;

@@ -1,11 +1,12 @@
 /**
- * Tells a recording's story once more, by the reference model: each txn of the log is traced back to the request it came from, the request
- * is put to the model, and each read is asked of the model at the zxid in its reply. What comes out is what every connection should have
- * been told, and in what order; whether it was, the checkers say.
+ * Replays a recording with the reference model: each txn of the log is traced to its request, the
+ * request is given to the model, and each read is given to the model at the zxid in its reply. The
+ * result is what every connection should have received, in order; the checkers compare.
  *
- * One connection's replies and events are in the order of the bytes that arrived, and their zxids never fall; so all connections can be
- * merged with the log into one order that each of them could have seen. A connection may break at any moment, so what a client saw must be
- * a beginning of what the model says, and nothing is asked behind its end.
+ * The replies and events of one connection are in the order of the bytes that arrived, and their
+ * zxids never decrease; so all connections can be merged with the log into one order that each of
+ * them could have seen. A connection may break at any moment, so what a client saw must be a prefix
+ * of what the model gives, and nothing is checked after its end.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -33,11 +34,14 @@ export interface ReplayedTxn {
   readonly atMs: Millis;
   readonly session: SessionId;
   readonly type: number;
-  /** What it came from; undefined for what the server does by itself: opening a session, ending one that is overdue, sweeping. */
+  /**
+   * The request; undefined for what the server does by itself: creating a session, closing an
+   * expired one, sweeping.
+   */
   readonly request: Request | undefined;
-  /** Neither asked for by a client nor something a server does. */
+  /** Neither requested by a client nor something that a server does by itself. */
   readonly invented: boolean;
-  /** What the log says has become of it, and what should have. Both 0 for success. */
+  /** The result in the log, and the expected one. Both 0 for success. */
   readonly loggedErr: number;
   readonly expectedErr: number;
 }
@@ -50,11 +54,11 @@ export interface SessionLife {
   closedZxid: Zxid;
   closedMs: Millis;
   closedBy: 'client' | 'server' | undefined;
-  /** Its ephemerals at its end. */
+  /** Its ephemerals when it ended. */
   ephemerals: readonly string[];
 }
 
-/** What a request must be answered with. */
+/** The expected reply to a request. */
 export interface Answer {
   readonly err: number;
   readonly body: Body | null;
@@ -65,18 +69,18 @@ export interface Expectation {
   readonly answer: Answer;
 }
 
-/** A connection was not told what it should have been, at one place in its stream. */
+/** A connection did not receive what it should have, at one place in its stream. */
 export interface Discrepancy {
   /**
-   * `late`: a reply shows a change whose event is still due. `twice`, `unexpected`: an event that nothing calls for. `order`: one that is
-   * due, but behind another. `persistent`: any of these, under a persistent or recursive watch. `restored`: any of these, of the events
-   * that a client is told when it comes back.
+   * `late`: a reply shows a change whose event is still due. `twice`, `unexpected`: an event that
+   * is not due. `order`: an event that is due, but after another. `persistent`: any of these, under
+   * a persistent or recursive watch. `restored`: any of these, for events of restored watches.
    */
   readonly kind: 'late' | 'twice' | 'unexpected' | 'order' | 'persistent' | 'restored';
   readonly text: string;
 }
 
-/** The server has deleted a container or a TTL znode by itself. */
+/** A container or a TTL znode that the server deleted by itself. */
 export interface Sweep {
   readonly zxid: Zxid;
   readonly path: string;
@@ -89,7 +93,7 @@ export interface DigestAt {
   readonly expected: bigint;
 }
 
-/** An event as it was told, and whether whoever was told may read the znode. */
+/** An event as it was sent, and whether its receiver may read the znode. */
 export interface ToldEvent {
   readonly cnxn: CnxnRecord;
   readonly path: string;
@@ -100,7 +104,7 @@ export interface ToldEvent {
 export interface Replay {
   readonly txns: readonly ReplayedTxn[];
   readonly sessions: ReadonlyMap<SessionId, SessionLife>;
-  /** Of every write that is in the log, and of every read that was answered. */
+  /** For every write in the log, and for every read with a reply. */
   readonly writes: readonly Expectation[];
   readonly reads: readonly Expectation[];
   readonly discrepancies: readonly Discrepancy[];
@@ -109,7 +113,7 @@ export interface Replay {
   readonly digests: readonly DigestAt[];
   readonly quotaJudgements: readonly QuotaJudgement[];
   readonly lastZxid: Zxid;
-  /** The tree and the sessions in the end. */
+  /** The tree and the sessions at the end. */
   readonly contents: ReadonlyMap<string, { readonly stat: Stat; readonly data: Data; readonly acl: readonly AclEntry[] }>;
   readonly liveSessions: ReadonlyMap<SessionId, Millis>;
   readonly digest: bigint;
@@ -117,14 +121,17 @@ export interface Replay {
   readonly doubtful: readonly DoubtfulTxn[];
 }
 
-/** A txn that came from one of several requests with one session and one xid, none of which was answered. */
+/**
+ * A txn that came from one of several requests with one session and one xid, none of which has a
+ * reply.
+ */
 export interface DoubtfulTxn {
   readonly zxid: Zxid;
-  /** Of the connections over which the others were sent. */
+  /** The connections over which the other requests were sent. */
   readonly others: readonly string[];
 }
 
-/** For doubtful txns, by zxid: the connection over which its request was sent. */
+/** For doubtful txns, by zxid: the connection over which the request was sent. */
 export type Tracing = ReadonlyMap<Zxid, string>;
 
 export const writeNames: ReadonlySet<string> = new Set([
@@ -140,17 +147,17 @@ export const writeNames: ReadonlySet<string> = new Set([
   'closeSession',
 ]);
 
-/** A write that was taken on, as far as its client knows. */
+/** Whether a request is a write that the server accepted, as far as its client knows. */
 export function isWrite(request: Request): boolean {
   return request.name !== undefined && writeNames.has(request.name) && !isTurnedAway(request);
 }
 
-/** Refused before it was judged: it has no txn, and is answered in its turn like a read. */
+/** Refused before validation: it has no txn, and its reply keeps its place like that of a read. */
 export function isTurnedAway({ name, reply }: Request): boolean {
   return reply?.err === ErrorCode.ThrottledOp && name !== undefined && writeNames.has(name);
 }
 
-/** Answered at the connection, ahead of what waits there: its place among the replies says nothing. */
+/** Answered at once, before pending requests: its place among the replies says nothing. */
 export function overtakes({ name }: Request): boolean {
   return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
 }
@@ -167,7 +174,7 @@ export function replay(recording: Recording, tracing: Tracing = new Map()): Repl
   return new Replaying(recording, tracing).run();
 }
 
-/** Who is told what next. */
+/** The next thing that a connection must receive. */
 type Due =
   | { readonly kind: 'event'; readonly zxid: Zxid; readonly type: number; readonly path: string; readonly anyOrder: boolean }
   | { readonly kind: 'reply'; readonly request: Request };
@@ -175,14 +182,14 @@ type Due =
 interface Line {
   readonly number: number;
   readonly cnxn: CnxnRecord;
-  /** The next item to be accounted for. */
+  /** The next item to be checked. */
   next: number;
   readonly due: Due[];
-  /** Who is behind it, as far as it has said so. */
+  /** The identities of its client so far. */
   identities: readonly Id[];
   /** Paths under persistent watches. */
   readonly persistent: Set<string>;
-  /** Something was wrong with it: what follows would only repeat it. */
+  /** Whether a discrepancy was found: what follows would only repeat it. */
   givenUp: boolean;
   joined: boolean;
 }
@@ -194,9 +201,12 @@ interface FoundRequest extends Candidate {
   readonly zxids: Zxid[];
 }
 
-/** Counting a digest from scratch is slow, so not each time. */
+/** Computing a digest from scratch is slow, so not each time. */
 const digestEveryZxids = 16;
-/** Txns of a session that are looked at to tell which of several requests one of them came from. */
+/**
+ * Maximum number of later txns of a session that are used to tell which of several requests a txn
+ * came from.
+ */
 const lookAheadMax = 64;
 
 type LogEntry = Recording['log'][number];
@@ -218,11 +228,11 @@ class Replaying {
   readonly #doubtful: DoubtfulTxn[] = [];
   readonly #model: ReferenceModel;
   readonly #lines: Line[] = [];
-  /** By session and xid; more than one where processes share a session. */
+  /** By session and xid; more than one if processes share a session. */
   readonly #requests = new Map<string, FoundRequest[]>();
-  /** By zxid, the txn that came next of the same session. */
+  /** By zxid, the next txn of the same session. */
   readonly #behind = new Map<Zxid, LogEntry>();
-  /** By session, the connections that asked for it. */
+  /** By session, the connections that requested it. */
   readonly #askersOf: ReadonlyMap<SessionId, readonly CnxnRecord[]>;
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
@@ -235,11 +245,12 @@ class Replaying {
   readonly #digests: DigestAt[] = [];
   /** Where quotas are enforced. */
   readonly #quotaJudge: QuotaJudge | undefined;
-  /** Connections with items left to be accounted for. */
+  /** Connections with items left to check. */
   #active: Line[] = [];
   /**
-   * ACLs that znodes had before the last txn or in the midst of it, by path: of those it deleted, whether they were there before or it had
-   * made them itself. Their watchers may be told if they could read them then.
+   * By path: ACLs that znodes had before the last txn or during it. For znodes that it deleted,
+   * these are the ACLs from before and those it had set itself: watchers may receive events if they
+   * could read the znode under any of them.
    */
   #passedAcls = new Map<string, (readonly AclEntry[])[]>();
 
@@ -371,7 +382,7 @@ class Replaying {
     );
   }
 
-  /** The txns of the session behind this one, and who can have asked for each. */
+  /** The later txns of the session, and the requests that each can have come from. */
   #nextOfSession(logged: LoggedTxn): NextTxn<FoundRequest>[] {
     const next: NextTxn<FoundRequest>[] = [];
     for (let at = this.#behind.get(logged.header.zxid); at !== undefined && next.length < lookAheadMax;) {
@@ -392,7 +403,7 @@ class Replaying {
     }
   }
 
-  /** Whether a request would be refused as the log says. */
+  /** Whether the model would refuse the request as the log says. */
   #agrees({ admitted }: FoundRequest, { header, txn }: LoggedTxn): boolean {
     this.#model.beginAt(header.zxid - 1);
     const { err, body } = answerIn(this.#model.wouldHear({ ...admitted, wallMs: header.time }));
@@ -439,7 +450,7 @@ class Replaying {
     const loggedErr = txn.kind === 'error' ? txn.err : 0;
     let expectedErr: number = loggedErr;
     let invented = false;
-    // Each epoch of an ensemble counts from the beginning.
+    // Each epoch of an ensemble counts from 1.
     model.beginAt(zxid - 1);
     if (txn.kind === 'createSession') {
       model.openSession(session, txn.timeOut);
@@ -459,7 +470,8 @@ class Replaying {
       const byClient = request?.name === 'closeSession' && header.cxid !== 0;
       if (byClient && found !== undefined) this.#perform(found, header.time);
       else this.#hear(model.expire(session));
-      // A client that has said goodbye twice through a learner is heard twice, by ZooKeeper's leader as well.
+      // A client that closes its session twice through a learner is heard twice, by ZooKeeper's
+      // leader as well.
       if (!byClient && (life === undefined || life.closedBy !== undefined || header.cxid !== 0)) invented = true;
       if (life !== undefined && life.closedBy === undefined) {
         life.closedZxid = zxid;
@@ -482,7 +494,8 @@ class Replaying {
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
     } else if (loggedErr === ErrorCode.SessionMoved && found.mayBeLeft) {
-      // The fence: what was still on its way over the old connection must not happen behind the new one.
+      // The fence: a request in transit over the old connection must not take effect after the new
+      // one has taken over.
       model.skipZxid();
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
       this.#owe(found.line, { kind: 'reply', request });
@@ -490,7 +503,7 @@ class Replaying {
       const judge = this.#quotaJudge;
       model.judgeQuota = judge === undefined ? undefined : (question) => judge.judge(found.request, logged, question);
       expectedErr = this.#perform(found, header.time);
-      // What became of a multi stands in its parts.
+      // The result of a multi is in its operations.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
     this.#quotaJudge?.note(zxid, model.quotas());
@@ -500,7 +513,7 @@ class Replaying {
     }
   }
 
-  /** Puts a write to the model; returns the error it is answered with. */
+  /** Performs a write in the model; returns the error of its reply. */
   #perform({ request, admitted, line }: FoundRequest, wallMs: Millis): number {
     const heard = this.#model.perform({ ...admitted, wallMs });
     const answer = answerIn(heard);
@@ -510,25 +523,34 @@ class Replaying {
     return answer.err;
   }
 
-  /** When the session was asked for over a connection that is newer than this one, or may count as newer; Infinity if it never was. */
+  /**
+   * When the session was requested over a connection that is newer than this one, or may count as
+   * newer; Infinity if never.
+   */
   #movedMs(cnxn: CnxnRecord): Millis {
     if (cnxn.session === undefined) return Infinity;
     let movedMs = Infinity;
     for (const asker of this.#askersOf.get(cnxn.session) ?? []) {
-      // Two that are opened at one time may be taken up in either order.
+      // Two connections that are opened at one time may be processed in either order.
       const isLater = asker.openedMs > cnxn.openedMs || (asker !== cnxn && asker.shakenMs > cnxn.openedMs);
       if (isLater) movedMs = Math.min(movedMs, Math.max(asker.openedMs, cnxn.openedMs));
     }
     return movedMs;
   }
 
-  /** Whether an older connection has asked for the session and was never answered: its server may have stood still, and ask the leader after this one's has. */
+  /**
+   * Whether an older connection has requested the session without a reply: its server may have been
+   * paused, and ask the leader after this connection's server did.
+   */
   #mayBeAskedLate(cnxn: CnxnRecord): boolean {
     const askers = cnxn.session === undefined ? undefined : this.#askersOf.get(cnxn.session);
     return askers?.some((asker) => asker !== cnxn && asker.openedMs <= cnxn.openedMs && asker.shakenMs === 0) === true;
   }
 
-  /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */
+  /**
+   * The latest time that a server's wall clock may have shown: what was due then may be deleted
+   * later, even if the clock was set back.
+   */
   #wallMax(atMs: Millis, wallMs: Millis): Millis {
     const { wallClocks } = this.#recording;
     let latest = wallMs;
@@ -540,7 +562,7 @@ class Replaying {
     return latest;
   }
 
-  // --- What connections are told
+  // --- What connections receive
 
   #hear(heard: readonly Heard[], request?: Request): void {
     for (const { cnxn, message, anyOrder } of heard) {
@@ -559,7 +581,7 @@ class Replaying {
     if (!line.givenUp && line.next < line.cnxn.items.length) line.due.push(due);
   }
 
-  /** Accounts for everything that connections saw before this txn. */
+  /** Checks everything that connections saw before this txn. */
   #consume(zxid: Zxid): void {
     let isOver = false;
     for (const line of this.#active) {
@@ -573,15 +595,15 @@ class Replaying {
     if (isOver) this.#active = this.#active.filter((line) => !line.givenUp && line.next < line.cnxn.items.length);
   }
 
-  /** Returns whether the item's time had come. */
+  /** Returns whether the item was due. */
   #maybeConsumeOne(line: Line, item: Item, zxid: Zxid): boolean {
     if (item.kind === 'event') {
       if (item.zxid === -1) {
-        // Told in answer to a setWatches, ahead of its reply.
+        // Sent in response to a setWatches, before its reply.
         const reply = nextReply(line, zxid);
         if (reply === 'not yet') return false;
         if (reply !== undefined && !line.due.some((due) => due.kind === 'event' && due.zxid === -1)) this.#read(line, reply);
-        // Without its reply nobody knows of which moment the event speaks.
+        // Without the reply the zxid to which the event refers is unknown.
         if (reply === undefined) return true;
       } else if (item.zxid >= zxid) return false;
       this.#tellEvent(line, item);
@@ -589,11 +611,11 @@ class Replaying {
     }
     const { request } = item;
     if (overtakes(request)) {
-      // It was answered at some moment between its neighbours; of these the latest is always possible.
+      // It was answered at some moment between its neighbours; the latest is always possible.
       const next = line.cnxn.items.slice(line.next + 1).find((each) => each.kind === 'event' || !overtakes(each.request));
       if (next !== undefined && next.zxid > 0 && (next.kind === 'event' ? next.zxid > zxid : next.zxid >= zxid)) return false;
       this.#join(line);
-      // An end of the session may have been overtaken as well.
+      // It may also have overtaken the end of its session.
       if (request.name !== 'auth' || !this.#model.hasCnxn(line.number)) return true;
       if (request.reply!.err === ErrorCode.Ok) {
         this.#model.perform(this.#admitted.get(request)!);
@@ -621,15 +643,15 @@ class Replaying {
     this.#model.attach(line.number, line.cnxn.session ?? 0n);
   }
 
-  /** Asks the model. What is told and answered is due now. */
+  /** Performs the request in the model. What the model returns is due now. */
   #read(line: Line, request: Request): void {
     this.#join(line);
     if (!this.#model.hasCnxn(line.number)) {
-      this.#complain(line, 'order', `was answered ${nameRequest(request)}, though its session had ended`);
+      this.#complain(line, 'order', `received the reply to ${nameRequest(request)} after its session had ended`);
       return;
     }
     if (isTurnedAway(request) || this.#isWatchRefused(line.cnxn, request)) {
-      // Nothing has changed, and whether it had to be refused only its server knows.
+      // Nothing has changed, and only the server knows whether it had to refuse.
       this.#owe(line, { kind: 'reply', request });
       return;
     }
@@ -639,7 +661,7 @@ class Replaying {
     if (request.name === 'addWatch' && request.reply!.err === ErrorCode.Ok) line.persistent.add((request.record as AddWatchRequest).path);
   }
 
-  /** No watch may be set at a server whose memory is full, which says so itself. */
+  /** A server whose memory is full refuses new watches, and reports that. */
   #isWatchRefused({ key, server }: CnxnRecord, { opCode, reply }: Request): boolean {
     const { shortages, turnedAway } = this.#recording;
     return reply?.err === ErrorCode.ThrottledOp && shortages.has(server) && turnedAway.get(key)?.includes(opCode) === true;
@@ -647,9 +669,9 @@ class Replaying {
 
   #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {
     const { due, cnxn } = line;
-    // A multi may have put another in the place of one it deleted: then any of them may be meant.
+    // A multi may have replaced a znode that it deleted: then the event may be of any of them.
     const acls = [...(this.#passedAcls.get(item.path) ?? []), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
-    // What a client is told when it comes back is not guarded, in ZooKeeper neither.
+    // Events of restored watches are not guarded, in ZooKeeper neither.
     if (acls.length > 0 && item.zxid !== -1) {
       const mayRead = acls.some((acl) => this.#model.mayRead(acl, line.identities));
       this.#events.push({ cnxn, path: item.path, zxid: item.zxid, mayRead });
@@ -677,7 +699,7 @@ class Replaying {
             : wasTold
               ? 'twice'
               : 'unexpected';
-    this.#complain(line, kind, `was told of ${eventText(item)}, where ${dueText(first)} was due`);
+    this.#complain(line, kind, `received ${eventText(item)}, where ${dueText(first)} was due`);
   }
 
   #missed(line: Line, item: Item): void {
@@ -685,7 +707,7 @@ class Replaying {
     const kind =
       first?.kind !== 'event' ? 'order' : first.zxid === -1 ? 'restored' : underPersistent(line, first.path) ? 'persistent' : 'late';
     const what = item.kind === 'reply' ? `the reply to ${nameRequest(item.request)} at ${item.zxid}` : eventText(item);
-    this.#complain(line, kind, `was shown ${what}, before ${dueText(first)}`);
+    this.#complain(line, kind, `received ${what} before ${dueText(first)}`);
   }
 
   #complain(line: Line, kind: Discrepancy['kind'], text: string): void {
@@ -694,7 +716,7 @@ class Replaying {
   }
 }
 
-/** The setWatches whose events these are, once its time has come; undefined when its reply never came. */
+/** The setWatches that caused these events, once it is due; undefined if its reply is missing. */
 function nextReply(line: Line, zxid: Zxid): Request | 'not yet' | undefined {
   for (let at = line.next; at < line.cnxn.items.length; at++) {
     const item = line.cnxn.items[at]!;
@@ -727,10 +749,10 @@ function answerIn(heard: readonly Heard[]): Answer {
   for (const { message } of heard) {
     if (message.kind === 'reply') return { err: message.err, body: message.body };
   }
-  throw new Error('the model has not answered');
+  throw new Error('the model gave no reply');
 }
 
-/** Of a write that is not looked at, since its session has ended or moved. */
+/** The reply to a write that is refused because its session has ended or moved. */
 function refusal({ name, record }: Request, refusedWith: number): Answer {
   if (name !== 'multi') return { err: refusedWith, body: null };
   const results = (record as MultiRequest).ops.map((_, at) => {
@@ -740,7 +762,7 @@ function refusal({ name, record }: Request, refusedWith: number): Answer {
   return { err: ErrorCode.Ok, body: { results } };
 }
 
-/** Whether a request was answered as it should have been. */
+/** Whether the reply to a request is the expected one. */
 export function isAnswered({ reply }: Request, answer: Answer): boolean {
   return (
     reply !== undefined &&
@@ -749,7 +771,7 @@ export function isAnswered({ reply }: Request, answer: Answer): boolean {
   );
 }
 
-/** A reply and an expectation as text, equal when they say the same. */
+/** A reply and an expectation as text, equal if they have the same content. */
 export function replyText({ reply }: Pick<Request, 'reply'>): string {
   return reply === undefined ? 'nothing' : textOf({ err: reply.err, body: sortedBody(bodyFrom(reply.body)) });
 }

@@ -1,6 +1,7 @@
 /**
- * Tries other ways to trace doubtful txns: those that can have come from one of several requests, none of which was answered. What nobody was told
- * cannot be told apart by anybody, so a story is true if one way to trace them makes it so.
+ * Tries other tracings of doubtful txns: those that can have come from one of several requests
+ * without a reply. What no client was told cannot be distinguished, so a recording is right if one
+ * tracing makes it so.
  */
 import type { DoubtfulTxn, Tracing } from './replay.ts';
 
@@ -9,7 +10,7 @@ export interface Judged<F> {
   readonly findings: readonly F[];
 }
 
-/** How many tracings are tried, at most. A recording that is really wrong costs so many replays. */
+/** Maximum number of tracings tried. A recording with a real violation costs this many replays. */
 const triesMax = 64;
 /** How many txns are replayed for that, at most: a long recording takes seconds for each tracing. */
 const replayedTxnsMax = 10_000;
@@ -20,7 +21,8 @@ export function triesOf(txns: number): number {
 }
 
 /**
- * The findings of the best tracing that was found, starting from `first`, among `tries` of them; each step changes the request of one txn and must
+ * The findings of the best tracing that was found, starting from `first`, among `tries` of them. Each step changes the
+ * request of one txn and must
  * leave fewer findings.
  */
 export function fewestFindings<F>(first: Judged<F>, tries: number, judge: (tracing: Tracing) => Judged<F>): F[] {

@@ -1,8 +1,9 @@
 /**
- * Which of several requests a txn came from, when they bear one session and one xid. A client never uses an xid twice; but a process that
- * goes on with the session of another from a dump counts from there, whatever the other has asked since. A txn names its session and xid
- * only, so the requests are told apart by what they ask for: values occur once. The reply that a server gave is asked last, since a server
- * that confuses two such requests gives the reply to the wrong one.
+ * Which of several requests with equal session and xid a txn came from. A client never uses an xid
+ * twice; but a process that resumes the session of another from a dump counts from there, whatever
+ * the other has sent since. A txn names only its session and xid, so the requests are distinguished
+ * by their content, which is unique. The server's reply is considered last, since a server that
+ * confuses two such requests sends the reply to the wrong one.
  */
 import {
   ErrorCode,
@@ -18,22 +19,31 @@ import type { Request } from '../record/recording.ts';
 /** The writes over one connection, and how far they have become txns. */
 export interface ConnectionWrites {
   readonly writes: Request[];
-  /** The place of the last one to which a txn was traced, 0 before the first, and that txn. */
+  /** The place of the last write to which a txn was traced, 0 before the first, and that txn. */
   tracedPlace: number;
   tracedZxid: Zxid;
-  /** Opcodes of writes that a server has turned away without their client's hearing of it. */
+  /** Opcodes of writes that a server has turned away without their client learning of it. */
   readonly turnedAway: readonly number[];
 }
 
 export interface Candidate {
   readonly request: Request;
-  /** When the session was asked for over a connection that is newer than the one of this request; Infinity if it never was. */
+  /**
+   * When the session was requested over a connection that is newer than the one of this request;
+   * Infinity if never.
+   */
   readonly movedMs: Millis;
-  /** The session may have been taken from this connection: by a newer one, or by an older one that was never answered and whose question was long on its way. */
+  /**
+   * Whether the session may have been taken from this connection: by a newer one, or by an older
+   * one without a reply whose question was long in transit.
+   */
   readonly mayBeLeft: boolean;
   /** Its place among the writes over its connection, from 1. */
   readonly place: number;
-  /** The latest zxid in a reply to an earlier request over its connection: replies are in order, so its own txn has a later one. */
+  /**
+   * The highest zxid in a reply to an earlier request over its connection: replies are in order, so
+   * its own txn has a later one.
+   */
   readonly shownZxid: Zxid;
   readonly over: ConnectionWrites;
   /** Txns that were traced to it. */
@@ -41,10 +51,11 @@ export interface Candidate {
 }
 
 /**
- * The candidate that asked for the txn; undefined when none of them did. Where several can have, the ones that obey what a session is promised are
- * preferred: a txn that breaks a promise must not be a quiet exchange of two requests either, and is not, since the other one comes too.
- * `agrees` says whether the reference model comes to the same for a request that was refused, `goesOn` whether the next txns of the session
- * can be traced as well if this one came from it.
+ * The candidate that asked for the txn; undefined if none did. If several can have, those that
+ * agree with the guarantees of a session are preferred. A txn that breaks a guarantee must not be
+ * taken for an exchange of two requests, and is not, since the other one comes too. `agrees`
+ * returns whether the reference model gives the same result for a refused request, `goesOn` whether
+ * the next txns of the session can be traced too if this one came from the candidate.
  */
 export function whoseTxn<T extends Candidate>(
   candidates: readonly T[],
@@ -60,11 +71,11 @@ export function whoseTxn<T extends Candidate>(
     const likely = left.filter(isLikely);
     if (likely.length > 0) left = likely;
   };
-  // A request happens once. If all that fit have happened the txn is a repetition, which is for a checker to say.
+  // A request is applied once. If all that fit were applied, a checker reports the repetition.
   narrow(({ zxids }) => zxids.length === 0);
   // Times in a log are whole milliseconds.
   narrow(({ request }) => !(request.sentMs > atMs + 1));
-  // A connection is served in order.
+  // The requests of a connection are served in order.
   narrow(({ place, over }) => place > over.tracedPlace);
   narrow((each) => follows(each, each.over.tracedPlace));
   narrow(({ shownZxid }) => shownZxid < header.zxid);
@@ -73,18 +84,18 @@ export function whoseTxn<T extends Candidate>(
   narrow(({ request }) => request.reply?.zxid === header.zxid);
   narrow(({ request }) => request.reply === undefined);
   narrow(goesOn);
-  // The one that was left last, or is not left yet.
+  // The connection that was left last, or not yet.
   const heldUntilMs = ({ movedMs }: T): Millis => Math.min(movedMs, atMs + 1);
   const lastMs = Math.max(...left.map(heldUntilMs));
   narrow((each) => heldUntilMs(each) === lastMs);
-  // What one connection has asked comes in a row.
+  // The requests of one connection are contiguous.
   const latest = Math.max(...left.map(({ over }) => over.tracedZxid));
   return left.find(({ over }) => over.tracedZxid === latest);
 }
 
 /**
- * The candidates that can have asked for the txn as well as `chosen`, and nobody could tell: no client has had an answer to any of them. Empty if
- * the chosen one was answered.
+ * The candidates that can also have asked for the txn without a way to tell, because no client has
+ * a reply to any of them. Empty if the chosen one has a reply.
  */
 export function alternatives<T extends Candidate>(candidates: readonly T[], chosen: T, logged: LoggedTxn, atMs: Millis): T[] {
   if (chosen.request.reply !== undefined) return [];
@@ -95,24 +106,27 @@ export function alternatives<T extends Candidate>(candidates: readonly T[], chos
   });
 }
 
-/** A txn further on in the same session, and the requests that bear its xid. */
+/** A later txn of the same session, and the requests with its xid. */
 export interface NextTxn<T extends Candidate> {
   readonly logged: LoggedTxn;
   readonly atMs: Millis;
   readonly candidates: readonly T[];
 }
 
-/** Whether each of the next txns can have come from a request of its own, in the order of its connection, if `chosen` is the request of the txn before. */
+/**
+ * Whether each of the next txns can have come from a request of its own, in the order of its
+ * connection, if `chosen` is the request of the txn before.
+ */
 export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T>[]): boolean {
   const places = new Map<ConnectionWrites, number>();
   for (const { candidates } of next) for (const { over } of candidates) places.set(over, over.tracedPlace);
   places.set(chosen.over, chosen.place);
-  /** Places that lead nowhere, by the txn that comes next. */
+  /** Places without a solution, by the index of the next txn. */
   const deadEnds = next.map(() => new Set<string>());
   const goesOnAt = (at: number): boolean => {
     const txn = next[at];
     if (txn === undefined) return true;
-    // Of the server's own: the end of a session.
+    // A txn of the server's own: the end of a session.
     if (txn.candidates.length === 0) return goesOnAt(at + 1);
     const state = [...places.values()].join();
     if (deadEnds[at]!.has(state)) return false;
@@ -130,7 +144,10 @@ export function leadsOn<T extends Candidate>(chosen: T, next: readonly NextTxn<T
   return goesOnAt(0);
 }
 
-/** A session can have moved ahead of `movedMs`: the question of a connection that it has left may be long on its way. */
+/**
+ * A session can have moved before `movedMs`: the question of a connection that it has left may be
+ * long in transit.
+ */
 function canBeOf({ request, mayBeLeft, shownZxid }: Candidate, { logged, atMs }: Pick<NextTxn<Candidate>, 'logged' | 'atMs'>): boolean {
   if (shownZxid >= logged.header.zxid) return false;
   // Times in a log are whole milliseconds.
@@ -141,7 +158,10 @@ function isMoved(txn: LoggedTxn['txn']): boolean {
   return txn.kind === 'error' && txn.err === ErrorCode.SessionMoved;
 }
 
-/** Whether all writes over the connection behind the one at `place` and ahead of this one can have been turned away. */
+/**
+ * Whether all writes over the connection after the one at `tracedPlace` and before this one can
+ * have been turned away.
+ */
 function follows({ place, over }: Candidate, tracedPlace: number): boolean {
   const unheard = [...over.turnedAway];
   return over.writes.slice(tracedPlace, place - 1).every(({ opCode, reply }) => {
@@ -156,7 +176,7 @@ export function isRefusal({ txn }: Pick<LoggedTxn, 'txn'>): boolean {
   return txn.kind === 'error' || (txn.kind === 'multi' && txn.txns.some((part) => part.txn.kind === 'error'));
 }
 
-/** Whether a txn can be what came of a request, by its content. */
+/** Whether a txn can be the result of a request, by its content. */
 export function mayBeOf({ name, record }: Request, { txn }: Pick<LoggedTxn, 'txn'>): boolean {
   switch (txn.kind) {
     case 'error':
@@ -177,7 +197,7 @@ export function mayBeOf({ name, record }: Request, { txn }: Pick<LoggedTxn, 'txn
   }
 }
 
-/** Some errors tell what was asked for. Those of a multi stand in its parts. */
+/** Some errors tell the kind of request. Those of a multi are in its operations. */
 function canFailWith(name: string | undefined, err: number): boolean {
   switch (err) {
     case ErrorCode.NodeExists:
@@ -201,7 +221,7 @@ function isPartOf(op: MultiOp, txn: MultiMemberTxn): boolean {
     case 'create':
     case 'createContainer':
     case 'createTTL':
-      // The server may have put a counter behind the name.
+      // The server may have appended a counter to the name.
       return op.kind.startsWith('create') && txn.path.startsWith(op.path ?? '') && isSameData((op as { data?: unknown }).data, txn.data);
     case 'delete':
       return (op.kind === 'delete' || (op.kind as string) === 'deleteContainer') && op.path === txn.path;

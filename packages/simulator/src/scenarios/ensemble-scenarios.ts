@@ -1,4 +1,4 @@
-/** Ensembles: sessions that move between servers, leaders that are cut off, disks that are lost. */
+/** Scenarios of ensembles: sessions that move between servers, partitioned leaders, lost disks. */
 import { CreateMode, openAcl, type Zxid } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
@@ -10,7 +10,7 @@ import { SnapshotTaker } from './snapshot-taker.ts';
 const node = (path: string, flags: number = CreateMode.persistent) => ({ path, data: Buffer.from(path), acl: openAcl, flags });
 const change = (path: string, data: string) => ({ path, data: Buffer.from(data), version: -1 });
 
-/** From its next connection on it speaks to that server. */
+/** The client's next connection goes to that server. */
 function turnsTo(client: RawClient, server: ServerHost): void {
   Object.assign(client.options, { server });
 }
@@ -20,7 +20,7 @@ function lastZxidOf({ process }: ServerHost): Zxid {
 }
 
 export const movingSession: Scenario = {
-  story: 'a client goes from one follower to another and back, and writes at each',
+  story: 'a client moves from one follower to another and back, and writes at each',
   run: () =>
     Scene.playEnsemble(20, async (scene) => {
       const [here, there] = scene.followers as [ServerHost, ServerHost];
@@ -36,8 +36,7 @@ export const movingSession: Scenario = {
 };
 
 export const lateWrite: Scenario = {
-  story:
-    'a client leaves a follower whose way to the leader is slow, and writes at another; what it had sent over the first comes too late',
+  story: 'a client leaves a follower with a slow link to the leader and writes at another; a write it sent over the first arrives too late',
   run: () =>
     Scene.playEnsemble(21, async (scene) => {
       const [slow, other] = scene.followers as [ServerHost, ServerHost];
@@ -55,8 +54,7 @@ export const lateWrite: Scenario = {
 };
 
 export const slowCommit: Scenario = {
-  story:
-    'a client leaves a follower while its write waits for the disks; at the next one it asks for another, and each gets its own answer',
+  story: 'a client leaves a follower while its write waits for the disks and sends another at the next one; each gets its own reply',
   run: () =>
     Scene.playEnsemble(22, async (scene) => {
       const [here, there] = scene.followers as [ServerHost, ServerHost];
@@ -67,7 +65,7 @@ export const slowCommit: Scenario = {
       await scene.world.run(15);
       turnsTo(client, there);
       client.reset();
-      await scene.until('it is back', () => client.ready);
+      await scene.until('the client is back', () => client.ready);
       await scene.ask(client, 'create', node('/b'));
       for (const server of scene.world.servers) server.diskDelayMs = () => 1;
     }),
@@ -75,7 +73,7 @@ export const slowCommit: Scenario = {
 
 export const lateEphemeral: Scenario = {
   story:
-    'two sessions are closed by their clients, which write on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
+    'two clients write after closing their sessions, and a third session expires because its requests are delayed on a slow link; writes that arrive after the end of a session are refused, ephemerals above all',
   run: () =>
     Scene.playEnsemble(23, async (scene) => {
       const [slow] = scene.followers;
@@ -95,7 +93,7 @@ export const lateEphemeral: Scenario = {
 
 export const cutOffLeader: Scenario = {
   story:
-    'a leader is cut off and does not know it yet; the others have another one, and what is written there no sync at the old one passes over',
+    'a leader is partitioned and does not know it yet, and the others elect a new one; a sync at the old leader does not miss what was written there',
   run: () =>
     Scene.playEnsemble(24, async (scene) => {
       const [old, others] = [scene.leader, scene.followers];
@@ -109,17 +107,17 @@ export const cutOffLeader: Scenario = {
       await scene.until('the others have a leader', () => others.some(({ role }) => role === 'leader'));
       await scene.comesBack(writer);
       await scene.ask(writer, 'setData', change('/a', 'new'));
-      // What is acknowledged at the same moment would not have to be seen.
+      // A write acknowledged at the same moment would not have to be seen.
       await scene.world.run(10);
       reader.send('sync', { path: '/a' });
       reader.send('getData', { path: '/a', watch: false });
       await scene.world.run(3000);
-      if (old.role === 'leader') scene.stage.complain('the leader that was cut off still leads');
+      if (old.role === 'leader') scene.stage.complain('the partitioned leader still leads');
     }),
 };
 
 export const silentLeader: Scenario = {
-  story: 'a follower hears nothing from its leader any more, though no connection has closed; it serves nobody then',
+  story: 'a follower receives nothing from its leader, though no connection is closed; it stops serving',
   run: () =>
     Scene.playEnsemble(25, async (scene) => {
       const [deaf] = scene.followers as [ServerHost];
@@ -130,24 +128,23 @@ export const silentLeader: Scenario = {
         scene.world.servers.filter((server) => server !== deaf),
       );
       await scene.world.run(3000);
-      if (deaf.role === 'follower') scene.stage.complain('a server that hears nothing still follows');
+      if (deaf.role === 'follower') scene.stage.complain('a server that receives nothing still follows');
     }),
 };
 
 export const silentFollowers: Scenario = {
-  story: 'a leader hears nothing from its followers any more, though no connection has closed; it leads no more then',
+  story: 'a leader receives nothing from its followers, though no connection is closed; it stops leading',
   run: () =>
     Scene.playEnsemble(26, async (scene) => {
       const old = scene.leader;
       scene.cut([old], scene.followers);
       await scene.world.run(3000);
-      if (old.role === 'leader') scene.stage.complain('a server that hears nothing still leads');
+      if (old.role === 'leader') scene.stage.complain('a server that receives nothing still leads');
     }),
 };
 
 export const diskRefusesEpoch: Scenario = {
-  story:
-    'the disk of a server refuses the epoch of a new leader: the server ends, and does not stay behind as one that is there and does nothing',
+  story: 'the disk of a server fails to save the epoch of a new leader: the server ends and does not stay up idle',
   run: () =>
     Scene.playEnsemble(27, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
@@ -160,22 +157,23 @@ export const diskRefusesEpoch: Scenario = {
       const old = scene.leader;
       old.kill();
       scene.stage.boot(old);
-      await scene.until('it has ended', () => victim.process !== process);
+      await scene.until('the server has ended', () => victim.process !== process);
     }),
 };
 
 export const darkEnsemble: Scenario = {
   story:
-    'all machines go dark at once, behind a write and again as soon as there is a leader, before any: nobody has forgotten which epoch it was',
+    'all machines lose power at once, after a write, and again as soon as there is a leader, before any write: no server forgets its epoch',
   run: () =>
     Scene.playEnsemble(28, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
       for (let round = 0; round < 6; round++) {
-        // A write makes a new log, and whatever has a name in the folder by then is there for good.
+        // A write creates a log file, and its folder sync makes every name then in the folder
+        // durable.
         if (round % 2 === 0) await scene.ask(client, 'create', node(`/n${round}`));
         for (const server of scene.world.servers) server.losePower(loseAll);
         for (const server of scene.world.servers) scene.stage.boot(server);
-        await scene.until('they serve again', () => scene.stage.isWhole);
+        await scene.until('the servers serve again', () => scene.stage.isWhole);
         await scene.comesBack(client);
       }
     }),
@@ -183,7 +181,7 @@ export const darkEnsemble: Scenario = {
 
 export const wipedQuorum: Scenario = {
   story:
-    'two of three servers have lost their disks, and know that they may have had something: they begin nothing before an operator has spoken',
+    'two of three servers lost their disks and know that they may have had data: no server leads before an operator marks one of them as new',
   run: () =>
     Scene.playEnsemble(29, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
@@ -196,11 +194,12 @@ export const wipedQuorum: Scenario = {
         scene.stage.boot(server);
       }
       await scene.world.run(3000);
-      if (lost.some(({ role }) => role === 'leader' || role === 'follower')) scene.stage.complain('servers without anything begin anew');
+      if (lost.some(({ role }) => role === 'leader' || role === 'follower'))
+        scene.stage.complain('servers without data start a new ensemble');
       scene.stage.boot(kept);
-      // Not even then, since nobody knows what the two may have known. An operator has to say that one of them is new.
+      // Not even then: what the two had is unknown. An operator has to mark one of them as new.
       await scene.world.run(2000);
-      if (kept.role === 'leader') scene.stage.complain('a server leads with those that have lost everything');
+      if (kept.role === 'leader') scene.stage.complain('a server leads with servers that lost their data');
       lost[0]!.kill();
       lost[0]!.disk.plant('/data/initialize', Buffer.alloc(0));
       scene.stage.boot(lost[0]!);
@@ -210,7 +209,8 @@ export const wipedQuorum: Scenario = {
 };
 
 export const uncommittedTail: Scenario = {
-  story: 'a leader that is cut off logs what nobody else has; the others go on without it, and it gives that up for good when it is back',
+  story:
+    'a partitioned leader logs txns that no other server has; the others continue without it, and it truncates those txns durably when it returns',
   run: () =>
     Scene.playEnsemble(30, async (scene) => {
       const [old, others] = [scene.leader, scene.followers];
@@ -222,21 +222,21 @@ export const uncommittedTail: Scenario = {
       await scene.comesBack(client);
       for (let count = 0; count < 5; count++) await scene.ask(client, 'create', node(`/n${count}`));
       for (const server of others) scene.world.link(old.name, server.name).heal();
-      await scene.until('it is back', () => scene.stage.isWhole);
-      // What it starts from is what its disk has, and no longer what it was told.
+      await scene.until('the old leader is back', () => scene.stage.isWhole);
+      // It must start from its truncated log on disk.
       old.kill();
       scene.stage.boot(old);
-      await scene.until('it is back again', () => scene.stage.isWhole);
+      await scene.until('the old leader is back again', () => scene.stage.isWhole);
       await scene.ask(client, 'create', node('/last'));
     }),
 };
 
-/** So many that one of them makes a snapshot due. */
+/** The last of them makes a snapshot due. */
 const tailTxns = 10;
 
 export const snapshotOfTail: Scenario = {
   story:
-    'a leader uses up the counter of its epoch in one go, just as a snapshot is due, and none of its followers hears of it: the snapshot holds what nobody else has. It cuts that off, and starts again without it',
+    'a leader uses up the counter of its epoch at once, just as a snapshot is due, and no follower receives the txns: the snapshot holds txns that no other server has. The leader removes them and restarts without them',
   run: () =>
     Scene.playEnsemble(
       34,
@@ -247,29 +247,27 @@ export const snapshotOfTail: Scenario = {
         await scene.ask(client, 'create', node('/a'));
         const tailEnd = lastZxidOf(old) + tailTxns;
         for (const other of others) stage.slowBetween(old, other, 200, 1000);
-        // A turn that is due at once comes when all that has arrived is done.
+        // A turn that is due at once runs after everything that has arrived is processed.
         old.turnMs = () => 50;
         for (let count = 0; count < tailTxns; count++) client.send('create', node(`/tail${count}`));
         await world.run(20);
         for (const other of others) other.kill();
         old.turnMs = () => 0;
-        await scene.until('the snapshot is there', () =>
-          old.disk.files().includes(`${old.snapshotFolder}/snapshot.${tailEnd.toString(16)}`),
-        );
+        await scene.until('the snapshot exists', () => old.disk.files().includes(`${old.snapshotFolder}/snapshot.${tailEnd.toString(16)}`));
         old.kill();
         for (const other of others) stage.boot(other);
         await scene.until('the others have a leader', () => others.every(({ role }) => role === 'leader' || role === 'follower'));
         stage.boot(old);
-        await scene.until('it is back', () => stage.isWhole);
+        await scene.until('the old leader is back', () => stage.isWhole);
         const wasCut = world.recording.peers.some(
           (event) => event.kind === 'replaced' && event.by === 'trunc' && event.server === old.name,
         );
-        if (!wasCut) stage.complain('it was not told to cut its log');
+        if (!wasCut) stage.complain('the old leader received no TRUNC');
         await scene.comesBack(client);
         await scene.ask(client, 'create', node('/n'));
         old.kill();
         stage.boot(old);
-        await scene.until('it is back again', () => stage.isWhole);
+        await scene.until('the old leader is back again', () => stage.isWhole);
         await scene.comesBack(client);
         await scene.ask(client, 'create', node('/last'));
       },
@@ -278,7 +276,7 @@ export const snapshotOfTail: Scenario = {
 };
 
 export const usedUpEpoch: Scenario = {
-  story: 'the counter of an epoch is used up: the next epoch begins, and clients notice no more than a lost connection',
+  story: 'the counter of an epoch is used up: the next epoch begins, and clients only notice a lost connection',
   run: () =>
     Scene.playEnsemble(
       31,
@@ -299,7 +297,7 @@ export const usedUpEpoch: Scenario = {
 };
 
 export const largeSnapshot: Scenario = {
-  story: 'a server that has lost its disk is sent a snapshot that takes longer than initLimit, over a narrow way, and is back in the end',
+  story: 'a server that lost its disk receives a snapshot over a slow link, which takes longer than initLimit, and joins',
   run: () =>
     Scene.playEnsemble(
       32,
@@ -313,7 +311,7 @@ export const largeSnapshot: Scenario = {
         const { wire } = scene.world;
         wire.mannersOf = () => ({ delayMs: 1, windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 60 });
         scene.stage.boot(lost);
-        await scene.until('it follows', () => lost.role === 'follower');
+        await scene.until('the server follows', () => lost.role === 'follower');
         wire.mannersOf = () => ({ delayMs: 1 });
       },
       { zab: { forceSnapshotSync: true } },
@@ -322,7 +320,7 @@ export const largeSnapshot: Scenario = {
 
 export const strangersSnapshot: Scenario = {
   story:
-    'a server that has lost its disk is sent a snapshot as fast as alone while a stranger takes one at 320 KB/s, and while four take one and read nothing',
+    'a server that lost its disk receives a snapshot as fast as alone while an unknown observer receives one at 320 KB/s, and while four others request one and read nothing',
   run: () =>
     Scene.playEnsemble(
       37,
@@ -339,7 +337,7 @@ export const strangersSnapshot: Scenario = {
           lost.wipe();
           const beganMs = stage.nowMs;
           stage.boot(lost);
-          await scene.until('it follows', () => lost.role === 'follower');
+          await scene.until('the server follows', () => lost.role === 'follower');
           return stage.nowMs - beganMs;
         };
         const come = async (addresses: readonly string[], isSilent: boolean): Promise<SnapshotTaker[]> => {
@@ -352,12 +350,12 @@ export const strangersSnapshot: Scenario = {
         const [slow] = (await come(['10.6.1.1'], false)) as [SnapshotTaker];
         const besideSlow = await joinMs();
         if (slow.takenBytes < 100_000 || slow.isGone)
-          stage.complain(`a stranger that takes its snapshot has been sent ${slow.takenBytes} bytes`);
+          stage.complain(`the unknown observer that reads slowly received only ${slow.takenBytes} bytes`);
         await come(['10.6.2.1', '10.6.2.2', '10.6.2.3', '10.6.2.4'], true);
         const besideSilent = await joinMs();
         if (Math.max(besideSlow, besideSilent) > alone * 1.2 + 20)
           stage.complain(
-            `it takes ${alone} ms alone, ${besideSlow} ms beside one that is slow, and ${besideSilent} ms beside four that are silent`,
+            `joining takes ${alone} ms alone, ${besideSlow} ms beside a slow observer, and ${besideSilent} ms beside four silent ones`,
           );
       },
       { zab: { forceSnapshotSync: true } },
@@ -365,7 +363,7 @@ export const strangersSnapshot: Scenario = {
 };
 
 export const restartUnderLoad: Scenario = {
-  story: 'a follower with a slow disk is restarted while a write comes every few milliseconds: it serves again within two seconds',
+  story: 'a follower with a slow disk restarts while a write arrives every few milliseconds: it serves again within two seconds',
   run: () =>
     Scene.playEnsemble(36, async (scene) => {
       const { world, stage } = scene;
@@ -384,14 +382,15 @@ export const restartUnderLoad: Scenario = {
         follower.diskDelayMs = ({ operation }) => (operation === 'sync' ? syncMs : 0);
         stage.boot(follower);
         if (!(await world.runUntil(() => follower.role === 'follower', 2000)))
-          stage.complain(`it does not serve, with a sync of ${syncMs} ms`);
+          stage.complain(`the follower does not serve with an fsync of ${syncMs} ms`);
       }
       isLoaded = false;
     }),
 };
 
 export const lateObserver: Scenario = {
-  story: 'with two of three voters left an observer joins over a slow way; what is committed meanwhile reaches it, though nothing follows',
+  story:
+    'with two of three voters left, an observer joins over a slow link; txns that are committed meanwhile reach it, though no write follows',
   run: () =>
     Scene.playEnsemble(
       33,
@@ -400,7 +399,7 @@ export const lateObserver: Scenario = {
         const [follower, away] = scene.followers as [ServerHost, ServerHost];
         const client = await scene.raw({ server: follower });
         observer.kill();
-        // Two of three voters are a quorum, whoever observes.
+        // Two of three voters are a quorum, with or without observers.
         away.kill();
         await scene.ask(client, 'create', node('/before'));
         scene.world.link(observer.name, scene.leader.name).slow(60);
@@ -410,8 +409,9 @@ export const lateObserver: Scenario = {
           await scene.ask(client, 'create', node(`/n${count}`));
           await scene.world.run(35);
         }
-        await scene.until('it observes', () => observer.role === 'observer');
-        // It would notice a txn that it lacks, leave its leader, and join anew until the writes end.
+        await scene.until('the observer has joined', () => observer.role === 'observer');
+        // An observer that lacks a txn would notice, leave its leader, and join again until the
+        // writes end.
         const { peers } = scene.world.recording;
         if (peers.some(({ kind, server, atMs }) => kind === 'ended' && server === observer.name && atMs >= bootedMs))
           scene.stage.complain('an observer lacks what was committed while it joined');

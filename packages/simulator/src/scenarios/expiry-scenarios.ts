@@ -1,17 +1,20 @@
-/** Who is alive keeps its session while the server is deaf, and who is dead loses it while the server is busy. */
+/**
+ * Scenarios of expiry: a live client keeps its session while the server does not read, and a dead
+ * session ends while the server is busy.
+ */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import type { RawClient } from '../clients/raw-client.ts';
 import { type Scenario, Scene } from './scenario.ts';
 
 const timeoutMs = 1000;
-/** As the promise says: a tick, and a second. */
+/** By the property: a tick, and a second. */
 const lateMaxMs = 200 + 1000;
 
 function ephemeral(path: string) {
   return { path, data: null, acl: openAcl, flags: CreateMode.ephemeral };
 }
 
-/** It is gone without a word: its machine is dark. */
+/** The client stops without closing its connection, as if its machine lost power. */
 function dies(scene: Scene, client: RawClient): void {
   client.retire();
   client.sleep(Number.MAX_SAFE_INTEGER);
@@ -19,8 +22,7 @@ function dies(scene: Scene, client: RawClient): void {
 }
 
 export const pausedLeader: Scenario = {
-  story:
-    'a leader stands still for less than syncLimit, and longer than sessions live; clients of its followers have spoken to them meanwhile',
+  story: 'a leader is paused for less than syncLimit and longer than the session timeouts; clients of its followers keep their sessions',
   run: () =>
     Scene.playEnsemble(90, async (scene) => {
       const { world, stage, leader } = scene;
@@ -29,19 +31,20 @@ export const pausedLeader: Scenario = {
       for (const [at, client] of clients.entries()) await scene.ask(client, 'create', ephemeral(`/e${at}`));
       for (const ms of [600, 850, 700, 750]) {
         await world.run(700);
-        // In the end answers to a PING are on their way as the leader falls silent: they tell of before.
+        // In the last rounds replies to a PING are in transit when the leader pauses: they report
+        // what was before.
         if (ms === 700) for (const server of scene.followers) stage.slowBetween(leader, server, 60, 60_000);
         const { elapsedMs } = world.clock;
         world.recording.pauses.push({ server: leader.name, fromMs: elapsedMs, toMs: elapsedMs + ms });
         leader.process!.pause(ms);
         await world.run(ms + 1000);
       }
-      if (clients.some(({ lost }) => lost.length > 0)) stage.complain('a client has lost its session');
+      if (clients.some(({ lost }) => lost.length > 0)) stage.complain('a client lost its session');
     }),
 };
 
 export const busyServer: Scenario = {
-  story: 'clients ask for more long multis than a server can judge; a dead session ends in time, and one whose pings wait lives on',
+  story: 'clients send more long multis than a server can validate; a dead session ends in time, and one whose pings wait stays alive',
   run: () =>
     Scene.play(
       91,
@@ -66,16 +69,16 @@ export const busyServer: Scenario = {
         dies(scene, dead);
         const silentMs = world.clock.elapsedMs;
         const { inspect } = world.server.process!.runtime!;
-        await scene.until('the ephemeral of the dead is gone', () => inspect.ephemeralCount() === 1);
+        await scene.until('the ephemeral of the dead session is gone', () => inspect.ephemeralCount() === 1);
         const livedMs = world.clock.elapsedMs - silentMs;
-        if (livedMs > timeoutMs + lateMaxMs) stage.complain(`the session of the dead ended ${livedMs} ms after its last word`);
-        // One that takes longer than a session lives.
+        if (livedMs > timeoutMs + lateMaxMs) stage.complain(`the dead session ended ${livedMs} ms after its client's last request`);
+        // One that takes longer than the session timeout.
         world.server.turnMs = () => 200;
         busy[0]!.send('multi', multi(8000));
         isOver = true;
         await world.run(6000);
         world.server.turnMs = () => 0;
-        if (honest.lost.length > 0) stage.complain('the honest client has lost its session');
+        if (honest.lost.length > 0) stage.complain('the honest client lost its session');
       },
       { turnUnits: 500 },
     ),

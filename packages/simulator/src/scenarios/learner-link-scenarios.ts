@@ -1,4 +1,7 @@
-/** The links between a leader and its learners: strangers that speak over them, and requests that are more than they take. */
+/**
+ * Scenarios of the links between a leader and its learners: peers outside the ensemble that use
+ * them, and more requests than they can carry.
+ */
 import { epochOf, openAcl, PacketType } from '@tskeeper/protocol';
 import type { ServerHost } from '../world/server-host.ts';
 import { type Scenario, Scene } from './scenario.ts';
@@ -9,7 +12,7 @@ const sidOf = (server: ServerHost): number => Number(server.name.split('-').at(-
 
 export const claimedFollower: Scenario = {
   story:
-    'a stranger gives the id of a follower again and again, which is not cut off; the follower loses its power, the stranger has its place, and gives it up when the follower is back',
+    'a stranger claims the id of a follower many times, and the follower is not dropped; after a kill of the follower the stranger takes its place, and loses it when the follower returns',
   run: () =>
     Scene.playEnsemble(41, async (scene) => {
       const { world, stage } = scene;
@@ -21,8 +24,9 @@ export const claimedFollower: Scenario = {
       for (let count = 0; count < 50; count++) {
         claims();
         await world.run(30);
-        if (follower.role !== 'follower') stage.complain('a stranger has cut off the follower whose id it gave');
-        if (stranger.answered > 0) stage.complain('a stranger was taken for the follower whose id it gave, while that was there');
+        if (follower.role !== 'follower') stage.complain("a stranger that claimed a follower's id displaced the follower");
+        if (stranger.answered > 0)
+          stage.complain("the leader answered a stranger that claimed a follower's id while the follower was connected");
       }
       await world.run(1000);
 
@@ -30,17 +34,18 @@ export const claimedFollower: Scenario = {
       await world.run(10);
       claims();
       await world.run(30);
-      if (stranger.answered === 0) stage.complain('nobody has the id that was given, and it was not taken');
+      if (stranger.answered === 0) stage.complain('the leader did not answer a stranger that claimed a free id');
       stage.boot(follower);
-      // The leader lets a holder that does not answer go after half a tick and half of that; a follower that must connect anew comes later.
+      // The leader drops a holder that does not answer after three quarters of a tick; a follower
+      // that must connect again joins later.
       if (!(await world.runUntil(() => follower.role === 'follower', 400)))
-        stage.complain('a follower did not come in for a stream with its id, over which nothing was said');
+        stage.complain('a silent stream with its id kept a follower from joining');
       await scene.comesBack(client);
     }),
 };
 
 export const crowdOfObservers: Scenario = {
-  story: 'thirty strangers say to be observers that no configuration has; a few are let in, and writes go on',
+  story: 'thirty strangers join as observers that no configuration lists; the leader admits a few, and writes continue',
   run: () =>
     Scene.playEnsemble(42, async (scene) => {
       const { world, stage } = scene;
@@ -52,14 +57,15 @@ export const crowdOfObservers: Scenario = {
       await world.run(50);
       stranger.acceptsEpoch(epoch);
       await world.run(50);
-      if (stranger.connections > 16) stage.complain(`${stranger.connections} observers are let in that no configuration has`);
-      if (stranger.connections === 0) stage.complain('no observer is let in that no configuration has');
+      if (stranger.connections > 16) stage.complain(`the leader admitted ${stranger.connections} observers that no configuration lists`);
+      if (stranger.connections === 0) stage.complain('the leader admitted none of the observers that no configuration lists');
       for (let count = 0; count < 10; count++) await scene.ask(client, 'setData', { path: '/a', data: Buffer.alloc(1000), version: -1 });
     }),
 };
 
 export const slowWayToLeader: Scenario = {
-  story: 'the clients of a follower write more than its way to the leader takes: it stays with its leader, and all is carried out in order',
+  story:
+    'the clients of a follower write more than its link to the leader can carry: it stays with its leader, and all writes are carried out in order',
   run: () =>
     Scene.play(
       43,
@@ -75,10 +81,10 @@ export const slowWayToLeader: Scenario = {
         for (const round of [1, 2, 3]) {
           for (const client of clients) client.send('setData', { path: '/a', data: Buffer.alloc(10_000, round), version: -1 });
           await scene.until('all writes are answered', () => clients.every((client) => client.outstandingCount === 0));
-          if (follower.role !== 'follower') stage.complain('a follower has left its leader for what its own clients asked');
+          if (follower.role !== 'follower') stage.complain("a follower left its leader because of its own clients' requests");
         }
         const last = await scene.ask(clients[1]!, 'setData', { path: '/a', data: Buffer.alloc(10_000), version: -1 });
-        if (last?.reply?.err !== 0) stage.complain('a write is refused, though nothing waits any more');
+        if (last?.reply?.err !== 0) stage.complain('a write was refused though no other was pending');
       },
       { inFlightBytesMax: 40_000 },
       {},

@@ -1,4 +1,4 @@
-/** How many servers it takes: a majority serves, fewer do not, and it does not matter which. */
+/** Scenarios of majorities: any majority serves, and fewer servers do not. */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { keepAll } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
@@ -7,7 +7,10 @@ import { type Scenario, Scene } from './scenario.ts';
 /** Longer than a server may be silent, and what follows that. */
 const noticedMs = 3000;
 
-/** Writes until it is answered: a connection may be lost meanwhile, and nobody knows then whether it has happened. */
+/**
+ * Writes until a reply arrives: a connection may be lost meanwhile, which leaves the outcome
+ * unknown.
+ */
 async function insist(scene: Scene, client: RawClient, path: string): Promise<void> {
   const isAnswered = async () => {
     await scene.until(`${client.name} is served`, () => client.ready);
@@ -17,7 +20,7 @@ async function insist(scene: Scene, client: RawClient, path: string): Promise<vo
     return request?.reply !== undefined;
   };
   for (let tries = 0; tries < 20; tries++) if (await isAnswered()) return;
-  scene.stage.complain(`${client.name} was never answered about ${path}`);
+  scene.stage.complain(`${client.name} got no reply to its create of ${path}`);
 }
 
 function refuses(scene: Scene): void {
@@ -26,7 +29,7 @@ function refuses(scene: Scene): void {
 }
 
 export const elevenServers: Scenario = {
-  story: 'of eleven servers five end, and the others serve; a sixth ends, and nobody is served; one comes back, and they serve again',
+  story: 'five of eleven servers end, and the others serve; a sixth ends, and no server serves; one restarts, and they serve again',
   run: () =>
     Scene.playEnsemble(
       71,
@@ -48,7 +51,7 @@ export const elevenServers: Scenario = {
 
 export const quorumComesBack: Scenario = {
   story:
-    'all servers go dark at once, and each time another majority comes back: what was acknowledged is there, and one server alone serves nobody',
+    'all servers lose power at once, and each time another majority returns: acknowledged writes are there, and fewer than a majority does not serve',
   run: () =>
     Scene.playEnsemble(
       72,

@@ -1,4 +1,7 @@
-/** What operators get wrong: numbers, lists of servers, addresses. Whoever is wrong does not count, and somebody says so. */
+/**
+ * Scenarios of configuration errors: ids, lists of servers, addresses. A misconfigured server does
+ * not count, and a log line says so.
+ */
 import { CreateMode, openAcl, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
 import type { MemberOptions } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
@@ -8,7 +11,7 @@ import { type Scenario, Scene } from './scenario.ts';
 /** Longer than a server may be silent, and what follows that. */
 const noticedMs = 3000;
 
-/** A client of this server writes, again and again, and is answered each time. */
+/** A client of this server writes several times and gets a reply each time. */
 async function goesOn(scene: Scene, client: RawClient, name: string): Promise<void> {
   for (let count = 0; count < 5; count++) {
     await scene.ask(client, 'create', { path: `/${name}-${count}`, data: null, acl: openAcl, flags: CreateMode.persistent });
@@ -16,7 +19,7 @@ async function goesOn(scene: Scene, client: RawClient, name: string): Promise<vo
   }
 }
 
-/** It is started with what somebody has made of its configuration. */
+/** Restarts a server with a changed configuration. */
 function startsWith(scene: Scene, server: ServerHost, change: (member: MemberOptions) => MemberOptions): MemberOptions {
   server.kill();
   const before = server.member!;
@@ -25,7 +28,7 @@ function startsWith(scene: Scene, server: ServerHost, change: (member: MemberOpt
   return before;
 }
 
-/** With the right configuration it is one of them again. */
+/** With the right configuration the server joins again. */
 async function isCorrected(scene: Scene, server: ServerHost, member: MemberOptions): Promise<void> {
   server.kill();
   server.configure(member);
@@ -41,16 +44,16 @@ function withServers(quorum: QuorumConfig, change: (servers: Map<Sid, QuorumServ
 
 function someoneSays(scene: Scene, pattern: RegExp): void {
   if (scene.world.servers.some(({ lines }) => lines.some((line) => pattern.test(line)))) return;
-  scene.stage.complain(`nobody says ${pattern.source}`);
+  scene.stage.complain(`no server logged ${pattern.source}`);
 }
 
 function onlyLeader(scene: Scene, leader: ServerHost): void {
   const others = scene.world.servers.filter((server) => server !== leader && server.role === 'leader');
-  if (leader.role !== 'leader' || others.length > 0) scene.stage.complain(`${leader.name} does not lead alone any more`);
+  if (leader.role !== 'leader' || others.length > 0) scene.stage.complain(`${leader.name} is not the only leader`);
 }
 
 export const doubledMyid: Scenario = {
-  story: 'a server is given the number of another: it is told apart from that one, nobody leads beside the leader, and clients go on',
+  story: 'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
   run: () =>
     Scene.playEnsemble(81, async (scene) => {
       const { leader } = scene;
@@ -65,7 +68,7 @@ export const doubledMyid: Scenario = {
 };
 
 export const unlistedServer: Scenario = {
-  story: 'a server takes a number that is in nobody else’s list: what it says is no vote, and it does not make up a quorum',
+  story: 'a server has an id that no other server lists: its votes do not count, and it does not complete a quorum',
   run: () =>
     Scene.playEnsemble(82, async (scene) => {
       const { leader } = scene;
@@ -81,7 +84,7 @@ export const unlistedServer: Scenario = {
       }));
       await goesOn(scene, client, 'with-two');
       onlyLeader(scene, leader);
-      // Two of three are needed, and it is none of the three.
+      // Two of three are needed, and the victim is none of the three.
       other.kill();
       await scene.world.run(noticedMs);
       const serving = scene.world.servers.filter(({ role }) => role !== undefined && role !== 'looking');

@@ -1,6 +1,7 @@
 /**
- * A story that is told the same way each time: what once went wrong, or is so easily got wrong that it is worth a name. A seed is only good
- * for its commit; a scenario says what happens, and stays.
+ * A named run that is the same each time: a bug from the past, or an error so easily made that it
+ * deserves a name. A seed is valid only for its commit; a scenario says what happens and stays
+ * valid.
  */
 import type { CoreOptions } from '@tskeeper/core';
 import type { OperationName, RequestOf } from '@tskeeper/protocol';
@@ -17,22 +18,22 @@ import type { ServerHost } from '../world/server-host.ts';
 import { VirtualWorld, type WorldOptions } from '../world/virtual-world.ts';
 
 export interface Scenario {
-  /** What happens, in a sentence. */
+  /** What happens, in one sentence. */
   readonly story: string;
   run(): Promise<Outcome>;
 }
 
 const waitMaxMs = 10_000;
 
-/** Several servers, and how they are set up. */
+/** Number and setup of servers. */
 export type Ensemble = Pick<WorldOptions, 'servers' | 'ensemble'>;
 
 export type EnsembleSetting = NonNullable<WorldOptions['ensemble']> & Pick<WorldOptions, 'servers' | 'core' | 'options'>;
 
-/** Longer than any scenario takes: what is cut is mended when it heals. */
+/** Longer than any scenario: links that are cut recover when the scenario ends. */
 const cutMs = 60_000;
 
-/** A world in which one thing happens after the other, as the scenario says. */
+/** A world for a scenario, which lets one thing happen after the other. */
 export class Scene {
   readonly world: VirtualWorld;
   readonly stage: Stage;
@@ -45,7 +46,7 @@ export class Scene {
     this.stage = new Stage(this.world, this.#random);
   }
 
-  /** Plays it, proves what it has come to, and hands it over. */
+  /** Runs a scenario, verifies the result, and returns it. */
   static async play(
     seed: number,
     story: (scene: Scene) => Promise<void>,
@@ -60,12 +61,12 @@ export class Scene {
     scene.stage.heal();
     const { world, stage } = scene;
     const rests = await world.runUntil(() => stage.isWhole && stage.actors.every(isIdle), waitMaxMs);
-    if (!rests) stage.complain('the scenario does not come to rest');
+    if (!rests) stage.complain('the scenario does not become quiet');
     await new Proof(stage, scene.#random).run(rests);
     return { seed, recording: world.recording, world, marks: stage.marks };
   }
 
-  /** Plays it with an ensemble of three voters, unless it is said otherwise. */
+  /** Runs a scenario with an ensemble, by default of three voters. */
   static async playEnsemble(seed: number, story: (scene: Scene) => Promise<void>, ensemble: EnsembleSetting = {}): Promise<Outcome> {
     const { servers = 3, core, options, ...setting } = ensemble;
     return await Scene.play(seed, story, core, options, { servers, ensemble: setting });
@@ -73,7 +74,7 @@ export class Scene {
 
   get leader(): ServerHost {
     const { leader } = this.stage;
-    if (leader === undefined) throw new Error('nobody leads');
+    if (leader === undefined) throw new Error('no server leads');
     return leader;
   }
 
@@ -81,12 +82,12 @@ export class Scene {
     return this.world.servers.filter(({ role }) => role === 'follower');
   }
 
-  /** Pulls the cables between these servers and those. */
+  /** Cuts the links between these servers and those. */
   cut(these: readonly ServerHost[], those: readonly ServerHost[]): void {
     this.stage.cutBetween(these, those, cutMs);
   }
 
-  /** A client that is connected. */
+  /** Adds a raw client that is connected. */
   async raw(options: Partial<RawClientOptions> = {}): Promise<RawClient> {
     const { name, address } = this.#nextClient();
     const random = new SeededRandom(this.#random.uint32());
@@ -110,19 +111,21 @@ export class Scene {
     return actor;
   }
 
-  /** Lets time pass until it is so; that it never is would be a slip of the scenario, or what it is about. */
+  /**
+   * Waits until the condition holds. A timeout is an error of the scenario, or a bug that it finds.
+   */
   async until(what: string, isSo: () => boolean): Promise<void> {
-    if (!(await this.world.runUntil(isSo, waitMaxMs))) this.stage.complain(`it never came about that ${what}`);
+    if (!(await this.world.runUntil(isSo, waitMaxMs))) this.stage.complain(`timed out after ${waitMaxMs} ms waiting until ${what}`);
   }
 
-  /** Waits until a client whose server has gone has a connection to the new one. */
+  /** Waits until a client whose server ended is connected to the new one. */
   async comesBack(actor: Actor): Promise<void> {
-    // Until it has heard that the old connection is gone, it believes to be connected.
+    // The client takes a moment to notice that the old connection is closed.
     await this.world.run(20);
     await this.until(`${actor.name} is back`, () => isIdle(actor));
   }
 
-  /** Asks and waits for the answer. */
+  /** Sends a request and waits for the reply. */
   async ask<Name extends OperationName>(client: RawClient, name: Name, record: RequestOf<Name>): Promise<Request | undefined> {
     const request = client.send(name, record);
     await this.until(`${name} is answered`, () => request?.reply !== undefined);

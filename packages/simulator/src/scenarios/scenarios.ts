@@ -1,4 +1,4 @@
-/** All scenarios, by the names the command knows them by. */
+/** All scenarios, by name. */
 import { busyServer, pausedLeader } from './expiry-scenarios.ts';
 import {
   cutOffLeader,

@@ -1,4 +1,4 @@
-/** Sessions: who they belong to, and how long they last. */
+/** Scenarios of sessions: who owns them, and how long they last. */
 import { AddWatchMode, creatorAcl, CreateMode, ErrorCode, openAcl, WatcherType } from '@tskeeper/protocol';
 import { keepAll } from '@tskeeper/runtime';
 import type { Ask } from '../clients/actor.ts';
@@ -7,7 +7,8 @@ import { type Scenario, Scene } from './scenario.ts';
 const dayMs = 86_400_000;
 
 export const clockSetBack: Scenario = {
-  story: 'sessions end, a snapshot forgets them, the clock is set back, the server starts again: their ids are not given to others',
+  story:
+    'sessions end, a snapshot without them is written, the clock is set back, and the server restarts: their ids are not granted again',
   run: () =>
     Scene.play(
       1,
@@ -20,7 +21,7 @@ export const clockSetBack: Scenario = {
           goes.retire();
           scene.stage.actors.pop();
         }
-        // Enough for a snapshot in which nobody but the first is left.
+        // Enough for a snapshot with only the first session left.
         for (let count = 0; count < 40; count++) await scene.ask(stays, 'setData', { path: '/', data: Buffer.from([count]), version: -1 });
         const { server } = scene.world;
         server.kill();
@@ -34,7 +35,7 @@ export const clockSetBack: Scenario = {
 };
 
 export const authHeldBack: Scenario = {
-  story: 'credentials wait because too many requests are under way, and what waits behind them is judged by them all the same',
+  story: 'credentials are parked because too many requests are outstanding, and a request parked after them is validated with them',
   run: () =>
     Scene.play(
       2,
@@ -44,14 +45,14 @@ export const authHeldBack: Scenario = {
         for (let count = 0; count < 5; count++) busy.send('setData', { path: '/', data: Buffer.from([count]), version: -1 });
         alice.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from('alice:secret') });
         const created = await scene.ask(alice, 'create', { path: '/mine', data: null, acl: creatorAcl, flags: CreateMode.persistent });
-        if (created?.reply?.err !== ErrorCode.Ok) scene.stage.complain(`the create was answered ${created?.reply?.err}`);
+        if (created?.reply?.err !== ErrorCode.Ok) scene.stage.complain(`the create returned error ${created?.reply?.err}`);
       },
       { requestThrottleLimit: 1 },
     ),
 };
 
 export const authLeftBehind: Scenario = {
-  story: 'a client hangs up while its credentials and a write behind them wait; the write is not carried out as that of anybody less',
+  story: 'a client disconnects while its credentials and a later write are parked; the write is not carried out without them',
   run: () =>
     Scene.play(
       10,
@@ -65,7 +66,8 @@ export const authLeftBehind: Scenario = {
         bob.send('create', { path: '/ours', data: null, acl: creatorAcl, flags: CreateMode.persistent });
         await scene.world.run(10);
         bob.reset();
-        // Away until the turn of what waits has come: behind its session's move it would have no effect in any case.
+        // Away until the parked requests have had their turn: after the session moved they would
+        // have no effect in any case.
         bob.sleep(150);
         await scene.comesBack(bob);
       },
@@ -75,7 +77,7 @@ export const authLeftBehind: Scenario = {
 
 export const movedSession: Scenario = {
   story:
-    'a client comes back over a second connection; what it had sent over the first and the server had not read has no effect behind it',
+    'a client resumes its session over a second connection and writes; a request that the server reads later from the first has no effect',
   run: () =>
     Scene.play(3, async (scene) => {
       const client = await scene.raw();
@@ -84,7 +86,7 @@ export const movedSession: Scenario = {
       const { wire } = client;
       client.send('setData', { path: '/a', data: Buffer.from('over the old connection'), version: -1 });
       client.moveOn();
-      await scene.until('it is back', () => client.ready);
+      await scene.until('the client is back', () => client.ready);
       await scene.ask(client, 'setData', { path: '/a', data: Buffer.from('over the new connection'), version: -1 });
       wire!.forward.release();
       await scene.world.run(100);
@@ -92,7 +94,8 @@ export const movedSession: Scenario = {
 };
 
 export const pausedServer: Scenario = {
-  story: 'a server stands still for longer than sessions live; who has spoken meanwhile keeps its session and its ephemerals',
+  story:
+    'a server is paused for longer than the session timeouts; clients that sent something meanwhile keep their sessions and ephemerals',
   run: () =>
     Scene.play(4, async (scene) => {
       const clients = [await scene.raw({ timeoutMs: 1000 }), await scene.real({ timeoutMs: 1000 })];
@@ -105,12 +108,12 @@ export const pausedServer: Scenario = {
       recording.pauses.push({ server: 'server-1', fromMs: clock.elapsedMs, toMs: clock.elapsedMs + 600 });
       process!.pause(600);
       await scene.world.run(1500);
-      if (clients.some(({ lost }) => lost.length > 0)) scene.stage.complain('a client has lost its session');
+      if (clients.some(({ lost }) => lost.length > 0)) scene.stage.complain('a client lost its session');
     }),
 };
 
 export const closingServer: Scenario = {
-  story: 'a server that stood still is told to close as it wakes up; it hears nobody any more, and so it ends no session either',
+  story: 'a server is asked to close as it wakes from a pause; it no longer reads from clients, so it expires no session',
   run: () =>
     Scene.play(
       11,
@@ -118,17 +121,17 @@ export const closingServer: Scenario = {
         const [client, writer] = [await scene.raw({ timeoutMs: 1000 }), await scene.raw({ timeoutMs: 4000 })];
         await scene.ask(client, 'create', { path: '/e', data: null, acl: openAcl, flags: CreateMode.ephemeral });
         const { server, clock, recording } = scene.world;
-        // The time of another session is up, and it is about to see whose.
+        // The timeout of another session has passed, and the server is about to see whose.
         const other = await scene.raw({ timeoutMs: 1000 });
         other.retire();
         scene.stage.actors.pop();
         const dueMs = Math.min(...[...server.process!.runtime!.inspect.sessionExpiry()].map(({ dueMs: each }) => each));
         let latest = '';
         scene.world.onEvent = (what) => (latest = what);
-        // A snapshot is being written, and the log stays open until it is.
+        // A snapshot is being written, and the log stays open until it is complete.
         server.diskDelayMs = ({ path }) => (path.includes('snapshot') ? 3000 : 0);
         for (let count = 0; count < 30; count++) writer.send('setData', { path: '/', data: null, version: -1 });
-        await scene.until('a timer has gone off', () => latest === 'timer' && clock.elapsedMs >= dueMs);
+        await scene.until('a timer has fired', () => latest === 'timer' && clock.elapsedMs >= dueMs);
         recording.pauses.push({ server: 'server-1', fromMs: clock.elapsedMs, toMs: clock.elapsedMs + 2000 });
         server.process!.pause(2000);
         await scene.world.run(500);
@@ -138,7 +141,7 @@ export const closingServer: Scenario = {
         server.diskDelayMs = () => 0;
         await server.start();
         await scene.comesBack(client);
-        if (client.lost.length > 0) scene.stage.complain('the client has lost its session');
+        if (client.lost.length > 0) scene.stage.complain('the client lost its session');
       },
       {},
       { snapCount: 10 },
@@ -146,7 +149,8 @@ export const closingServer: Scenario = {
 };
 
 export const watchesOverPowerLoss: Scenario = {
-  story: 'the machine goes dark under the watches of a client; it comes back, is told what it missed, and its watches go on',
+  story:
+    'the machine of a server loses power while a client has watches; the client reconnects, receives what it missed, and its watches continue',
   run: () =>
     Scene.play(5, async (scene) => {
       const [watcher, writer] = [await scene.real({ timeoutMs: 4000 }), await scene.raw()];
@@ -163,13 +167,13 @@ export const watchesOverPowerLoss: Scenario = {
       link.heal();
       for (const client of [watcher, writer]) await scene.comesBack(client);
       await scene.ask(writer, 'setData', { path: '/b', data: Buffer.from('seen'), version: -1 });
-      await scene.until('it has been told of all three', () => watcher.toldCount >= 3);
+      await scene.until('the watcher has received all three events', () => watcher.toldCount >= 3);
     }),
 };
 
 export const passingZnode: Scenario = {
   story:
-    'one multi puts a znode that all may read in the place of one that they may not, and deletes it: they hear of what they might read',
+    'one multi replaces a znode that a watcher may not read with one that it may, and deletes that: the watcher receives the events of the znode it may read',
   run: () =>
     Scene.play(12, async (scene) => {
       const [watcher, owner] = [await scene.raw(), await scene.raw({ credentials: 'alice:secret' })];
@@ -179,12 +183,15 @@ export const passingZnode: Scenario = {
       await scene.ask(owner, 'multi', {
         ops: [gone, { kind: 'create', path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent }, gone],
       });
-      await scene.until('it has been told of both', () => watcher.cnxn!.record!.items.filter(({ kind }) => kind === 'event').length === 2);
+      await scene.until(
+        'the watcher has received both events',
+        () => watcher.cnxn!.record!.items.filter(({ kind }) => kind === 'event').length === 2,
+      );
     }),
 };
 
 export const watchSetBehindRemoval: Scenario = {
-  story: 'a watch is removed and set again in one breath; the one set last outlives a lost connection',
+  story: 'a watch is removed and set again at once; the new one survives a reconnect',
   run: () =>
     Scene.play(9, async (scene) => {
       const [watcher, writer] = [await scene.real({ timeoutMs: 4000 }), await scene.raw()];
@@ -196,10 +203,10 @@ export const watchSetBehindRemoval: Scenario = {
       await scene.world.run(50);
       watcher.reset();
       await scene.comesBack(watcher);
-      // Its watches are set again. A persistent one is not told of what was before that.
+      // The watches are restored. A persistent watch receives no event for earlier changes.
       await scene.world.run(50);
       const before = watcher.toldCount;
       await scene.ask(writer, 'create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
-      await scene.until('it has been told', () => watcher.toldCount > before);
+      await scene.until('the watcher has received the event', () => watcher.toldCount > before);
     }),
 };

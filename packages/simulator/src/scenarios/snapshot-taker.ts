@@ -1,10 +1,13 @@
-/** One that no configuration names: it says to observe, takes what it is sent or does not, and never comes further. */
+/**
+ * An unknown observer: it joins as a server that no configuration lists, and reads the snapshot it
+ * is sent, or reads nothing, without ever acknowledging it.
+ */
 import { PacketType, type Sid, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket, type Zxid } from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '@tskeeper/runtime';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 
 export class SnapshotTaker {
-  /** What it has been sent. */
+  /** Bytes received so far. */
   takenBytes = 0;
   isGone = false;
 

@@ -1,4 +1,4 @@
-/** Disks: what an end at the wrong moment leaves behind. */
+/** Scenarios of disks: what an end at the wrong moment leaves. */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
 import { installNoteName } from '@tskeeper/runtime/internal';
@@ -8,7 +8,7 @@ import { type Scenario, Scene } from './scenario.ts';
 const sequential = { path: '/n-', data: Buffer.from('x'.repeat(200)), acl: openAcl, flags: CreateMode.persistentSequential };
 
 export const powerLossInMidSync: Scenario = {
-  story: 'the machine goes dark while a batch is being synced, and the last sector survives in part: what was acknowledged is there',
+  story: 'the machine loses power during the fsync of a batch, and part of the last sector survives: acknowledged writes are there',
   run: () =>
     Scene.play(6, async (scene) => {
       const client = await scene.raw();
@@ -27,7 +27,7 @@ export const powerLossInMidSync: Scenario = {
 };
 
 export const failedSync: Scenario = {
-  story: 'a sync fails: the server says nothing more and ends, and the next one builds on nothing that the disk may have lost',
+  story: 'an fsync fails: the server sends nothing more and ends, and the next one relies on nothing that the disk may have lost',
   run: () =>
     Scene.play(7, async (scene) => {
       const client = await scene.raw();
@@ -35,7 +35,7 @@ export const failedSync: Scenario = {
       const { server } = scene.world;
       scene.stage.failDisk(server, ({ operation, path }) => (operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined));
       for (let count = 0; count < 5; count++) client.send('create', sequential);
-      await scene.until('it has ended and is back', () => server.process?.serving === true && server.process.record.startedMs > 1001);
+      await scene.until('the server has restarted', () => server.process?.serving === true && server.process.record.startedMs > 1001);
       server.losePower(loseAll);
       await server.start();
       await scene.comesBack(client);
@@ -44,7 +44,7 @@ export const failedSync: Scenario = {
 };
 
 export const killedWhilePurging: Scenario = {
-  story: 'the process is killed again and again while it writes snapshots and purges old files: each start finds all it needs',
+  story: 'the process is killed repeatedly while it writes snapshots and purges old files: each start finds everything it needs',
   run: () =>
     Scene.play(
       8,
@@ -66,7 +66,7 @@ export const killedWhilePurging: Scenario = {
 
 export const halfInstalledSnapshot: Scenario = {
   story:
-    'a follower is killed as the snapshot of its leader has its name and the old history is still there: the next start takes that away, or it would come back one day',
+    "a follower is killed when its leader's snapshot has its name and the old history still exists: the next start deletes the old history",
   run: () =>
     Scene.playEnsemble(
       35,
@@ -80,24 +80,24 @@ export const halfInstalledSnapshot: Scenario = {
         let isHalfWay = false;
         disk.changed = ({ operation, path }) => {
           if (operation !== 'rename' || !path.startsWith(`${snapshotFolder}/new.snapshot.`)) return;
-          // Not one that it takes of its own tree.
+          // Ignore snapshots that the server takes of its own tree.
           if (!disk.files().includes(`${snapshotFolder}/${installNoteName}`)) return;
           disk.changed = undefined;
           isHalfWay = true;
           victim.kill();
         };
         scene.stage.boot(victim);
-        await scene.until('it is half-way', () => isHalfWay);
-        // Alone, so that it is not told anything before we have looked.
+        await scene.until('the snapshot is half installed', () => isHalfWay);
+        // Isolated, so that the server receives nothing before the check.
         scene.cut([victim], [scene.leader, ...scene.followers.filter((other) => other !== victim)]);
         scene.stage.boot(victim);
-        await scene.until('it is up', () => victim.process?.serving === true);
+        await scene.until('the follower is up', () => victim.process?.serving === true);
         const left = disk.files().filter((path) => /\/(?:log|snapshot)\./.test(path));
         if (left.length !== 1 || left.some((path) => path.startsWith(`${logFolder}/log.`))) {
-          scene.stage.complain(`${victim.name} has kept what its leader's snapshot took the place of: ${left.join(' ')}`);
+          scene.stage.complain(`${victim.name} kept files that its leader's snapshot replaces: ${left.join(' ')}`);
         }
         scene.stage.heal();
-        await scene.until('it follows', () => scene.stage.isWhole);
+        await scene.until('the follower has joined', () => scene.stage.isWhole);
       },
       { zab: { forceSnapshotSync: true } },
     ),
@@ -105,7 +105,7 @@ export const halfInstalledSnapshot: Scenario = {
 
 export const promiseInTheCache: Scenario = {
   story:
-    'the sync that was to keep the name of acceptedEpoch fails; the next start reads the promise from the page cache, others build on it, and the power goes: it has not been forgotten',
+    'the fsync of the folder for acceptedEpoch fails; the next start reads the new epoch from the page cache, others rely on it, and the power fails: the epoch is still on disk',
   run: () =>
     Scene.playEnsemble(36, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
@@ -116,15 +116,16 @@ export const promiseInTheCache: Scenario = {
       scene.stage.failDisk(victim, ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined));
       const old = scene.leader;
       old.kill();
-      await scene.until('it has failed', () => process!.record.failure !== '');
+      await scene.until('the server has failed', () => process!.record.failure !== '');
       disk.fault = undefined;
       victim.kill();
       scene.stage.boot(victim);
-      await scene.until('it is up', () => victim.process?.serving === true);
+      await scene.until('the server is up', () => victim.process?.serving === true);
       const read = promised();
-      if (read === before) scene.stage.complain('no promise was made');
+      if (read === before) scene.stage.complain('no epoch was accepted');
       victim.losePower(loseAll);
-      if (promised() < read) scene.stage.complain(`${victim.name} has read the promise of epoch ${read}, and has ${promised()} now`);
+      if (promised() < read)
+        scene.stage.complain(`${victim.name} read acceptedEpoch ${read} at its start, but has ${promised()} after the power loss`);
       for (const server of [victim, old]) scene.stage.boot(server);
       await scene.comesBack(client);
       await scene.ask(client, 'create', sequential);

@@ -1,4 +1,7 @@
-/** Somebody who has reached the quorum port of a leader, and says what the scenario says. Nothing of it has to be true. */
+/**
+ * A peer outside the ensemble at the quorum port of a leader. It sends what the scenario says, true
+ * or not.
+ */
 import { makeZxid, PacketType, type Sid, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket } from '@tskeeper/protocol';
 import type { Network, StreamId } from '@tskeeper/runtime';
 import { quorumPort } from '../world/peer-ports.ts';
@@ -29,17 +32,17 @@ export class Stranger {
     });
   }
 
-  /** Its connections that are open. */
+  /** Its open connections. */
   get connections(): number {
     return this.#said.size;
   }
 
-  /** Of these, those that have been told something. */
+  /** Those of them over which it received something. */
   get answered(): number {
     return [...this.#said.keys()].filter((stream) => this.#heard.has(stream)).length;
   }
 
-  /** Says that it is that server, and that it has taken part in this epoch so far. Then it says nothing more. */
+  /** Claims to be the server `sid` with this accepted epoch. Then it sends nothing more. */
   claims(address: string, sid: Sid, type: number, epoch: number): void {
     const stream = this.#network.connect({ address, port: quorumPort });
     this.#heard.delete(stream);
@@ -47,7 +50,7 @@ export class Stranger {
     this.#said.set(stream, packetsOf([info]));
   }
 
-  /** And it goes on to where it is sent everything. */
+  /** Proceeds to the state in which it is sent everything. */
   acceptsEpoch(epoch: number): void {
     for (const stream of this.#said.keys()) {
       const accepted: Said = { type: PacketType.ACKEPOCH, zxid: 0, write: (writer) => writeAckEpoch(writer, -1) };

@@ -1,4 +1,4 @@
-/** Rare things that only happen between servers. */
+/** Marks: rare things that happen only between servers. */
 import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
@@ -9,7 +9,7 @@ import type { Outcome } from './story.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
 
-/** How learners were brought up to date, under the names that the summary prints. */
+/** How learners were synchronised, under the names that the summary prints. */
 export const syncMarks = ['DIFF from memory', 'DIFF from disk', 'TRUNC', 'SNAP'] as const;
 export const electionMark = 'an election finished';
 
@@ -64,7 +64,10 @@ function servedWithoutWeight({ peers, ensemble }: Recording): number {
   return peers.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
 }
 
-/** How many voters have each txn on disk when its leader applies it; and whether a majority had it before, which was no quorum. */
+/**
+ * For each txn, the share of voters that have it on disk when its leader applies it; and how often
+ * a majority had a txn while it was not a quorum.
+ */
 function havers({ peers, ensemble }: Recording): { readonly atCommit: number[]; readonly waited: number } {
   const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
   const logged = new Map<string, Zxid>();
@@ -94,10 +97,12 @@ function majorityWaited(recording: Recording): number {
   return havers(recording).waited;
 }
 
-/** For so long a dial and a question about its session are under way. */
+/** A connection attempt and a question about its session take this long. */
 const questionMs = 12;
 
-/** How often a session came to a learner while it had not been answered there over an earlier connection. */
+/**
+ * How often a session came to a learner that had not yet answered it over an earlier connection.
+ */
 function askedTwice(recording: Recording): number {
   const terms = termsOf(recording).filter(({ role }) => role !== 'leader');
   const last = new Map<string, CnxnRecord>();
@@ -114,7 +119,7 @@ function askedTwice(recording: Recording): number {
   return count;
 }
 
-/** Of every session, how often it was taken up at another server than before. */
+/** How often a session was resumed at another server than before. */
 function moved({ cnxns }: Recording): number {
   const last = new Map<bigint, string>();
   let count = 0;

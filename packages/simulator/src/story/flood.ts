@@ -1,6 +1,7 @@
 /**
- * A flood: a crowd of clients comes at once, each with many requests that do not wait for answers, some of them as long as may be; links and
- * disks take a few megabytes a second, and in the midst of it a server goes and comes back, with its disk or without. Then the crowd leaves.
+ * A flood: a crowd of clients arrives at once, each with many requests that do not wait for
+ * replies, some of maximum length. Links and disks transfer a few megabytes per second, and in the
+ * middle of it a server restarts, with or without its disk. Then the crowd leaves.
  */
 import { CreateMode, ErrorCode, type Millis, type MultiOp, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -17,28 +18,31 @@ export interface FloodPlan {
   readonly parts: number;
   /** Of its longest value. */
   readonly valueBytes: number;
-  /** In all, so that the longest requests are few. */
+  /** Over all clients, so that the longest requests are few. */
   readonly bytesMax: number;
   readonly linkBytesPerMs: number;
   readonly diskBytesPerMs: number;
-  /** What becomes of a server in the midst of it. */
+  /** How a server restarts in the middle of the flood. */
   readonly comesBack: 'with its disk' | 'without its disk';
 }
 
 /** From the first client to the last. */
 const arrivalMs = 100;
-/** Those who have a session by then send all they have at once; and so do the others when they have one. */
+/**
+ * Clients that have a session by then send all their requests at once; the others do so when they
+ * have one.
+ */
 const rushMs = 250;
-/** Between two looks at a client that has no session yet. */
+/** Between two checks of a client that has no session yet. */
 const retryMs = 40;
 const retriesMax = 40;
-/** Between two looks for a disk that may be lost. */
+/** Between two checks for a disk that may be lost. */
 const wipeRetryMs = 15;
 const wipeRetriesMax = 20;
-/** After its requests a client stays so long. */
+/** A client stays this long after its requests. */
 const stayMs = 1500;
 const znodes = 60;
-/** In all: they cost what hundreds of others do. */
+/** In total: each costs as much as hundreds of other requests. */
 const longMultisMax = 12;
 const manyUnderWay = 1000;
 const manySessions = 100;
@@ -60,7 +64,7 @@ export class Flood {
     this.#bytesLeft = plan.bytesMax;
   }
 
-  /** Whether no client of the flood waits for an answer. */
+  /** Whether no client of the flood waits for a reply. */
   get isQuiet(): boolean {
     return this.#clients.every(({ outstandingCount }) => outstandingCount === 0);
   }
@@ -124,7 +128,7 @@ export class Flood {
     }
   }
 
-  /** All of them new znodes, or all of what may be there. */
+  /** Either all create new znodes, or all set data of znodes that may exist. */
   #parts(): MultiOp[] {
     const parts = this.#random.below(16) === 0 ? this.#plan.parts : 1 + this.#random.below(4);
     const count = parts <= 4 || this.#longLeft-- > 0 ? parts : 1;
@@ -141,7 +145,7 @@ export class Flood {
     return `/flood-${this.#random.below(znodes)}`;
   }
 
-  /** Never the same twice; now and then as long as may be. */
+  /** Always unique; sometimes of maximum length. */
   #value(): Buffer {
     const text = `flood ${++this.#values} `;
     if (this.#random.below(4) > 0 || this.#bytesLeft < this.#plan.valueBytes) return Buffer.from(text);
@@ -167,7 +171,7 @@ export class Flood {
     stage.superviseAfter(server, 1 + stage.fraction(50));
   }
 
-  /** Looks how much there is of it. */
+  /** Notes how large the flood is. */
   #watch(ms: Millis): void {
     const stage = this.#stage;
     const sum = this.#clients.reduce((total, { outstandingCount }) => total + outstandingCount, 0);
@@ -177,7 +181,7 @@ export class Flood {
   }
 }
 
-/** Requests of a flood that went through although they were as long as may be. */
+/** Requests of a flood that succeeded although they have the maximum length. */
 export function isLongMulti({
   name,
   record,

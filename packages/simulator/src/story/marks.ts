@@ -1,6 +1,6 @@
 /**
- * Rare things that a run must really have seen, or else it would prove less than it says. Each is counted in what a seed has left behind;
- * one that is never hit over many seeds means that the story no longer leads there.
+ * Marks: rare things that a run must have seen to prove what it claims. Each is counted in the
+ * result of a seed; a mark that many seeds never hit means that the runs no longer get there.
  */
 import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
 import type { Limit } from '@tskeeper/core';
@@ -35,7 +35,7 @@ function answered(err: number): Count {
   return requests(({ reply }) => reply?.err === err);
 }
 
-/** What servers told their operators. */
+/** Counts log lines of servers. */
 function lines(pattern: RegExp): Count {
   return ({ world }) => sum(world.servers, (server) => server.lines.filter((line) => pattern.test(line)).length);
 }
@@ -53,7 +53,7 @@ function partsOf({ name, reply }: Request): readonly { readonly kind: string }[]
   return name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : undefined;
 }
 
-/** A bound was reached, and somebody had to wait, or was turned away, or closed. */
+/** Limits that were reached, so that something had to wait, or was refused, or closed. */
 const waitedFor: readonly Limit[] = [
   'globalOutstandingLimit',
   'inFlightBytesMax',
@@ -97,7 +97,10 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
-/** Marks that fewer than ten of a thousand seeds hit. `npm run sim:ci` may go without them; a long run hits each of them twenty times. */
+/**
+ * Marks that fewer than ten of a thousand seeds hit. `npm run sim:ci` may miss them; a long run
+ * hits each of them twenty times.
+ */
 export const rareMarks: ReadonlySet<string> = new Set([
   'a limit was reached: behindBytesMax',
   'a limit was reached: diffSyncsMax',
@@ -229,7 +232,7 @@ export const marks: Readonly<Record<string, Count>> = {
   ...ensembleMarks,
 };
 
-/** Some counts look at what was noted only. */
+/** Argument for counts that use noted marks only. */
 const none = undefined as never;
 
 function swept(type: number): Count {
@@ -239,7 +242,7 @@ function swept(type: number): Count {
   };
 }
 
-/** Writes that bear one session and one xid, wherever there are several. */
+/** Writes with equal session and xid, where there are several. */
 function sharedXids({ cnxns }: Recording): Request[][] {
   const byKey = new Map<string, Request[]>();
   for (const cnxn of cnxns) {
@@ -270,7 +273,7 @@ function clockSetBackOverRestart({ wallClocks, processes }: Recording): number {
   }).length;
 }
 
-/** How often each was hit. */
+/** How often each mark was hit. */
 export function marksOf(outcome: Outcome, replay: Replay): Map<string, number> {
   return new Map(Object.entries(marks).map(([name, count]) => [name, count(outcome, replay)]));
 }

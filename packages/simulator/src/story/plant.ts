@@ -1,4 +1,7 @@
-/** Puts a state on a disk before the first start, by the production writers: for runs that begin near the end of a counter. */
+/**
+ * Writes a state to a disk before the first start, with the production writers: for runs that begin
+ * near the end of a counter.
+ */
 import { Replica, replicaOptions } from '@tskeeper/core/internal';
 import { OpCode, openAcl, type Txn, type Zxid } from '@tskeeper/protocol';
 import { SeededRandom, writeSnapshot } from '@tskeeper/runtime';
@@ -10,7 +13,10 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 /** Ample for a write to a disk that does not fail. */
 const plantMaxMs = 1000;
 
-/** One snapshot that these txns lead to; the last has the zxid that the snapshot is named after. */
+/**
+ * Writes one snapshot, the result of these txns; the last of them gets the zxid in the snapshot's
+ * name.
+ */
 export async function plantTxns(
   world: VirtualWorld,
   server: ServerHost,

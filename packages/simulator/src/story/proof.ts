@@ -1,6 +1,8 @@
 /**
- * What every run ends with. The whole tree is read; everyone goes, and nothing of anybody may be left; the servers are restarted, in good
- * order and with their newest snapshots lost, and the tree is read each time; and every snapshot that was ever written is started from.
+ * The end of every run. It reads the whole tree; retires all clients, after which no server may
+ * hold anything of them; restarts the servers, first as they are and then without their newest
+ * snapshots, and reads the tree each time; and starts from a selection of all snapshots ever
+ * written.
  */
 import { counterOf, type Millis } from '@tskeeper/protocol';
 import { markName, MemoryDisk, type NumberedFile, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
@@ -15,16 +17,16 @@ import { whoPaidWrongly } from './who-paid.ts';
 
 const snapshotsChecked = 4;
 const answerMaxMs = 10_000;
-/** How often a connection may be lost, though nothing is wrong. */
+/** How often a connection may be lost without a fault. */
 const lostMax = 10;
-/** Within ten times the limit for silence a leader is there, and everybody is with it. */
+/** Ten times the limit for silence: by then there is a leader that every server follows. */
 const wholeMaxMs = 10_000;
-/** Longer than anything that has been proposed takes. */
+/** Longer than anything that was proposed takes. */
 const quietMs = 350;
 const slowMs = 1000;
 /** Longer than two marks take, each with its delay and a slow disk. */
 const marksMs = 1200;
-/** How often something may happen within that time before the marks are left alone. */
+/** How often something may happen within that time before the marks are not checked. */
 const silencesMax = 5;
 
 export class Proof {
@@ -39,16 +41,20 @@ export class Proof {
     this.#random = random;
   }
 
-  /** `rests`: everything has come to rest. If not, that is what is wrong, and there is only the log to look at. */
+  /**
+   * `rests` says that everything has become quiet. If not, that is the finding, and only the log is
+   * left to check.
+   */
   async run(rests: boolean): Promise<void> {
     const world = this.#world;
     if (rests) {
       for (const server of world.servers) {
-        // The last txns before the silence meet slow disks: a mark may be on its way for longer than the next one may wait.
+        // The last txns before the silence meet slow disks: a mark may take longer to write than
+        // the next one may wait.
         for (const each of world.servers) this.#stage.slowDiskUntil(each, this.#stage.nowMs + slowMs);
         await this.#audit(server);
       }
-      // Nothing is quiet while disks are slow, though nothing may happen for a while.
+      // With slow disks there may be gaps without events before the end.
       await world.run(marksMs);
       await this.#quiet();
       this.#lookAtStates();
@@ -57,7 +63,8 @@ export class Proof {
       await world.run(this.#sessionMaxMs());
       await this.#everySessionEnds();
       await this.#audit(this.#anyServer());
-      // An auditor whose epoch ended before it was told its session has one that it does not know of.
+      // An auditor whose epoch ended before it received its session has a session that it does not
+      // know of.
       await this.#everySessionEnds();
       this.#lookAtRest();
       await this.#restart();
@@ -73,13 +80,13 @@ export class Proof {
     }
   }
 
-  /** In this time a session ends that nobody keeps alive. */
+  /** A session without a client ends within this time. */
   #sessionMaxMs(): Millis {
     const { maxSessionTimeoutMs, tickTimeMs } = this.#world.server.core;
     return maxSessionTimeoutMs + 4 * tickTimeMs;
   }
 
-  /** Within a time for several epochs: one that ends grants all sessions their time again. */
+  /** Waits for several epochs: each end of an epoch grants all sessions a full timeout again. */
   async #everySessionEnds(): Promise<void> {
     const { servers } = this.#world;
     const areGone = () => servers.every(({ process }) => process?.runtime?.inspect.sessionCount() === 0);
@@ -90,7 +97,9 @@ export class Proof {
     return this.#stage.anyServer();
   }
 
-  /** Asks for the whole tree; what came is compared with the model like every other read. */
+  /**
+   * Reads the whole tree; the replies are compared with the model like those of every other read.
+   */
   async #audit(server: ServerHost): Promise<void> {
     const world = this.#world;
     const stage = this.#stage;
@@ -118,14 +127,14 @@ export class Proof {
         const { children } = (listing.reply.body ?? { children: [] }) as { readonly children: readonly string[] };
         for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
       } else if (isDone && ++lost <= lostMax) {
-        // An epoch has come to its end, and its servers have closed all connections.
+        // An epoch has ended, and its servers have closed all connections.
         waiting.unshift(path);
       } else {
         stage.complain(`${name} got no answer about ${path}`);
         break;
       }
     }
-    // It may be just then that an epoch ends.
+    // An epoch may end just then.
     for (let tries = 0; tries < lostMax && auditor.session !== 0n; tries++) {
       auditor.send('closeSession', undefined);
       await world.runUntil(() => auditor.session === 0n || auditor.cnxn === undefined, answerMaxMs);
@@ -135,7 +144,7 @@ export class Proof {
     await world.run(50);
   }
 
-  /** Nobody is there any more, so nothing of anybody may be. */
+  /** Records what servers still hold after every session has ended. */
   #lookAtRest(): void {
     for (const { name, process } of this.#world.servers) {
       const inspect = process?.runtime?.inspect;
@@ -157,10 +166,10 @@ export class Proof {
     for (const server of servers) meanwhile(server);
     for (const server of servers) await server.start();
     if (await this.#world.runUntil(() => this.#stage.isWhole, wholeMaxMs)) return;
-    this.#stage.complain(`no leader ${wholeMaxMs} ms after all were started again`);
+    this.#stage.complain(`no leader ${wholeMaxMs} ms after all servers were restarted`);
   }
 
-  /** Whatever is under way comes to its end. */
+  /** Waits until everything in progress has ended. */
   async #quiet(): Promise<void> {
     const world = this.#world;
     const { peers } = world.recording;
@@ -170,9 +179,12 @@ export class Proof {
     }
   }
 
-  /** In the silence every mark comes up to the end of its log, else damage there would pass for a torn tail for as long as it lasts. */
+  /**
+   * While servers are quiet, every mark must reach the end of its log; otherwise damage there would
+   * pass for a torn tail.
+   */
   async #lookAtMarks(): Promise<void> {
-    // Sessions expire and znodes are swept in a silence too.
+    // Sessions expire and znodes are swept in this time too.
     const lastZxids = (): string => this.#world.servers.map(({ process }) => process?.runtime?.inspect.lastZxid()).join();
     for (let tries = 0, before = ''; before !== lastZxids(); tries++) {
       if (tries === silencesMax) return;
@@ -184,16 +196,16 @@ export class Proof {
       const names = disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : []));
       const logs = numberedFiles(names, 'log');
       for (const log of logs) if (names.includes(markName(log.zxid))) await this.#lookAtMark(server, log, log === logs.at(-1));
-      // An operator may bring a lost log back while a start removes its mark.
+      // An operator may restore a lost log while a start removes its mark.
       const unmarked = this.#stage.marks.has('fault lostLog') ? [] : server.unmarkedLogs;
-      for (const path of unmarked) this.#stage.complain(`${server.name} has removed the mark of ${path}, and kept the log`);
+      for (const path of unmarked) this.#stage.complain(`${server.name} removed the mark of ${path} but kept the log`);
     }
   }
 
   /** The mark of an older log must lie within its log: a start reads the marks of all logs. */
   async #lookAtMark({ disk, logFolder, name, lines, process }: ServerHost, log: NumberedFile, isNewest: boolean): Promise<void> {
     const markPath = `${logFolder}/${markName(log.zxid)}`;
-    // A disk error costs the mark for as long as its log is written, and the server has said so.
+    // After a disk error the log has no mark any more, and the server has logged that.
     if (lines.some((line) => line.startsWith(`warn cannot write ${markPath} (`))) return;
     const bytes = disk.contents(markPath);
     const mark = decodeMark(bytes);
@@ -201,21 +213,21 @@ export class Proof {
     const copy = new MemoryDisk();
     copy.plant('/log', disk.contents(`${logFolder}/${log.name}`));
     const end = await readLog(await copy.open('/log', 'existing'), Infinity, () => undefined);
-    // A txn of this very moment, which is in the log and not applied: the silence is over.
+    // A txn that is in the log and not yet applied: the silence is over.
     if (end.lastZxid !== undefined && end.lastZxid > (process?.runtime?.inspect.lastZxid() ?? 0)) return;
     if (isNewest && mark.offset !== end.offset)
       this.#stage.complain(
-        `${name} has been silent for ${marksMs} ms, and the mark of ${log.name} is at ${mark.offset} of ${end.offset} bytes`,
+        `${name} has been quiet for ${marksMs} ms, but the mark of ${log.name} is at ${mark.offset} of ${end.offset} bytes`,
       );
     if (mark.offset === end.offset && end.lastZxid !== undefined && mark.lastZxid !== end.lastZxid)
-      this.#stage.complain(`${name} has a mark at the end of ${log.name} that names ${mark.lastZxid}, and the last txn is ${end.lastZxid}`);
-    // A crash in the midst of a write must leave one of the two.
+      this.#stage.complain(`${name} has a mark at the end of ${log.name} with zxid ${mark.lastZxid}, but the last txn is ${end.lastZxid}`);
+    // A crash during a write must leave one of the two slots intact.
     const half = markBytes / 2;
     if (isNewest && mark.sequence > 2 && [bytes.subarray(0, half), bytes.subarray(half)].some((slot) => decodeMark(slot) === undefined))
-      this.#stage.complain(`${name} has moved the mark of ${log.name} ${mark.sequence} times, and keeps it in one place`);
+      this.#stage.complain(`${name} has written the mark of ${log.name} ${mark.sequence} times, always to one slot`);
   }
 
-  /** Those who held most, if anybody was closed for what was held. */
+  /** Checks that servers closed only connections that held most. */
   #lookAtWhoPaid(): void {
     const { recording, servers } = this.#world;
     const cnxnsOf = new Map<string, number>();
@@ -223,7 +235,7 @@ export class Proof {
     for (const { lines } of servers) for (const wrong of whoPaidWrongly(lines, cnxnsOf)) this.#stage.complain(wrong);
   }
 
-  /** Every server of an ensemble has the same now. */
+  /** Records the state of every server of an ensemble; all must be equal now. */
   #lookAtStates(): void {
     if (!this.#stage.isEnsemble) return;
     this.#world.recording.quietStates.push(
@@ -242,7 +254,10 @@ export class Proof {
     );
   }
 
-  /** What servers do by themselves comes to its end, so that all have the same when they go. */
+  /**
+   * Waits until servers have finished their own work, so that all have the same state when they
+   * stop.
+   */
   async #endAll(): Promise<void> {
     const world = this.#world;
     await this.#quiet();
@@ -251,7 +266,7 @@ export class Proof {
     else for (const server of world.servers) server.kill();
   }
 
-  /** Down to one of them, so that a start has to rely on an older one and on more of the log. */
+  /** Keeps one of the snapshots, so that a start has to use an older one and more of the log. */
   #loseSnapshots(server: ServerHost): void {
     const { disk, snapshotFolder } = server;
     const inFolder = disk.files().filter((path) => path.startsWith(`${snapshotFolder}/`));
@@ -260,7 +275,8 @@ export class Proof {
       'snapshot',
     );
     if (snapshots.length === 0) return;
-    // One that is named after the beginning of an epoch without a txn stays: without it a start cannot tell that nothing is missing before the next log.
+    // A snapshot named after the beginning of an epoch without a txn stays: without it a start
+    // cannot tell that nothing is missing before the next log.
     const needed = snapshots.findLastIndex(({ zxid }) => zxid > 0 && counterOf(zxid) === 0);
     const kept = Math.max(needed, this.#random.below(snapshots.length));
     for (const { name } of snapshots.slice(kept + 1)) {

@@ -1,6 +1,6 @@
 /**
- * Starts from snapshots that servers have written, and the logs behind them, by the production recovery, and writes down what comes out.
- * A run starts from its newest snapshot only; here each gets its turn.
+ * Starts from snapshots that servers wrote and the logs after them, with the production recovery,
+ * and records the result. A run starts from its newest snapshot only; here others get their turn.
  */
 import type { CoreOptions } from '@tskeeper/core';
 import { type LoadedSnapshot, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
@@ -57,19 +57,19 @@ function stateFrom(
   return snapshotState(source, (work) => world.until(work, recoveryMaxMs));
 }
 
-/** A snapshot as a server has left it, and the logs beside it. */
+/** A snapshot as a server left it, and the logs beside it. */
 export interface SnapshotSource {
   readonly server: string;
   readonly name: string;
   readonly bytes: Buffer;
-  /** By their names. */
+  /** By name. */
   readonly logs: ReadonlyMap<string, Buffer>;
   readonly core: CoreOptions;
   readonly clock: Clock;
   readonly snappy: SnappyCodec | undefined;
 }
 
-/** What a start from this snapshot comes to. `until` waits for work that takes its time. */
+/** The result of a start from this snapshot. `until` waits for work that takes simulated time. */
 export async function snapshotState(
   { server, name, bytes, logs, core, clock, snappy }: SnapshotSource,
   until: (work: Promise<unknown>) => Promise<unknown>,
@@ -87,7 +87,7 @@ export async function snapshotState(
   return { file: `${name} of ${server}`, lastZxid, znodes, sessions, digest, content };
 }
 
-/** Where a start looks, and what it goes by. */
+/** The folders and options of a start. */
 export interface RecoverySource {
   readonly snapshotFolder: string;
   readonly logFolder: string;
@@ -96,7 +96,7 @@ export interface RecoverySource {
   readonly snappy: SnappyCodec | undefined;
 }
 
-/** What a start on this disk comes to, by the production recovery. */
+/** The result of a start on this disk, with the production recovery. */
 export async function recoveredFrom(
   disk: MemoryDisk,
   { snapshotFolder, logFolder, core, clock, snappy }: RecoverySource,
@@ -172,7 +172,7 @@ function stateOf(replica: Replica): Omit<SnapshotState, 'file' | 'content'> {
   return { lastZxid: replica.lastZxid, znodes, sessions, digest: sessionIdOf(digestHigh, digestLow) };
 }
 
-/** Containers and TTL znodes say so where others have the session that owns them. */
+/** Containers and TTL znodes have a marker in the field for the owning session. */
 function isSession(owner: bigint): boolean {
   const top = BigInt.asUintN(64, owner) >> 56n;
   return top !== 0xffn && BigInt.asUintN(64, owner) !== 1n << 63n;

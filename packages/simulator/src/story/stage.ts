@@ -1,6 +1,6 @@
 /**
- * Where a story takes place: servers that somebody keeps running, clients that somebody keeps busy, and what has been noted on the way.
- * Faults act through it, so that they know nothing of how the story goes on.
+ * The environment of a run: servers that are kept running, clients that are kept busy, and the
+ * marks noted so far. Faults act through it and know nothing about the rest of the run.
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type DiskCall, type DiskFault, MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
@@ -26,34 +26,34 @@ interface Named {
   readonly name: string;
 }
 
-/** What a server has when it has started. */
+/** What a server holds after a start. */
 interface Contents {
   readonly lastZxid: Zxid;
   readonly znodes: number;
   readonly ephemerals: number;
 }
 
-/** The disk has refused to read the only snapshot there is; at the next start it may do so. */
+/** The disk refused to read the only snapshot; the next start may succeed. */
 const refusesToRead = /cannot be loaded \(.*: (?:EIO|ENOSPC)\)/;
 
-/** A piece that a slow link passes on at once. */
+/** What a slow link passes on at once. */
 const pieceBytes = 4096;
 
-/** A stage of the memory guard lasts a second at least, and a server looks every 100 ms. */
+/** A stage of the memory guard lasts at least a second, and a server checks every 100 ms. */
 const memoryNoticedMs = 1200;
 
 export class Stage {
   readonly world: VirtualWorld;
   readonly actors: Actor[] = [];
-  /** How often each fault struck, and each rare thing was seen. */
+  /** How often each fault struck and each noted event happened. */
   readonly marks = new Map<string, number>();
   readonly #random: SeededRandom;
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
-  /** What a sync of its disk takes at most while nothing is wrong with it; 1 ms, as any other call, where nothing is said. */
+  /** The longest fsync of a server's disk without faults; 1 ms, as for other calls, if absent. */
   readonly syncMsMax = new Map<ServerHost, Millis>();
-  /** What a process may say when it cannot go on: its disk has failed it with these errors. */
+  /** The disk errors that excuse a process for ending. */
   readonly #excuses = new Map<ServerProcess, string[]>();
-  /** Machines whose disk is full. */
+  /** Servers whose disk is full. */
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
@@ -63,19 +63,19 @@ export class Stage {
   #twins = 0;
   #loiterers = 0;
   readonly #hostilePeers: HostilePeer[] = [];
-  /** Servers that have lost their disks and may not have everything again. */
+  /** Servers that lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
-  /** To be called when everything is healed. */
+  /** Called when everything is healed. */
   readonly #mended: (() => void)[] = [];
-  /** Nobody starts them, for the time being. */
+  /** Servers that stay down for now. */
   readonly #isLeftDown = new Set<ServerHost>();
-  /** What links and disks pass on while things may go wrong. */
+  /** Transfer rates of links and disks until the healing. */
   rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
-  /** What may be on its way between two servers, where that is less than everything. */
+  /** Bytes that may be in transit between two servers, if limited. */
   windowBytes = Infinity;
-  /** Addresses from which somebody has come to have much held for him. */
+  /** Number of addresses that make servers hold memory for them. */
   hoarders = 0;
-  /** Nothing is to go wrong any more. */
+  /** No more faults may strike. */
   isHealed = false;
 
   constructor(world: VirtualWorld, random: SeededRandom) {
@@ -104,7 +104,7 @@ export class Stage {
     return this.world.clock.elapsedMs;
   }
 
-  /** Some time below `max`. */
+  /** A random time below `max`. */
   fraction(max: Millis): Millis {
     return this.#random.below(max * 64) / 64;
   }
@@ -130,12 +130,12 @@ export class Stage {
     return this.actors[this.#random.below(this.actors.length)]!;
   }
 
-  /** The server that leads, as far as it knows itself. */
+  /** The server that considers itself the leader. */
   get leader(): ServerHost | undefined {
     return this.world.servers.find(({ role }) => role === 'leader');
   }
 
-  /** Every server serves, and none is paused; those of an ensemble under one leader. */
+  /** Every server serves and is not paused; those of an ensemble have one leader. */
   get isWhole(): boolean {
     const { servers } = this.world;
     if (this.nowMs < this.#ampleMs) return false;
@@ -172,7 +172,7 @@ export class Stage {
     this.superviseAfter(server, 10);
   }
 
-  /** What a start would come to if nothing were damaged. */
+  /** What a start would lead to without the damage. */
   async #whatIsThere(server: ServerHost): Promise<Contents> {
     const { core, snapshotFolder, logFolder } = server;
     const disk = new MemoryDisk();
@@ -183,24 +183,31 @@ export class Stage {
     return { lastZxid: replica.lastZxid, znodes: replica.tree.nodeCount, ephemerals: replica.tree.ephemeralCount };
   }
 
-  /** A server on a damaged folder that starts has everything nevertheless: with less it must not serve, and not vote. */
+  /**
+   * A server that starts on a damaged folder must have everything: with less it must neither serve
+   * nor vote.
+   */
   #compare(server: ServerHost, wanted: Contents): void {
     const { inspect } = server.process!.runtime!;
     const found: Contents = { lastZxid: inspect.lastZxid(), znodes: inspect.nodeCount(), ephemerals: inspect.ephemeralCount() };
     this.note('damage did no harm');
     for (const what of ['lastZxid', 'znodes', 'ephemerals'] as const) {
       if (found[what] === wanted[what]) continue;
-      this.complain(`${server.name} starts on a damaged folder with ${what} ${found[what]}, and had ${wanted[what]}`);
+      this.complain(`${server.name} starts on a damaged folder with ${what} ${found[what]}, expected ${wanted[what]}`);
     }
   }
 
-  /** The server says why it cannot go on from what is on its disk, and what would help. One thing or the other is done. */
+  /**
+   * The server must say why it cannot start from its disk and what helps. The operator then
+   * restores the folder or empties it.
+   */
   #operatorReads(server: ServerHost, message: string): void {
     this.note('damage was refused');
     if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty|move)/.test(message)) {
-      this.complain(`${server.name} does not say what is wrong where, and what helps: ${message}`);
+      this.complain(`${server.name} names neither the damaged file nor the remedy: ${message}`);
     }
-    // Once a quorum is healed the others may stay down, and nobody could give this server its data back.
+    // Once a quorum is healed the other servers may stay down, and could not send this server its
+    // data.
     if (!this.isHealed && !server.options.dbAutocreate && this.mayWipe(server) && this.#random.below(2) === 0) {
       this.note('a damaged folder was emptied');
       this.wipe(server);
@@ -211,7 +218,9 @@ export class Stage {
     }
   }
 
-  /** Somebody has ended the server; somebody starts it again. Unless it is full, its disk is well by then. */
+  /**
+   * Starts an ended server again after `ms`. Unless its disk is full, the disk works again by then.
+   */
   superviseAfter(server: ServerHost, ms: Millis): void {
     if (!this.#full.has(server)) server.disk.fault = undefined;
     if (this.#bootPlanned.has(server)) return;
@@ -222,7 +231,10 @@ export class Stage {
     });
   }
 
-  /** Calls on this server's disk fail from now on, as `fault` says. A process that ends for one of these errors, and says so, is excused. */
+  /**
+   * From now on calls of this server's disk fail as `fault` says. A process that ends for one of
+   * these errors, and reports it, is excused.
+   */
   failDisk(server: ServerHost, fault: (call: DiskCall) => DiskFault | undefined): void {
     server.disk.fault = (call) => {
       const found = fault(call);
@@ -244,9 +256,9 @@ export class Stage {
     const { process } = server;
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#operatorReads(server, process.record.failure);
-    else if (!this.#isExcused(process, process.record.failure)) this.complain(`${server.name} has failed: ${process.record.failure}`);
+    else if (!this.#isExcused(process, process.record.failure)) this.complain(`${server.name} failed: ${process.record.failure}`);
     this.note('failed at work');
-    // Whoever runs it takes a while to notice; by then it must not have said another word.
+    // The supervisor takes a while to notice; the server must send nothing more in that time.
     this.after(this.fraction(100), 'end', undefined, () => {
       if (server.process !== process) return;
       if (this.#random.below(2) === 0) server.kill();
@@ -255,7 +267,7 @@ export class Stage {
     });
   }
 
-  /** For so long nothing more can be written. A file may take up what it has been given before. */
+  /** Nothing more can be written for `ms`. A file may still use space it was allocated before. */
   fillDisk(server: ServerHost, ms: Millis): void {
     this.#full.add(server);
     this.failDisk(server, ({ operation }) =>
@@ -287,7 +299,10 @@ export class Stage {
 
   // --- Links between servers
 
-  /** For so long nothing passes between these and those; or, `one way`, nothing from these to those. */
+  /**
+   * Cuts the links between `these` and `those` for `ms`; with `one way` only from `these` to
+   * `those`.
+   */
   cutBetween(these: readonly Named[], those: readonly Named[], ms: Millis, how: 'both ways' | 'one way' = 'both ways'): void {
     const links = these.flatMap((a) => those.filter((b) => b !== a).map((b) => this.world.link(a.name, b.name)));
     for (const link of links) {
@@ -301,11 +316,11 @@ export class Stage {
     });
   }
 
-  /** What passes between these two takes longer for a while. */
+  /** Slows the link between two machines for a while. */
   slowBetween(a: Named, b: Named, delayMs: Millis, ms: Millis): void {
     const link = this.world.link(a.name, b.name);
     link.slow(delayMs);
-    // What is on its way then still takes so long, and whatever is sent behind it comes behind it.
+    // Packets then in transit still take this long, and packets sent later arrive after them.
     this.#disturb([a, b], ms + delayMs);
     this.after(ms, 'link fast', undefined, () => {
       if (!this.isHealed) link.slow(0);
@@ -323,7 +338,7 @@ export class Stage {
     });
   }
 
-  /** Who asks for the server by its name gets no answer for a while. */
+  /** The name of the server does not resolve for a while. */
   hideName(server: ServerHost, ms: Millis): void {
     this.world.hideName(server.name, true);
     this.after(ms, 'name found', undefined, () => this.world.hideName(server.name, false));
@@ -344,7 +359,10 @@ export class Stage {
 
   // --- Strangers
 
-  /** Somebody comes once with what belongs to another, or with what cannot be. He gets no further than the handshake. */
+  /**
+   * Adds a client that connects once with a session of another client and a wrong password, or with
+   * a zxid from the future. It gets no further than the handshake.
+   */
   addImpostor(victim: RawClient, how: 'wrong password' | 'from the future'): void {
     const number = this.#impostors.length + 1;
     const impostor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
@@ -374,7 +392,7 @@ export class Stage {
     };
   }
 
-  /** Adds a client that connects to one server, once, with the longest session time-out. */
+  /** Adds a client that connects to one server, once, with the longest session timeout. */
   addVisitor(server: ServerHost): RawClient {
     const number = ++this.#visitors;
     const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
@@ -388,7 +406,7 @@ export class Stage {
     return visitor;
   }
 
-  /** A second process with the session of a client, which it has from a dump. */
+  /** Adds a second process that uses the session of a client, from a dump. */
   addTwin({ options }: RawClient, dump: SessionDump): RawClient {
     const number = ++this.#twins;
     const { timeoutMs, credentials } = options;
@@ -403,7 +421,7 @@ export class Stage {
     return twin;
   }
 
-  /** Somebody has much held for him at a server, for a while. */
+  /** Adds an address that makes a server hold memory for it for a while. */
   addHoarder(bytesOfEach: readonly number[], ms: Millis, how: Pick<HoarderOptions, 'asks' | 'windowBytes'>): void {
     const number = ++this.hoarders;
     const name = `hoarder ${number}`;
@@ -412,7 +430,7 @@ export class Stage {
     this.after(ms, 'hoarder hangs up', undefined, () => hoarder.hangUp());
   }
 
-  /** Somebody opens connections to a server and has nothing to say. */
+  /** Adds an address that opens connections to a server and sends nothing useful. */
   addLoiterer(bytesOfEach: readonly number[], ms: Millis): void {
     const number = ++this.#loiterers;
     const name = `loiterer ${number}`;
@@ -421,14 +439,19 @@ export class Stage {
     this.after(ms, 'loiterer hangs up', undefined, () => loiterer.hangUp());
   }
 
-  /** Somebody with a machine of its own who will speak to servers as if it were one. */
+  /**
+   * Adds a hostile peer with a machine of its own, which will speak to servers as if it were one.
+   */
   newHostilePeer(): HostilePeer {
     const peer = new HostilePeer(this.world, this.#hostilePeers.length + 1);
     this.#hostilePeers.push(peer);
     return peer;
   }
 
-  /** Whoever has borne the number of a server is gone. Half of the strangers stay as they are: nobody is to suffer from them. */
+  /**
+   * Peers that used a server's id leave. Half of the other hostile peers stay: they must do no
+   * harm.
+   */
   endAttacks(): void {
     const { isImpersonated } = this.world.recording;
     for (const peer of this.#hostilePeers) if (isImpersonated || this.#random.below(2) === 0) peer.leave();
@@ -448,8 +471,9 @@ export class Stage {
   // --- Disks that are lost
 
   /**
-   * Whether a quorum is left of those that have not lost their disks, or have been sent everything anew since, and have all that was ever
-   * committed: of those that have, the one whose disk is lost may be the only one but for the leader.
+   * Whether the servers that kept their disks, or were sent everything since, and that have
+   * everything that was ever committed, still form a quorum without this one: it may be the only
+   * one besides the leader that has everything.
    */
   mayWipe(server: ServerHost): boolean {
     for (const each of this.#wiped)
@@ -476,11 +500,15 @@ export class Stage {
 
   // --- Healing
 
-  /** Heals a quorum of the voters and the way from clients to everyone. The others stay as they are, or are cut off, or down. */
+  /**
+   * Heals a quorum of the voters and the links from clients to all servers. The other servers stay
+   * as they are, cut off, or down.
+   */
   healCore(): readonly ServerHost[] {
     this.isHealed = true;
     const voters = this.world.servers.filter(({ isVoter }) => isVoter);
-    // Those are left out, in any order, without whom the others are a quorum still; first who has lost his disk: not everything shall depend on him.
+    // Leaves out voters in random order as long as the rest is a quorum, first those that lost
+    // their disks: not everything may depend on them.
     let core = voters;
     const order = voters.map((server) => ({ server, turn: this.#random.below(1000) - (this.#wiped.has(server) ? 1000 : 0) }));
     for (const { server } of order.sort((a, b) => a.turn - b.turn)) {
@@ -557,7 +585,7 @@ export class Stage {
   }
 }
 
-/** It has a session and waits for nothing. */
+/** The client has a session and waits for nothing. */
 /** The last txn that a client had seen when it last asked for a session. */
 export function shownZxid({ cnxns }: Pick<Recording, 'cnxns'>, { name }: Pick<Actor, 'name'>): Zxid {
   return cnxns.findLast(({ client, handshake }) => client === name && handshake !== undefined)?.handshake?.lastZxidSeen ?? 0;

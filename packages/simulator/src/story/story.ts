@@ -1,6 +1,6 @@
 /**
- * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
- * go on; what is left is then put to the proof.
+ * One run of a seed. First clients work while faults strike; then everything is healed, and the
+ * system must become quiet and make progress; then the result is verified.
  */
 import { AddWatchMode, CreateMode, ErrorCode, type Millis, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
@@ -26,45 +26,49 @@ export interface Outcome {
   readonly world: VirtualWorld;
   /** How often each fault struck, and what else was noted. */
   readonly marks: ReadonlyMap<string, number>;
-  /** Which kinds of load and of servers were drawn. */
+  /** The kinds of load and of servers that the seed chose. */
   readonly kinds?: readonly string[];
 }
 
-/** Long enough for everything that waits for something, short enough to notice what waits for nothing. */
+/**
+ * Long enough for everything that waits for something, short enough to notice what waits for
+ * nothing.
+ */
 const healingMs = 30_000;
 const progressMs = 5000;
 /**
- * A client gives a server up after two thirds of its session timeout. With 400 ms, and 100 ms from server to server, only the leader opens a session
- * in that time; and the client tries servers at random.
+ * A client gives a server up after two thirds of its session timeout. With 400 ms, and 100 ms from
+ * server to server, only the leader opens a session in that time; the client tries servers at random.
  */
 const newSessionMs = 15_000;
 /**
- * 45 times syncLimit, so that only an election without end is reported. With partial connectivity 99 of 100 elections take less than 4 times syncLimit, and
- * one in some thousands takes 15 to 23 times (docs/internals/election.md).
+ * 45 times syncLimit, so that only an election without end is reported. With partial connectivity
+ * 99 of 100 elections take less than 4 times syncLimit, and one in some thousands takes 15 to 23
+ * times (docs/internals/election.md).
  */
 const coreMs = 45_000;
-/** A start with a slow disk, an election if it led, and what it lacks. */
+/** A start with a slow disk, an election if the server led, and the synchronisation. */
 const loadedReturnMs = 10_000;
-/** Between two bursts of one client meanwhile: something is written every few milliseconds. */
+/** Between two bursts of one client in this phase: something is written every few milliseconds. */
 const loadedIntervalMs = 6;
 const outstandingMax = 12;
-/** An election among servers that are well, on links of a few milliseconds and disks of one. */
+/** An election among healthy servers, on links of a few milliseconds and disks of one. */
 const newLeaderMs = 2000;
-/** A client has to come back and write. */
+/** Within this time a client has to reconnect and write. */
 const firstCommitMs = 2000;
 const askAgainMs = 20;
-/** What sessions and sweeps ask for takes room too, for a moment. */
+/** Closing sessions and sweeps take room too, for a moment. */
 const soloTriesMax = 10;
-/** One for so many bursts of one client. */
+/** One succession for so many bursts of one client. */
 const successionEvery = 6;
-/** Between its parts; a write takes as long. */
+/** Between the parts of a succession; a write takes as long. */
 const successionMs = 15;
 
 export interface RunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
 }
 
-/** Runs a seed to its end. Whether it went well, `check` says. */
+/** Runs a seed to its end. `check` says whether the run passed. */
 export async function runSeed(seed: number, { onEvent }: RunOptions = {}): Promise<Outcome> {
   const story = new Story(seed);
   story.world.onEvent = onEvent;
@@ -131,7 +135,7 @@ class Story {
     const { beginning, clients, safetyMs } = this.#plan;
     if (beginning !== undefined) for (const server of world.servers) await plant(world, server, beginning);
     for (const server of world.servers) {
-      // As an operator says that a folder is new.
+      // An operator marks a new folder in this way.
       if (!server.options.dbAutocreate) server.disk.plant(`${server.options.dataDir}/initialize`, Buffer.alloc(0));
       stage.boot(server);
     }
@@ -153,7 +157,7 @@ class Story {
     await world.run(safetyMs);
   }
 
-  /** The oracle lets its server go on alone, and takes it back, until all is well. */
+  /** The oracle alternately lets its server continue alone and does not, until faults end. */
   #oracleTurns(): void {
     const { world, stage } = this;
     world.oracleSpeaks = this.#faultsEnd || !world.oracleSpeaks;
@@ -166,7 +170,7 @@ class Story {
     return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
   }
 
-  /** All is well again: within bounds everyone is served, and everyone gets something done. */
+  /** After the healing every client must be served and complete requests within bounds. */
   async #livenessPhase(): Promise<boolean> {
     const { world, stage } = this;
     this.#faultsEnd = true;
@@ -178,29 +182,32 @@ class Story {
     stage.heal();
     const rests = () => stage.isWhole && stage.actors.every((actor) => stage.isServed(actor));
     if (!(await world.runUntil(rests, healingMs))) {
-      stage.complain(`no rest ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
+      stage.complain(`not quiet ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
       return false;
     }
     if (await this.#progress(rests, progressMs)) {
       await this.#everyoneWrites(rests);
       return (await this.#oneComesBack(rests)) && (await this.#oneLeaves(rests)) && (await this.#failOver(rests));
     }
-    stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
+    stage.complain(`a write has no reply within ${progressMs} ms after everything was healed`);
     return false;
   }
 
-  /** A client reconnects and sets its watches again, for the same reason as below. */
+  /** A client reconnects and restores its watches, for the same reason as in `#oneLeaves`. */
   async #oneComesBack(rests: () => boolean): Promise<boolean> {
     const { world, stage } = this;
     const client = stage.actors.find((actor) => actor instanceof RawClient && actor.ready && actor.options.restoresWatches === true);
     if (!(client instanceof RawClient)) return true;
     client.comeBack();
     if (await world.runUntil(rests, progressMs)) return true;
-    stage.complain(`${client.name} has closed its connection, and is not served again ${progressMs} ms later: ${this.#whoWaits()}`);
+    stage.complain(`${client.name} closed its connection and is not served again ${progressMs} ms later: ${this.#whoWaits()}`);
     return false;
   }
 
-  /** A client makes an ephemeral sequential znode and closes its session, so that there is something to judge of both in nearly every seed. */
+  /**
+   * A client creates an ephemeral sequential znode and closes its session, so that nearly every
+   * seed has both to judge.
+   */
   async #oneLeaves(rests: () => boolean): Promise<boolean> {
     const { world, stage } = this;
     const leaver = stage.actors.find((actor) => actor instanceof RawClient && actor.ready);
@@ -209,11 +216,14 @@ class Story {
     leaver.ask({ name: 'create2', record });
     leaver.ask({ name: 'closeSession', record: undefined });
     if (await world.runUntil(rests, newSessionMs)) return true;
-    stage.complain(`${leaver.name} has closed its session, and does not have another ${newSessionMs} ms later: ${this.#whoWaits()}`);
+    stage.complain(`${leaver.name} closed its session and has no new one ${newSessionMs} ms later: ${this.#whoWaits()}`);
     return false;
   }
 
-  /** Nothing is wrong but that the leader is gone: soon there is another, and soon it commits something. */
+  /**
+   * The only fault is that the leader is gone: soon there must be another, and soon it must commit
+   * something.
+   */
   async #failOver(rests: () => boolean): Promise<boolean> {
     const { world, stage } = this;
     const { leader } = stage;
@@ -224,7 +234,7 @@ class Story {
     leader.kill();
     const killedMs = stage.nowMs;
     if (!(await world.runUntil(() => stage.leader !== undefined, newLeaderMs))) {
-      stage.complain(`no new leader ${newLeaderMs} ms after ${leader.name} was killed, though nothing else is wrong: ${this.#whoWaits()}`);
+      stage.complain(`no new leader ${newLeaderMs} ms after ${leader.name} was killed, without any other fault: ${this.#whoWaits()}`);
       return false;
     }
     const firstMs = stage.nowMs;
@@ -235,17 +245,17 @@ class Story {
     this.#askAgain(firstMs + firstCommitMs, isCommitted);
     if (!(await world.runUntil(isCommitted, firstCommitMs))) {
       stage.complain(
-        `${stage.leader?.name} has committed nothing ${firstCommitMs} ms after it began to lead, ${firstMs - killedMs} ms after a kill`,
+        `${stage.leader?.name} committed nothing within ${firstCommitMs} ms after it began to lead, ${firstMs - killedMs} ms after a kill`,
       );
     }
     stage.note('fail-over');
     stage.boot(leader);
     if (await world.runUntil(rests, healingMs)) return true;
-    stage.complain(`no rest ${healingMs} ms after the leader was killed: ${this.#whoWaits()}`);
+    stage.complain(`not quiet ${healingMs} ms after the leader was killed: ${this.#whoWaits()}`);
     return false;
   }
 
-  /** Whoever is back with the new leader writes something. */
+  /** Every client that has reconnected to the new leader writes something. */
   #askAgain(untilMs: Millis, isEnough: () => boolean): void {
     const { stage } = this;
     stage.after(askAgainMs, 'ask again', undefined, () => {
@@ -257,7 +267,10 @@ class Story {
     });
   }
 
-  /** What was written by one that may write anything is no history to be judged; but all servers start from it, and serve. */
+  /**
+   * An impersonator may write anything, so its history cannot be judged; but all servers must start
+   * from it and serve.
+   */
   async #afterImpersonation(isWell: boolean): Promise<void> {
     const { world, stage } = this;
     if (isWell) {
@@ -265,49 +278,55 @@ class Story {
       for (const server of world.servers) stage.boot(server);
       const rests = () => stage.isWhole && stage.actors.every((actor) => stage.isServed(actor));
       if (!(await world.runUntil(rests, healingMs))) {
-        stage.complain(`no rest ${healingMs} ms after all were started again behind an impersonation: ${this.#whoWaits()}`);
+        stage.complain(`not quiet ${healingMs} ms after all servers were restarted after an impersonation: ${this.#whoWaits()}`);
       }
     }
     world.recording.endedMs = world.clock.elapsedMs;
   }
 
-  /** A server that comes back does so while others write, as in a rolling restart; and must not need them to stop. */
+  /**
+   * A server restarts while clients write, as in a rolling restart, and must not need them to stop.
+   */
   async #loadedReturn(): Promise<void> {
     const { world, stage } = this;
     const server = world.servers[this.#plan.loadedReturn!.slowServer]!;
     stage.heal();
     if (!(await world.runUntil(() => stage.isWhole, healingMs)))
-      stage.complain(`not everyone serves ${healingMs} ms after the last fault, under load`);
+      stage.complain(`not every server serves ${healingMs} ms after the last fault, under load`);
     this.#isLoaded = true;
     server.kill();
     stage.boot(server);
     if (!(await world.runUntil(() => stage.isWhole, loadedReturnMs))) {
-      stage.complain(`${server.name} does not serve ${loadedReturnMs} ms after it was started again, under load`);
+      stage.complain(`${server.name} does not serve ${loadedReturnMs} ms after it was restarted, under load`);
     }
     stage.note('back under load');
     this.#workEnds = true;
   }
 
-  /** A quorum is well and connected; the others may stay as they are, in one direction too. That must do. */
+  /**
+   * A quorum is healthy and connected; the others may stay as they are, also cut in one direction.
+   * The quorum must suffice.
+   */
   async #coreAlone(): Promise<void> {
     const { world, stage } = this;
     const core = stage.healCore();
     const isIn = ({ role, isPaused }: ServerHost) => !isPaused && (role === 'leader' || role === 'follower');
-    // Whoever does not hear a quorum of those behind the leader stays out, as with ZooKeeper. So some of these servers may, if others are in.
+    // A server that cannot reach a quorum of the leader's followers stays out, as in ZooKeeper. So
+    // some servers of the core may be out if others are in.
     const others = world.servers.filter((server) => !core.includes(server));
     const coreIsIn = () => core.every(isIn) || (core.some(isIn) && others.some(isIn));
     const rests = () => coreIsIn() && stage.actors.every((actor) => stage.isServed(actor));
     const names = core.map(({ name }) => name).join(', ');
     if (!(await world.runUntil(rests, coreMs))) {
-      stage.complain(`no rest ${coreMs} ms after a quorum was healed, which is ${names}: ${this.#whoWaits()}`);
+      stage.complain(`not quiet ${coreMs} ms after a quorum (${names}) was healed: ${this.#whoWaits()}`);
     } else if (!(await this.#progress(rests, coreMs))) {
-      // Roles are what servers believe: there may have to be an election yet.
-      stage.complain(`a write is not answered within ${coreMs} ms, though a quorum is well, which is ${names}`);
+      // Roles are what servers believe: an election may still be necessary.
+      stage.complain(`a write has no reply within ${coreMs} ms, though a quorum (${names}) is healthy`);
     }
     stage.note('a quorum alone');
   }
 
-  /** Everyone writes, and hears of what the others write. */
+  /** Every client writes, and receives events of what the others write. */
   async #progress(rests: () => boolean, atMostMs: Millis): Promise<boolean> {
     const { world, stage } = this;
     for (const actor of stage.actors) {
@@ -319,7 +338,10 @@ class Story {
     return await world.runUntil(rests, atMostMs);
   }
 
-  /** Whoever was turned away because others wrote at the same moment finds room when he is alone. */
+  /**
+   * A client whose write was turned away because others wrote at the same moment must find room
+   * when it is alone.
+   */
   async #everyoneWrites(rests: () => boolean): Promise<void> {
     const { world, stage } = this;
     await world.runUntil(() => this.#crowd?.isQuiet !== false, progressMs);
@@ -332,7 +354,7 @@ class Story {
         actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
         await world.runUntil(rests, progressMs);
       }
-      if (isTurnedAway()) stage.complain(`${actor.name} may write nothing for want of room, though nothing is under way any more`);
+      if (isTurnedAway()) stage.complain(`${actor.name} is still turned away for lack of room, though nothing is in progress`);
     }
   }
 

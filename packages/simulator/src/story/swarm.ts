@@ -1,7 +1,8 @@
 /**
- * What a seed draws before anything happens: sizes, limits, which faults there are and how often they strike. Each seed switches some of
- * them off, since a fault that strikes all the time hides what others would show; and limits are small, so that what takes a real server
- * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
+ * What a seed chooses before anything happens: sizes, limits, the faults and how often they strike.
+ * Each seed switches some faults off, since a fault that strikes all the time hides what others
+ * would show. Limits are small, so that what takes a real server weeks (a thousandth snapshot, the
+ * last zxid of an epoch) takes a minute here.
  */
 import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
@@ -21,71 +22,80 @@ import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
   readonly timeoutMs: Millis;
-  /** Whose address and password: ACLs tell them apart. */
+  /** Name and password; ACLs distinguish them. */
   readonly credentials: string | undefined;
   readonly restoresWatches: boolean;
-  /** The library's client, or a raw one. */
+  /** The client library, or a raw client. */
   readonly kind: 'raw' | 'real';
 }
 
-/** How servers of an ensemble are set up. */
+/** How the servers of an ensemble are set up. */
 export interface EnsemblePlan {
   readonly observers: number;
   readonly options: Partial<MemberOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
-  /** What may be on its way between two servers. Where there is little room, what a slow one has not taken waits at the other. */
+  /**
+   * Bytes that may be in transit between two servers. If there is little room, the sender holds
+   * what a slow receiver has not read.
+   */
   readonly windowBytes: number;
   readonly oracleFavours: Sid | undefined;
-  /** Undefined where all servers are close to each other, with nothing in between. */
+  /** Undefined if all servers are close to each other, with nothing in between. */
   readonly links: LinksPlan | undefined;
 }
 
 /** What lies between servers. */
 export interface LinksPlan {
-  /** How many links of a hundred are so. */
+  /** The percentage of links with these properties. */
   readonly percent: number;
-  /** What bytes take in each direction. */
+  /** Delay in each direction. */
   readonly distanceMs: Millis;
-  /** Something accepts in place of whoever is dialled. */
+  /** A proxy accepts connections in place of the server. */
   readonly early: EarlyAccept | undefined;
 }
 
 export interface Plan {
   readonly servers: number;
-  /** Undefined for a server that stands alone. */
+  /** Undefined for a standalone server. */
   readonly ensemble: EnsemblePlan | undefined;
   readonly core: Partial<CoreOptions>;
   readonly options: Partial<RuntimeOptions>;
   readonly usesSnappy: boolean;
-  /** Servers know how much memory they use, and may get short of it. */
+  /** Servers know how much memory they use, and can run short of it. */
   readonly knowsMemory: boolean;
   readonly faults: readonly FaultName[];
-  /** Between two faults, on the average. */
+  /** Average time between two faults. */
   readonly faultIntervalMs: Millis;
-  /** Between two bursts of one client, on the average. */
+  /** Average time between two bursts of one client. */
   readonly workIntervalMs: Millis;
   readonly safetyMs: Millis;
-  /** What a turn of a server takes at most. */
+  /** The longest time that one turn of a server takes. */
   readonly turnMsMax: Millis;
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
   readonly flood: FloodPlan | undefined;
-  /** Clients go on until everyone serves again, and each sync of one server's disk takes up to so long: who comes back comes back under load. */
+  /**
+   * Clients keep writing until every server serves again, and each fsync of one server's disk takes
+   * up to `syncMsMax`: a server restarts under load.
+   */
   readonly loadedReturn: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
 const counterMaxAsEver = 0xffff_0000;
-/** Where the longest frame is a megabyte. */
+/** The limit if the longest frame is a megabyte. */
 const floodValueMax = 50_000;
 /** Units of work; a change of one znode is 24. */
 const smallSteps = 200;
 const wallMs = 1_699_999_999_000;
-/** So near to their ends begin zxids and counters that many run over. */
+/** Zxids and counters begin so near to their ends that many overflow. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
-/** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
+/**
+ * Faults that are weighted: a truncated log, a pause longer than a session's timeout, and a torn
+ * tail are otherwise too rare.
+ */
 const frequencies: Partial<Record<FaultName, number>> = {
   lonelyLeader: 6,
   pause: 3,
@@ -107,10 +117,16 @@ const frequencies: Partial<Record<FaultName, number>> = {
   stranger: 3,
   impersonator: 12,
 };
-/** One seed in so many has it; of the others every second. An impersonator leaves no promise to clients that could be judged. */
+/**
+ * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
+ * guarantee to clients can be judged.
+ */
 const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, shortOfMemory: 4 };
 
-/** What may cost a server all it has: an operator empties a folder that cannot be started from. */
+/**
+ * Faults after which a server may lose all data: an operator empties a folder from which the server
+ * cannot start.
+ */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
 
 export function drawPlan(random: SeededRandom): Plan {
@@ -121,14 +137,14 @@ export function drawPlan(random: SeededRandom): Plan {
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
-  // An epoch that is used up every other second leaves no time to come back.
+  // If an epoch is used up every other second, there is no time to return.
   const mayReturnLoaded =
     random.below(6) === 0 &&
     (ensemble?.zab.counterMax ?? counterMaxAsEver) === counterMaxAsEver &&
     (ensemble?.windowBytes ?? Infinity) === Infinity;
   const loadedReturn = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
   const safetyMs = 1500 + random.below(4000);
-  // The longest frame is small, so that values as long as may be are cheap.
+  // The longest frame is small, so that values of maximum length are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
   const flood =
@@ -143,10 +159,11 @@ export function drawPlan(random: SeededRandom): Plan {
       requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
       globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
-      // At eight times as much nothing may grow; a txn under way holds a kilobyte and more.
+      // At eight times as much nothing may grow; an outstanding txn holds more than a kilobyte.
       inFlightBytesMax: pick(...usually(coreDefaults.inFlightBytesMax, 5), 20_000, 1500, 200),
       watchesPerCnxnMax: pick(...usually(coreDefaults.watchesPerCnxnMax, 4), 5, 2),
-      // Room for an address and two users: the server refuses no client that authenticates as itself alone.
+      // Room for an address and two users: the server refuses no client that authenticates only as
+      // itself.
       identitiesPerCnxnMax: pick(coreDefaults.identitiesPerCnxnMax, 4),
       identityBytesPerCnxnMax: pick(...usually(coreDefaults.identityBytesPerCnxnMax, 2), 180),
       identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),
@@ -159,7 +176,8 @@ export function drawPlan(random: SeededRandom): Plan {
       containerMaxPerMinute: pick(10_000, 10_000, 300),
       turnUnits: drawTurnUnits(random, flood !== undefined, loadedReturn !== undefined),
       ...(flood !== undefined && { juteMaxBuffer }),
-      // One request at a time over a distance of 100 ms: a crowd of hundreds would wait for minutes.
+      // One request at a time over a distance of 100 ms: a crowd of hundreds would wait for
+      // minutes.
       ...(flood !== undefined && ensemble?.links !== undefined && { requestThrottleLimit: 0 }),
     },
     options: {
@@ -176,19 +194,21 @@ export function drawPlan(random: SeededRandom): Plan {
       dataLogDir: pick('/data', '/data', '/log'),
       heldBytesMax: pick(...usually(runtimeDefaults.heldBytesMax, 3), 60_000, 20_000, 4000),
       ...drawClientPort(random, clientCount, flood !== undefined),
-      // A disk that needs a sync for each txn, or several for each file of a few, could never keep up.
+      // A disk that needs an fsync for each txn, or several for each file of a few txns, could
+      // never keep up.
       ...(loadedReturn !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0, snapCount: 1000 + random.below(1000) }),
-      // Who may lose his disk must not take an empty one for a new one.
+      // A server that may lose its disk must not take an empty folder for a new one.
       ...((chosen.some((name) => losesDisks.includes(name)) || flood?.comesBack === 'without its disk') && { dbAutocreate: false }),
     },
     usesSnappy: true,
-    // Of a crowd everybody comes once, whether new sessions are refused or not.
+    // Each client of a crowd connects once, whether new sessions are refused or not.
     knowsMemory: chosen.includes('shortOfMemory') && flood === undefined,
     faults: chosen.flatMap((name) => Array.from({ length: frequencies[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs,
-    // What a turn of a few units takes says how much a server can do at all; a flood, or a load under which one comes back, must be less.
+    // The time for a turn of a few units bounds what a server can do; a flood, or a load under
+    // which one restarts, must stay below it.
     turnMsMax: flood === undefined && loadedReturn === undefined ? pick(0, 0.25, 1) : pick(0, 0.25, 0.25),
     habits: {
       dataMax: pick(40, 300, 3000, 25_000),
@@ -204,7 +224,7 @@ export function drawPlan(random: SeededRandom): Plan {
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
-    // Whoever votes can use up the last epochs that there are.
+    // An impersonator that votes can use up the last epochs.
     beginning: chosen.includes('impersonator') ? undefined : drawBeginning(random, ensemble !== undefined),
     flood,
     loadedReturn,
@@ -216,8 +236,9 @@ function usually<T>(value: T, times: number): T[] {
 }
 
 /**
- * Room at the client port, down to a place or two, a frame, some bytes. Every client must get in sooner or later: it has an address of its own, and there
- * are more places than clients, but for those that old connections take up until they are noticed to be dead.
+ * Limits of the client port, down to one or two places, one frame, a few bytes. Every client must
+ * get in eventually: it has an address of its own, and there are more places than clients, apart
+ * from those that dead connections occupy until the server notices.
  */
 function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolean): Partial<RuntimeOptions> {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
@@ -236,7 +257,7 @@ function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolea
   };
   return {
     maxClientCnxns: pick(...usually(runtimeDefaults.maxClientCnxns, 3), 3, 2, 1),
-    // Of a crowd everybody comes once, and whoever finds no place has nothing to say.
+    // Each client of a crowd connects once, and one that finds no place sends nothing.
     maxCnxns: isFlooded ? 0 : pick(...usually(0, 3), clients + 3, clients + 1),
     sessionlessTimeoutMs: pick(runtimeDefaults.sessionlessTimeoutMs, 700),
     largeRequestThreshold: pick(...usually(runtimeDefaults.largeRequestThreshold, 3), 600),
@@ -251,13 +272,16 @@ function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolea
   };
 }
 
-/** Units of a step. A server that comes back under load needs room in a step for what is written meanwhile. */
+/**
+ * Units of a step. A server that restarts under load needs room in a step for what is written
+ * meanwhile.
+ */
 function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boolean): number {
   const sizes = isLoaded ? [16_384, 2000, 200] : isFlooded ? [2000, 200, 48] : [16_384, 2000, 200, 24, 4];
   return sizes[random.below(sizes.length)]!;
 }
 
-/** What is counted of its own in a report. */
+/** The kinds that a report counts separately. */
 export function kindsOf({ ensemble, flood, loadedReturn, core }: Plan): string[] {
   const kinds: readonly [string, boolean][] = [
     ['standalone', ensemble === undefined],
@@ -271,30 +295,35 @@ export function kindsOf({ ensemble, flood, loadedReturn, core }: Plan): string[]
   return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
 }
 
-/** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
+/**
+ * Txns in memory and logs are kept small, so that returning learners get a DIFF from either, a
+ * TRUNC or a SNAP.
+ */
 function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleFavours = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   const observers = pick(0, 0, 0, 1, 1, 2);
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
-  // Over a distance little would get through.
+  // With a distance, little would get through.
   const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
   const narrow =
     windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 400_000 }, { fullBytes: 200, waitingBytesMax: 400_000 });
   return {
     observers,
     options: {
-      // With 0 there is none in memory behind a start. What a learner is sent at once (a DIFF out of memory, a piece of the log, a slice of a snapshot) must be
-      // less than may wait, as in production: or it would be cut off each time that it comes.
+      // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
+      // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
+      // production; otherwise it would be dropped each time it joins.
       commitLogCount: 'fullBytes' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
-      // Requests wait for room in the stream to the leader, and packets are shared among learners, also where there is little to send.
+      // Requests wait for room in the stream to the leader, and learners share packets, even if
+      // there is little to send.
       learnerPort: {
         ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
         ...narrow,
         packetsPerGo: pick(learnerPortDefaults.packetsPerGo, 3, 1),
-        // Honest servers are at it in a moment, and all at once after an election.
+        // Honest servers need it only for a moment, but all at once after an election.
         halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
       },
       electionPort: {
@@ -317,18 +346,21 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   };
 }
 
-/** Who comes back in the midst of a flood is sent a snapshot. */
+/** A server that returns during a flood receives a snapshot. */
 function sendingSnapshots(ensemble: EnsemblePlan): EnsemblePlan {
   return { ...ensemble, zab: { ...ensemble.zab, forceSnapshotSync: true } };
 }
 
-/** One to three groups, with a weight for each server, which may be none, and now and then a group without any. */
+/**
+ * One to three groups, with a weight for each server, which may be 0, and sometimes a group without
+ * any weight.
+ */
 function drawGroups(random: SeededRandom, voters: number): GroupOptions {
   const groups = new Map<number, Sid[]>();
   const weights = new Map<Sid, number>();
   const count = 1 + random.below(Math.min(3, voters));
   for (let sid = 1; sid <= voters; sid++) {
-    // The first of each group has a weight, but for that of the last.
+    // The first server of each group has a weight, except possibly that of the last group.
     const group = sid <= count ? sid : 1 + random.below(count);
     groups.set(group, [...(groups.get(group) ?? []), sid]);
     weights.set(sid, sid < count || sid === 1 ? 1 + random.below(3) : [1, 1, 2, 3, 0][random.below(5)]!);
@@ -352,7 +384,7 @@ function drawBeginning(random: SeededRandom, isEnsemble: boolean): Beginning | u
     { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
     { path: '/q/last', creates: 0 },
   ];
-  // The next epoch of an ensemble begins before a txn does, and must be one that there can be.
+  // The next epoch of an ensemble begins before a txn does, and must be possible.
   const zxid = isEnsemble
     ? makeZxid(random.below(2) === 0 ? 7 : epochMax - 1000, 0xffff_0000)
     : makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));

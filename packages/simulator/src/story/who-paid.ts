@@ -1,14 +1,18 @@
-/** Whether those were closed who held most, when more was held for clients than may be (packages/runtime/src/ports/held-shares.ts). */
+/**
+ * Checks that servers which hold too much for clients close the connections that hold most
+ * (packages/runtime/src/ports/held-shares.ts).
+ */
 
 const line =
   /was closed: it held (\d+) of the (\d+) bytes that are held for (\S+), and of (\d+) that are held for clients; the limit is (\d+)/;
 
-/** Lines of a server that closed somebody for it, as a part of what they say. */
+/** Matches the log lines of servers that closed such a connection. */
 export const paid = /was closed: it held \d+ of the \d+ bytes/;
 
 /**
- * What is wrong with whom a server closed, given how many connections there ever were from each address. An address that pays has more than
- * an equal share of the limit among all that there can be, and so has a connection among those of its address.
+ * The violations, given the number of connections that each address ever had. An address that pays
+ * holds more than an equal share of the limit among all possible ones, and the closed connection
+ * more than an equal share among those of its address.
  */
 export function whoPaidWrongly(lines: readonly string[], cnxnsOf: ReadonlyMap<string, number>): string[] {
   return lines.flatMap((text) => {
@@ -17,6 +21,6 @@ export function whoPaidWrongly(lines: readonly string[], cnxnsOf: ReadonlyMap<st
     const [cnxn, address, all, limit] = [1, 2, 4, 5].map((at) => Number(found[at])) as [number, number, number, number];
     const isHeavy = address * cnxnsOf.size >= limit && cnxn * (cnxnsOf.get(found[3]!) ?? 0) >= address;
     const isWrong = !isHeavy || cnxn > address || address > all;
-    return isWrong ? [`somebody paid for others who held more: ${text}`] : [];
+    return isWrong ? [`a connection was closed for others that held more: ${text}`] : [];
   });
 }

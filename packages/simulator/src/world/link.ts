@@ -1,14 +1,15 @@
 /**
- * The cable between two machines, by their names. Pulled, nothing passes and nobody is told; broken in one direction, one hears and is not
- * heard. A server that starts anew, at another address, is behind it too.
+ * The link between two machines, by their names. While it is cut, nothing passes and neither side
+ * is notified; cut in one direction, one side can send and not receive. It also applies to a server
+ * that restarts at another address.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { EarlyAccept, VirtualWire } from '@tskeeper/runtime/internal';
 
-/** Where machines can be found, and what lies between them. */
+/** Where machines can be reached, and the network between them. */
 export interface Ground {
   readonly wire: VirtualWire;
-  /** Where a machine can be reached now; undefined for a server that is down. */
+  /** The current address of a machine; undefined for a server that is down. */
   addressOf(name: string): string | undefined;
 }
 
@@ -22,11 +23,11 @@ export class Link {
   /** Pairs of addresses between which nothing passes, from the first to the second. */
   #cut: (readonly [string, string])[] = [];
   readonly #directions = new Set<Direction>();
-  /** What bytes take longer than over other links. */
+  /** Additional delay at present. */
   delayMs: Millis = 0;
-  /** What they always take longer, since the machines are far from each other. */
+  /** Additional delay at all times, because of the distance between the machines. */
   distanceMs: Millis = 0;
-  /** What accepts in place of a server that is dialled over it. */
+  /** A proxy that accepts connections in place of the server. */
   early: EarlyAccept | undefined;
 
   constructor(ground: Ground, a: string, b: string) {
@@ -60,7 +61,7 @@ export class Link {
     this.#cut = [];
   }
 
-  /** What is on its way takes so much longer from now on, and so does what comes. */
+  /** Sets the additional delay, also for bytes in transit. */
   slow(delayMs: Millis): void {
     const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
     const moreMs = delayMs - this.delayMs;
@@ -77,7 +78,7 @@ export class Link {
     }
   }
 
-  /** A machine at one end has another address now. */
+  /** Applies the link to the current addresses of its machines. */
   renew(): void {
     const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
     if (a === undefined || b === undefined) return;

@@ -1,6 +1,7 @@
 /**
- * A machine that a server lives on: a disk, an address, a wall clock. The production server is started on it, paused, stopped, killed and
- * robbed of its power, any number of times. Whatever goes wrong goes wrong with a machine, or with the link between two.
+ * A machine that runs a server: a disk, an address, a wall clock. The production server is started,
+ * paused, stopped, killed and deprived of power any number of times. Faults affect a machine, or
+ * the link between two.
  */
 import type { CoreOptions, Inspect } from '@tskeeper/core';
 import type { Millis, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
@@ -25,7 +26,7 @@ import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
-/** A file as it was, and as it is; the latter is undefined for one that is gone. */
+/** A file without and with the damage; `bad` is undefined if the file is missing. */
 interface Damage {
   readonly whole: Buffer;
   readonly bad: Buffer | undefined;
@@ -35,7 +36,7 @@ export type PeerRole = ReturnType<Inspect['role']>;
 
 export interface ServerHostParts {
   readonly name: string;
-  /** Of its addresses; each life of the server has the next one. */
+  /** Part of its addresses; each process of the server has the next one. */
   readonly number: number;
   readonly clock: VirtualClock;
   readonly wire: VirtualWire;
@@ -44,26 +45,29 @@ export interface ServerHostParts {
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
   readonly member: MemberOptions | undefined;
-  /** What the oracle of its ensemble says to it at this moment; undefined where there is none. */
+  /** What the oracle of the ensemble answers at present; undefined if there is none. */
   readonly oracle: (() => boolean) | undefined;
   readonly snappy: SnappyCodec | undefined;
-  /** It knows how much memory it may use, and how much it does. */
+  /** Whether it knows how much memory it may use and does use. */
   readonly knowsMemory: boolean;
   readonly recording: Recording;
-  /** Lets time pass until a promise is kept. */
+  /** Lets time pass until a promise is settled. */
   until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
   run(ms: Millis): Promise<void>;
-  /** It has a new address. */
+  /** Called when the server has a new address. */
   booted(name: string, address: string): void;
 }
 
-/** Starting and stopping take this at most, whatever the disk is like. */
+/** Maximum time of a start or stop, whatever the disk is like. */
 const startMaxMs = 120_000;
-/** Machines differ by more than any run takes, so that a wall-clock time tells whose it is and when it was. */
+/**
+ * Wall clocks differ by more than the length of any run, so a wall-clock time identifies the clock
+ * and the moment.
+ */
 const wallClocksApartMs = 3_600_000;
-/** So much that what is held for clients is bounded by options alone. */
+/** So large that only options bound what is held for clients. */
 const memoryBytes = 2 ** 40;
-/** Apart from the addresses of clients. */
+/** Different from the addresses of clients. */
 const serverNet = 100;
 
 export class ServerHost implements MachineTime {
@@ -71,38 +75,41 @@ export class ServerHost implements MachineTime {
   readonly disk = new MemoryDisk();
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
-  /** What servers told their operator. */
+  /** The server's log lines. */
   readonly lines: string[] = [];
-  /** Files that a server at work has removed, as they were: logs and snapshots that were purged are evidence. */
+  /** Content of files that a serving server has removed: purged logs and snapshots are evidence. */
   readonly removed = new Map<string, Buffer>();
-  /** Logs that count no more, since the server was sent another history, or lost its disk: some of their txns may be nowhere else. */
+  /**
+   * Logs that no longer count, because the server received another history or lost its disk: some
+   * of their txns may be nowhere else.
+   */
   readonly oldLogs: Buffer[] = [];
-  /** Files that have gone bad at rest, by their paths, until somebody has put them right. */
+  /** By path: files that were damaged at rest and not yet repaired. */
   readonly #damaged = new Map<string, Damage>();
-  /** Logs whose mark a process of this machine has removed, by their paths, while the log is still there. */
+  /** Paths of logs that still exist although a process of this machine has removed their mark. */
   readonly #unmarked = new Set<string>();
-  /** Of files that were removed since; a power loss may bring one back. */
+  /** Damage of files that were removed since; a power loss may bring one back. */
   readonly #damagedBefore = new Map<string, Damage>();
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
   /** How long a turn of the server takes. */
   turnMs: () => Millis = () => 0;
-  /** Of the memory that it may use, what it uses. */
+  /** The share of its memory that it uses. */
   memoryShare: () => number = () => 0;
   /** How long the disk takes for a call. */
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
-  /** A server of an ensemble: its number there, and what it is. */
+  /** Its id in the ensemble. */
   get sid(): Sid {
     return this.#member?.zab.sid ?? 1;
   }
 
-  /** What its next start goes by as a server of an ensemble. */
+  /** The ensemble options for its next start. */
   get member(): MemberOptions | undefined {
     return this.#member;
   }
 
-  /** The ensemble that it is a server of. */
+  /** The ensemble's configuration. */
   get quorum(): QuorumConfig | undefined {
     return this.#member?.quorum;
   }
@@ -111,7 +118,7 @@ export class ServerHost implements MachineTime {
     return this.#member?.role !== 'observer';
   }
 
-  /** What its server is at this moment; undefined while it is down, or starts. */
+  /** The current role of its server; undefined while it is down or starts. */
   get role(): PeerRole | undefined {
     return this.process?.runtime?.inspect.role();
   }
@@ -121,21 +128,27 @@ export class ServerHost implements MachineTime {
     return this.process?.runtime?.inspect.lastZxid() ?? 0;
   }
 
-  /** Its process is alive, and does nothing for now. */
+  /** Whether its process is alive but paused. */
   get isPaused(): boolean {
     return this.process !== undefined && this.process.pausedUntilMs > this.#parts.clock.elapsedMs;
   }
 
-  /** The server has said that it cannot go on. */
+  /** Called when the server reports a fatal error. */
   onFailure: (error: unknown) => void = () => undefined;
-  /** What its server sends: see `ProcessParts.sent`. */
+  /** Called with what its server sends: see `ProcessParts.sent`. */
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
   #member: MemberOptions | undefined;
   #lives = 0;
-  /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
+  /**
+   * It removed files while it neither led nor learned, and has not yet reported that another
+   * history replaces them.
+   */
   #mayBeReplacing = false;
-  /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
+  /**
+   * Its last process, if that lost power with the machine: its connections break when the machine
+   * returns.
+   */
   #dark: ServerProcess | undefined;
 
   constructor(parts: ServerHostParts) {
@@ -162,8 +175,8 @@ export class ServerHost implements MachineTime {
   }
 
   /**
-   * Logs that a server has left without a mark, though it went on: damage at their ends would pass for a torn tail. A mark that does not fit its
-   * log goes, and the server says so.
+   * Logs that the server has kept without a mark: damage at their ends would pass for a torn tail.
+   * A mark that does not fit its log is removed, and the server logs that.
    */
   get unmarkedLogs(): readonly string[] {
     return [...this.#unmarked].filter(
@@ -171,12 +184,12 @@ export class ServerHost implements MachineTime {
     );
   }
 
-  /** Where its server of this moment can be reached; undefined while there is none. */
+  /** The address of its current process; undefined if there is none. */
   get address(): string | undefined {
     return this.process?.address;
   }
 
-  /** An operator writes another configuration, right or wrong; the next start goes by it. */
+  /** Sets another configuration, right or wrong, for the next start. */
   configure(member: MemberOptions): void {
     this.#member = member;
   }
@@ -193,9 +206,9 @@ export class ServerHost implements MachineTime {
     };
   }
 
-  // --- The server's life
+  // --- Life cycle
 
-  /** Turns the server on. It serves when `serving` says so. */
+  /** Starts the server; `serving` says when it serves. */
   boot(): ServerProcess {
     const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
     const member = this.#member;
@@ -257,7 +270,7 @@ export class ServerHost implements MachineTime {
     return this.process;
   }
 
-  /** Boots and waits until it serves; throws what the operator would be told when it does not. */
+  /** Starts the server and waits until it serves; throws its error if it does not. */
   async start(): Promise<ServerProcess> {
     const process = this.boot();
     const error = await this.#parts.until(process.started, startMaxMs);
@@ -265,12 +278,13 @@ export class ServerHost implements MachineTime {
     return process;
   }
 
-  /** As an operator ends it. */
+  /** Stops the server as an operator does. */
   async stop(): Promise<void> {
     const { process } = this;
     if (process?.runtime === undefined) return;
     await this.#parts.until(process.close(), startMaxMs);
-    // What was sent at the end has left the process by now, and reaches clients before the machine tells them that it is gone.
+    // The last bytes have left the process by now, and reach clients before the machine resets
+    // their connections.
     await this.#parts.run(5);
     this.#bury();
   }
@@ -282,7 +296,10 @@ export class ServerHost implements MachineTime {
     this.#noteEpochs();
   }
 
-  /** The machine goes dark, and tells nobody; of what was not synced, `choice` says what survives. Its monotonic clock begins anew. */
+  /**
+   * The machine loses power silently; `choice` says what survives of unsynced data. Its monotonic
+   * clock starts again.
+   */
   losePower(choice: CrashChoice): void {
     this.#dark = this.process ?? this.#dark;
     this.#bury(true);
@@ -291,7 +308,7 @@ export class ServerHost implements MachineTime {
     this.bootedMs = this.#parts.clock.elapsedMs;
   }
 
-  /** Sets the wall clock; sessions must not notice. */
+  /** Sets the wall clock; sessions must not be affected. */
   setWallClock(offsetMs: Millis): void {
     this.wallOffsetMs = offsetMs;
     this.#noteWallClock();
@@ -304,23 +321,24 @@ export class ServerHost implements MachineTime {
 
   #bury(isDark = false): void {
     if (this.process === undefined) return;
-    // Between a mark and its log, which goes after it.
+    // The process ended between removing a mark and removing its log.
     if (this.role === 'looking' || this.role === undefined) this.#unmarked.clear();
     this.process.end(isDark);
     this.process = undefined;
-    // Nobody knows how far it had got, and what it had removed may have been of another history than what is left.
+    // How far the server had got is unknown, and what it removed may belong to another history than
+    // the rest.
     if (this.#mayBeReplacing) this.#setAside('snap', 0);
     const { recording, clock } = this.#parts;
     if (this.#member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
 
-  /** The disk as the process sees it; what it removes is kept aside. */
+  /** The disk as the process sees it; content that it removes is kept. */
   #watchedDisk(): ReturnType<MemoryDisk['attach']> {
     const disk = this.disk.attach();
     return {
       ...disk,
       remove: async (path) => {
-        // A start puts to its end what the last process could not: a snapshot of a leader takes the place of all this.
+        // A start completes an interrupted installation: a leader's snapshot replaces all of this.
         const endsInstall = this.process?.serving !== true && this.disk.files().includes(`${this.snapshotFolder}/${installNoteName}`);
         const isEvidence =
           (this.process?.serving === true || endsInstall) &&
@@ -343,7 +361,7 @@ export class ServerHost implements MachineTime {
     };
   }
 
-  /** A mark goes before its log where both go, and after it where the log is purged. */
+  /** A mark is removed before its log if both are replaced, and after it if the log is purged. */
   #noteMark(removed: string): void {
     const [, zxid] = new RegExp(`^${this.logFolder}/synced\\.([0-9a-f]+)$`).exec(removed) ?? [];
     const log = `${this.logFolder}/log.${zxid}`;
@@ -351,7 +369,10 @@ export class ServerHost implements MachineTime {
     this.#unmarked.delete(removed);
   }
 
-  /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
+  /**
+   * Purging removes the oldest files and leaves a log and three snapshots. Replacing a history
+   * removes the newest first.
+   */
   #isPurged(path: string): boolean {
     const [, prefix, zxid] = /^(.*\/(?:log|snapshot)\.)([0-9a-f]+)/.exec(path)!;
     const left = this.disk
@@ -360,7 +381,7 @@ export class ServerHost implements MachineTime {
     return left.length >= (prefix!.endsWith('/log.') ? 1 : 3) && left.every((other) => other > Number.parseInt(zxid!, 16));
   }
 
-  /** A copy of the disk as a power loss at this moment would leave it, if that lost everything that was not synced. */
+  /** A copy of the disk after a power loss now that loses everything unsynced. */
   durableDisk(): MemoryDisk {
     const disk = new MemoryDisk();
     disk.restore(this.disk.capture(), loseAll);
@@ -387,7 +408,7 @@ export class ServerHost implements MachineTime {
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'started', zxid });
   }
 
-  /** It is about to say that it stands in another epoch. */
+  /** The server is about to change its currentEpoch. */
   #noteSaving(path: string): void {
     const { recording, clock } = this.#parts;
     const current = Number(this.disk.contents(path).toString('latin1'));
@@ -409,7 +430,10 @@ export class ServerHost implements MachineTime {
     return { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch') };
   }
 
-  /** The last txn that the name of a snapshot or the mark of a log vouches for. A start makes durable what it has found, and says so there. */
+  /**
+   * The last txn that the name of a snapshot or the mark of a log guarantees. A start makes durable
+   * what it has found, and records that there.
+   */
   #vouchedFor(): Zxid | undefined {
     const zxids = this.disk.files().flatMap((path) => {
       const [, folder, prefix] = /^(.*)\/(snapshot|synced)\.[^/]*$/.exec(path) ?? [];
@@ -419,7 +443,7 @@ export class ServerHost implements MachineTime {
     return zxids.length === 0 ? undefined : Math.max(...zxids);
   }
 
-  /** Another history has taken the place of what was removed. */
+  /** Another history has replaced what was removed. */
   #setAside(by: 'trunc' | 'snap', zxid: Zxid): void {
     this.#mayBeReplacing = false;
     for (const [path, bytes] of this.removed) {
@@ -430,7 +454,7 @@ export class ServerHost implements MachineTime {
     }
   }
 
-  /** The disk is replaced by an empty one; the process that used it is gone. */
+  /** Replaces the disk by an empty one; the process that used it is gone. */
   wipe(): void {
     for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
     this.removed.clear();
@@ -439,13 +463,14 @@ export class ServerHost implements MachineTime {
     }
     this.#damaged.clear();
     this.#damagedBefore.clear();
-    // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
+    // Not file by file: a power loss must bring nothing of the old disk back, neither an unsynced
+    // name nor an undone removal.
     this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
   }
 
-  /** Every file of that kind there has been and that was not lost, whether it is still there or not. */
+  /** Every log or snapshot that existed and was not lost, whether it still exists or not. */
   evidence(prefix: 'log' | 'snapshot'): Map<string, Buffer> {
     const folder = prefix === 'log' ? this.logFolder : this.snapshotFolder;
     const pattern = new RegExp(`^${prefix}\\.[0-9a-f]+(?:\\.[a-z]+)?$`);
@@ -461,7 +486,7 @@ export class ServerHost implements MachineTime {
 
   // --- Damage at rest
 
-  /** Some file is not what it was. */
+  /** Whether a file is damaged. */
   get isDamaged(): boolean {
     return this.#damaged.size > 0;
   }
@@ -470,7 +495,10 @@ export class ServerHost implements MachineTime {
     return this.#damaged.has(path);
   }
 
-  /** A file goes bad while nobody uses it, or is gone (`undefined`). What it held before is evidence all the same. */
+  /**
+   * Damages a file that is not in use, or removes it (`undefined`). Its old content remains
+   * evidence.
+   */
   damage(path: string, bad: Buffer | undefined): void {
     const whole = this.#damaged.get(path)?.whole ?? this.disk.contents(path);
     this.#damaged.set(path, { whole, bad });
@@ -482,7 +510,7 @@ export class ServerHost implements MachineTime {
     if (path.startsWith(`${this.logFolder}/log.`)) this.removed.set(path, whole);
   }
 
-  /** The files as they would be without the damage. One that belongs to a history which counts no more is not among them. */
+  /** The files without the damage, except those of a history that no longer counts. */
   wholeFiles(): Map<string, Buffer> {
     const files = new Map(this.disk.files().map((path) => [path, this.#whole(path)]));
     for (const [path, { whole, bad }] of this.#damaged) {
@@ -492,7 +520,7 @@ export class ServerHost implements MachineTime {
     return files;
   }
 
-  /** An operator has a backup of what has gone bad. */
+  /** An operator restores damaged files from a backup. */
   repair(): void {
     for (const [path, bytes] of this.wholeFiles()) {
       if (!this.#damaged.has(path)) continue;
@@ -502,7 +530,7 @@ export class ServerHost implements MachineTime {
     this.#damaged.clear();
   }
 
-  /** What a file would hold without the damage; it may have been cut since. */
+  /** The content of a file without the damage; it may have been truncated since. */
   #whole(path: string, bytes = this.disk.contents(path)): Buffer {
     const { whole, bad } = this.#damaged.get(path) ?? this.#damagedBefore.get(path) ?? {};
     if (whole === undefined || bad === undefined) return bytes;

@@ -1,7 +1,9 @@
 /**
- * One life of a server: a runtime in a world of its own, which can be ended in any way a process can end.
+ * One process of a server: a runtime in a world of its own, which can end in every way that a
+ * process can end.
  *
- * Each life listens at an address of its own, so that whatever is still under way to an earlier one meets a stack whose process is gone.
+ * Each process listens at an address of its own, so that packets in transit to an earlier one reach
+ * a stack whose process is gone.
  */
 import type { CoreOptions, Observer } from '@tskeeper/core';
 import { FrameCutter, type Millis, ProtocolError } from '@tskeeper/protocol';
@@ -43,20 +45,23 @@ export interface ProcessParts {
   readonly snappy: SnappyCodec | undefined;
   readonly memory: MemoryProbe | undefined;
   readonly record: ProcessRecord;
-  /** Hears what a server of an ensemble tells. */
+  /** Observes the server. */
   readonly observer: Observer | undefined;
   arrived(cnxn: string, atMs: Millis): void;
   /** Bytes that end within a frame. */
   arrivedInPart(cnxn: string, atMs: Millis): void;
-  /** Bytes leave the process. `cnxn` counts its connections; `port` is that of the end that listens. The bytes are valid during the call. */
+  /**
+   * Called with bytes that leave the process. `cnxn` counts its connections; `port` is that of the
+   * listening end. The bytes are valid during the call.
+   */
   sent(cnxn: number, port: number, bytes: Buffer): void;
   /** Whether bytes sent on a stream wait for room. */
   isBlocked(network: MemoryNetwork, stream: StreamId): boolean;
-  /** It has said that it cannot go on. */
+  /** Called when the server reports a fatal error. */
   failed(error: unknown): void;
 }
 
-/** What it takes to ask the oracle. */
+/** Time for a question to the oracle. */
 const oracleMs: Millis = 2;
 
 interface ProcessStream {
@@ -64,9 +69,9 @@ interface ProcessStream {
   readonly key: string;
   /** Counts the connections of the process. */
   readonly cnxn: number;
-  /** Of the one of its two ends that listens. */
+  /** The port of the listening end. */
   readonly port: number;
-  /** Of a client's connection, until it meets what is no frame. */
+  /** For a client's connection, until it receives something that is not a frame. */
   cutter: FrameCutter | undefined;
 }
 
@@ -75,14 +80,14 @@ export class ServerProcess implements Owner {
   pausedUntilMs: Millis = 0;
   runtime: Runtime | undefined;
   readonly record: ProcessRecord;
-  /** Resolves when it serves, or with why it does not. */
+  /** Resolves with undefined when it serves, or with the error if it does not. */
   readonly started: Promise<Error | undefined>;
   readonly #parts: ProcessParts;
-  /** By the stack's numbers. */
+  /** By the stack's stream ids. */
   readonly #streams = new Map<StreamId, ProcessStream>();
-  /** The stack's number of each of the process's streams; undefined once it is closed. */
+  /** The stack's id of each of the process's streams; undefined once it is closed. */
   readonly #innerOf: (StreamId | undefined)[] = [];
-  /** Numbers that may be used again, the latest first, so that a mix-up shows. */
+  /** Ids that may be reused, the latest first, so that a mix-up shows. */
   readonly #free: StreamId[] = [];
   #held: (() => void)[] = [];
   #cnxns = 0;
@@ -103,7 +108,7 @@ export class ServerProcess implements Owner {
 
   async #start(): Promise<Error | undefined> {
     const { clock, machine, disk, random, core, options, member, oracle, logger, snappy, memory, record, observer } = this.#parts;
-    // The world knows of it before it does anything.
+    // The world must know of the process before it does anything.
     await Promise.resolve();
     try {
       const world = { disk, network: this.#network(), clock: clock.of(this, machine), random };
@@ -111,7 +116,7 @@ export class ServerProcess implements Owner {
         logger,
         snappy,
         memory,
-        // A file is read, which takes a while.
+        // The oracle is a file, and reading takes a while.
         oracle:
           oracle === undefined
             ? undefined
@@ -137,19 +142,22 @@ export class ServerProcess implements Owner {
     }
   }
 
-  /** As an operator ends it. */
+  /** Closes the server as an operator does. */
   async close(): Promise<void> {
     this.record.closingMs ??= this.#parts.clock.elapsedMs;
     await this.runtime?.close();
   }
 
-  /** Stands still: nothing is lost, nothing is done. */
+  /** Pauses the process: nothing is lost, nothing is done. */
   pause(ms: Millis): void {
     const { clock } = this.#parts;
     this.pausedUntilMs = Math.max(this.pausedUntilMs, clock.elapsedMs + ms);
   }
 
-  /** The process is gone at once; the kernel resets its connections. If the machine is gone with it (`isDark`), nobody is told. */
+  /**
+   * The process ends at once, and the kernel resets its connections. If the machine is gone with it
+   * (`isDark`), the peers are not notified.
+   */
   end(isDark = false): void {
     if (this.dead) return;
     this.dead = true;
@@ -164,18 +172,19 @@ export class ServerProcess implements Owner {
     this.breakAll();
   }
 
-  /** The machine knows of none of these connections any more, and says so. */
+  /** The machine no longer knows these connections, and resets them. */
   breakAll(): void {
     const { network, member } = this.#parts;
     network.isDark = false;
-    // Other servers can tell a process that is gone from a machine that does not answer.
+    // Other servers can distinguish a process that is gone from a machine that does not answer.
     if (member !== undefined) network.stopListening();
     for (const stream of this.#streams.keys()) network.reset(stream);
     this.#streams.clear();
   }
 
-  // --- Its network: the stack as it is, except that what comes in is noted, and waits while the process stands still. Its streams have
-  // numbers of their own, since the stack may use one again while the process has yet to hear that it was closed.
+  // --- Its network: the stack as it is, except that input is recorded, and held back while the
+  // process is paused. Streams have ids of their own, since the stack may reuse an id before the
+  // process learns that the stream was closed.
 
   #network(): Network {
     const { network, record } = this.#parts;
@@ -207,7 +216,7 @@ export class ServerProcess implements Owner {
     return stream;
   }
 
-  /** A process that is gone dials nobody. */
+  /** A process that has ended connects to nothing. */
   #dial(endpoint: Endpoint): StreamId {
     return this.dead ? this.#innerOf.length : this.#numbered(this.#parts.network.connect(endpoint), endpoint, endpoint.port);
   }
@@ -262,7 +271,8 @@ export class ServerProcess implements Owner {
         const { stream } = this.#streams.get(inner)!;
         deliver(() => {
           const still = this.#innerOf[stream];
-          // It speaks of the moment it is told. If more has been sent since, it will be told again.
+          // The event refers to the moment of delivery. If more was sent since, there will be
+          // another.
           if (still === undefined || !this.#parts.isBlocked(network, still)) sink.drained(stream);
         });
       },
@@ -288,7 +298,7 @@ export class ServerProcess implements Owner {
       const stream = this.#streams.get(batch.streams[index]!)!;
       const { key, cutter } = stream;
       if (cutter === undefined) continue;
-      // A copy: a cutter may hold on to what it is fed, and so may the server's own.
+      // A copy: a cutter may keep what it is fed, and so may the server's own.
       const bytes = Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]));
       try {
         cutter.feed(bytes, 0, bytes.length, () => {
@@ -297,7 +307,7 @@ export class ServerProcess implements Owner {
         });
         if (cutter.retainedBytes > 0) this.#parts.arrivedInPart(key, clock.elapsedMs);
       } catch (error) {
-        // What is no frame has not arrived as one; the server will say so too.
+        // Bytes that are not a frame do not count as one; the server will notice too.
         if (!(error instanceof ProtocolError)) throw error;
         stream.cutter = undefined;
       }
@@ -305,7 +315,7 @@ export class ServerProcess implements Owner {
   }
 }
 
-/** What a machine does for a process that is gone. */
+/** What a machine does for a process that has ended. */
 function nobody(network: MemoryNetwork): NetworkSink {
   return {
     accepted: (stream) => network.reset(stream),

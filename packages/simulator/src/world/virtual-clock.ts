@@ -1,26 +1,29 @@
 /**
- * Time of a virtual world, and the one list of everything that is going to happen in it.
+ * The time of a virtual world, and its single list of future events.
  *
- * Entries run by their instant; among those of one instant the seed decides, so that no order is relied upon which nobody promised. What
- * was asked for with `soon` comes behind everything else that is due by then, as the `Clock` promises.
+ * Entries run by their instant. Among those of one instant the seed decides, so that no code relies
+ * on an order that is not guaranteed. Entries of `soon` run after everything else that is due by
+ * then, as `Clock` promises.
  */
 import type { Now } from '@tskeeper/core';
 import type { Millis } from '@tskeeper/protocol';
 import type { Clock, SeededRandom, TimerHandle } from '@tskeeper/runtime';
 
-/** Whose entry it is. A dead owner's entries do nothing; a paused one's wait. */
+/** The owner of entries. Those of a dead owner do nothing; those of a paused one wait. */
 export interface Owner {
   dead: boolean;
   pausedUntilMs: Millis;
 }
 
-/** What a machine shows to those who ask it for the time. */
+/** The time of a machine. */
 export interface MachineTime {
-  /** Added to the world's time. It jumps when an operator, or a time server gone wrong, sets the clock. */
+  /**
+   * Added to the world's time. It jumps when an operator or a faulty time server sets the clock.
+   */
   readonly wallOffsetMs: Millis;
-  /** Where the monotonic clock began: it begins anew at each boot of the machine. */
+  /** The origin of the monotonic clock: it starts again at each boot of the machine. */
   readonly bootedMs: Millis;
-  /** What the turn at hand takes: so much later comes what was asked for with `soon`. */
+  /** The duration of the current turn: entries of `soon` run this much later. */
   turnMs(): Millis;
 }
 
@@ -28,8 +31,9 @@ export interface MachineTime {
 export const wallOffsetMs = 1_700_000_000_000;
 
 /**
- * The world's time moves by steps of this length, in milliseconds. So sums and differences of times are exact: with rounding errors a timer could go off
- * a little too early, and its owner would set it again for ever.
+ * The world's time moves in steps of this length, in milliseconds, so sums and differences of times
+ * are exact. With rounding errors a timer could fire slightly too early, and its owner would set it
+ * again for ever.
  */
 const stepMs = 1 / 65_536;
 
@@ -53,7 +57,7 @@ interface Entry {
 function isBefore(a: Entry, b: Entry): boolean {
   if (a.atMs !== b.atMs) return a.atMs < b.atMs;
   if (a.phase !== b.phase) return a.phase < b.phase;
-  // Those who asked for `soon` are served in turn.
+  // Entries of `soon` run in the order in which they were added.
   if (a.phase === 0 && a.tie !== b.tie) return a.tie < b.tie;
   return a.order < b.order;
 }
@@ -64,7 +68,7 @@ export class VirtualClock implements Clock {
   #order = 0;
   #onAdded: (() => void) | undefined;
   #elapsedMs: Millis = 1000;
-  /** Told of each entry that runs. */
+  /** Called for each entry that runs. */
   onRun: (what: string, elapsedMs: Millis) => void = () => undefined;
 
   constructor(random: SeededRandom) {
@@ -97,7 +101,7 @@ export class VirtualClock implements Clock {
 
   /** The clock as one process sees it, on a machine with a time of its own. */
   of(owner: Owner, machine: MachineTime = { wallOffsetMs, bootedMs: 0, turnMs: () => 0 }): Clock {
-    /** Who asked first is served first. */
+    /** Keeps the order of calls of `soon`. */
     let lastSoonMs = 0;
     return {
       now: () => ({
@@ -117,14 +121,14 @@ export class VirtualClock implements Clock {
     return this.#heap.length === 0;
   }
 
-  /** Resolves when something has been added. */
+  /** Resolves when an entry is added. */
   nextEntry(): Promise<void> {
     return new Promise((resolve) => {
       this.#onAdded = resolve;
     });
   }
 
-  /** Runs what comes next, unless that is later than `untilMs`. Returns what kind of thing it was. */
+  /** Runs the next entry, unless it is later than `untilMs`. Returns what it was. */
   step(untilMs: Millis): string | undefined {
     for (;;) {
       const entry = this.#heap[0];

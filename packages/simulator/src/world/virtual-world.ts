@@ -1,6 +1,7 @@
 /**
- * Machines with disks and clocks, and a network between them, all virtual and all decided by one seed. Production servers live on some,
- * clients on others. There is one list of everything that is going to happen; nothing happens by itself.
+ * Machines with disks and clocks, and a network between them, all virtual and determined by one
+ * seed. Some run production servers, others clients. There is one list of future events; nothing
+ * happens outside it.
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
@@ -26,12 +27,15 @@ import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-/** More than any server reads: what would be too long for one is to be found, and not to end the log. */
+/**
+ * More than any server reads: an entry that is too long for a server must be found, and not end the
+ * log.
+ */
 const logEntryBytesMax = 4_000_000;
-/** Ten times what a flood under small step budgets takes, which takes most. */
+/** Ten times what a flood with small step budgets takes, which takes the most. */
 const eventsMax = 4_000_000;
 
-/** How quorums are counted, where a majority does not do. */
+/** Groups and weights, if a majority is not what makes a quorum. */
 export interface GroupOptions {
   readonly groups: ReadonlyMap<number, readonly Sid[]>;
   readonly weights: ReadonlyMap<Sid, number>;
@@ -42,25 +46,28 @@ export interface EnsembleOptions {
   readonly options?: Partial<MemberOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly grouped?: GroupOptions | undefined;
-  /** Of two voters: this one an oracle may let go on without the other. It never says so to the other. */
+  /**
+   * With two voters: the one that an oracle may let continue without the other. The other never
+   * gets this answer.
+   */
   readonly oracleFavours?: Sid | undefined;
 }
 
 export interface WorldOptions {
-  /** How many servers there are. Without `ensemble` they know nothing of each other. */
+  /** The number of servers. Without `ensemble` they are independent. */
   readonly servers?: number;
-  /** They are an ensemble: the last of them observe, so many; and what its servers go by. */
+  /** Makes the servers an ensemble, and sets its options; the last ones are the observers. */
   readonly ensemble?: EnsembleOptions;
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
-  /** Servers know how much memory they may use, and how much they do (`ServerHost.memoryShare`). */
+  /** Whether servers know how much memory they may use and do use (`ServerHost.memoryShare`). */
   readonly knowsMemory?: boolean;
 }
 
 const syncLimitTicksDefault = 5;
 
-/** Servers know each other by name, since each life of one has another address. */
+/** Servers know each other by name, since each process of a server has another address. */
 function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): MemberOptions {
   const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
@@ -95,20 +102,20 @@ export class VirtualWorld {
   readonly wire: VirtualWire;
   readonly servers: readonly ServerHost[];
   readonly recording: Recording;
-  /** Whether the oracle, where there is one, lets the server that it favours go on alone. */
+  /** Whether the oracle, if there is one, lets the server that it favours continue alone. */
   oracleSpeaks = true;
-  /** Over everything that has happened, in order. */
+  /** A hash over everything that happened, in order. */
   trace = 0;
   eventCount = 0;
-  /** Told of each event: for whoever wants to read a trace rather than compare it. */
+  /** Called for each event: for reading a trace rather than comparing it. */
   onEvent: ((what: string, elapsedMs: Millis) => void) | undefined;
   readonly #numbers = Buffer.alloc(8);
   readonly #clients = new Map<string, string>();
   readonly #links = new Map<string, Link>();
-  /** Machines by the addresses they have or had, and servers' latest addresses. */
+  /** Machines by their current and former addresses, and servers' latest addresses. */
   readonly #nameOf = new Map<string, string>();
   readonly #addresses = new Map<string, string>();
-  /** Names that do not resolve at the moment. */
+  /** Names that do not resolve at present. */
   readonly #hidden = new Set<string>();
 
   constructor(seed: number, { servers = 1, ensemble, core, options, snappy, knowsMemory = false }: WorldOptions = {}) {
@@ -174,8 +181,8 @@ export class VirtualWorld {
     }
     this.clock.onRun = (what, elapsedMs) => {
       this.eventCount++;
-      // A world that does so much has stopped getting anywhere.
-      if (this.eventCount > eventsMax) throw new Error(`still busy after ${eventsMax} events, at ${elapsedMs} with ${what}`);
+      // So many events mean that the world makes no progress.
+      if (this.eventCount > eventsMax) throw new Error(`still busy after ${eventsMax} events, at ${elapsedMs} ms with ${what}`);
       this.#numbers.writeDoubleLE(elapsedMs, 0);
       this.note(this.#numbers);
       this.trace = crc32(what, this.trace);
@@ -183,7 +190,7 @@ export class VirtualWorld {
     };
   }
 
-  /** The first server, or the only one. */
+  /** The first or only server. */
   get server(): ServerHost {
     return this.servers[0]!;
   }
@@ -192,19 +199,19 @@ export class VirtualWorld {
     this.trace = crc32(bytes, this.trace);
   }
 
-  /** A client's machine, everything on whose connections is written down. */
+  /** A client's machine; everything on its connections is recorded. */
   clientNetwork(client: string, address: string): ClientNetwork {
     this.#clients.set(client, address);
     this.#nameOf.set(address, client);
     return new ClientNetwork(this, client, address);
   }
 
-  /** Where a machine can be reached now; undefined for a server that is down. */
+  /** The current address of a machine; undefined for a server that is down. */
   addressOf(name: string): string | undefined {
     return this.#clients.get(name) ?? this.servers.find((server) => server.name === name)?.address;
   }
 
-  /** The machine that has this address, or had it. */
+  /** The machine that has or had this address. */
   nameOf(address: string): string | undefined {
     return this.#nameOf.get(address);
   }
@@ -216,14 +223,14 @@ export class VirtualWorld {
     this.wire.name(name, isHidden || address === undefined ? [] : [address]);
   }
 
-  /** What bytes take longer between these addresses than elsewhere. */
+  /** The additional delay between these addresses. */
   extraDelay(from: string, to: string): Millis {
     let sumMs = 0;
     for (const { delayMs, distanceMs } of this.#linksBetween(from, to)) sumMs += delayMs + distanceMs;
     return sumMs;
   }
 
-  /** What they always take longer. */
+  /** The part of the additional delay that never changes. */
   distance(from: string, to: string): Millis {
     let sumMs = 0;
     for (const { distanceMs } of this.#linksBetween(from, to)) sumMs += distanceMs;
@@ -239,7 +246,7 @@ export class VirtualWorld {
     return [this.#links.get(`${a} ${b}`), this.#links.get(`${b} ${a}`)].filter((link) => link !== undefined);
   }
 
-  /** The cable between two machines. */
+  /** The link between two machines. */
   link(a: string, b: string): Link {
     const key = `${a} ${b}`;
     let link = this.#links.get(key);
@@ -251,20 +258,20 @@ export class VirtualWorld {
     return this.#links.values();
   }
 
-  /** The server that can be reached at this address. */
+  /** The server at this address. */
   serverAt(address: string): ServerHost | undefined {
     return this.servers.find((server) => server.address === address);
   }
 
   // --- Time
 
-  /** Lets so much time pass. */
+  /** Lets `ms` pass. */
   async run(ms: Millis): Promise<void> {
     const end = this.clock.elapsedMs + ms;
     await repeated(() => (this.clock.step(end) === undefined ? true : undefined));
   }
 
-  /** Lets time pass until it is so; returns whether it ever was. */
+  /** Lets time pass until the condition holds; returns whether it did. */
   async runUntil(isSo: () => boolean, atMostMs: Millis): Promise<boolean> {
     const end = this.clock.elapsedMs + atMostMs;
     return await repeated(() => {
@@ -274,8 +281,9 @@ export class VirtualWorld {
   }
 
   /**
-   * Lets time pass until a promise of a server is kept. When nothing is left to happen in here, it can only be waiting for work that is
-   * done outside of the world (zlib has threads of its own), and so do we. A run that must be repeatable has no such work.
+   * Lets time pass until a promise of a server is settled. If no event is left, the promise can
+   * only be waiting for work outside the world (zlib has threads of its own), so this waits too. A
+   * run that must be repeatable has no such work.
    */
   async until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T> {
     const end = this.clock.elapsedMs + atMostMs;
@@ -288,7 +296,7 @@ export class VirtualWorld {
       if (this.clock.isEmpty) await Promise.race([settled, this.clock.nextEntry()]);
       else if (this.clock.step(end) === undefined) {
         const lastWords = this.servers.flatMap(({ lines }) => lines.slice(-3)).join(' / ');
-        throw new Error(`still not done after ${atMostMs} ms of virtual time; the servers' last words: ${lastWords}`);
+        throw new Error(`timed out after ${atMostMs} ms of virtual time; the servers' last log lines: ${lastWords}`);
       }
     }
     return await promise;
@@ -297,8 +305,9 @@ export class VirtualWorld {
   // --- Evidence
 
   /**
-   * Reads the log that servers have left, what they have purged included. A zxid that stands in two files, or on two servers, must be the
-   * same txn in both. Of an ensemble's logs only what was committed is its history.
+   * Reads the logs that servers left, including purged ones. A zxid in two files, or on two
+   * servers, must be the same txn in both. Of an ensemble's logs only what was committed is its
+   * history.
    */
   async readLogs(): Promise<void> {
     const { recording } = this;
@@ -309,7 +318,7 @@ export class VirtualWorld {
         const reason = await this.#readLog(`${name} of ${server.name}`, files.get(name)!, entries);
         if (reason !== 'end of file' && reason !== 'padding') recording.faults.push(`${name} of ${server.name} ends with ${reason}`);
       }
-      // Where a log ends that counts no more says nothing.
+      // The end of a log that no longer counts says nothing.
       for (const bytes of server.oldLogs) await this.#readLog(`an old log of ${server.name}`, bytes, entries);
     }
     const isHistory = this.#history();
@@ -323,7 +332,7 @@ export class VirtualWorld {
     recording.endedMs = this.clock.elapsedMs;
   }
 
-  /** Adds what a log holds; returns why it ends. */
+  /** Adds the txns of a log; returns why it ends. */
   async #readLog(name: string, content: Buffer, entries: Map<Zxid, { readonly server: string; readonly bytes: Buffer }>): Promise<string> {
     const reading = new MemoryDisk();
     reading.plant('/log', content);
@@ -346,7 +355,10 @@ export class VirtualWorld {
     return (zxid) => isIn(ends, zxid);
   }
 
-  /** The instant of a wall-clock time, down to the millisecond. Clocks are set far apart, so it is a time of one of them only. */
+  /**
+   * The instant of a wall-clock time, to the millisecond. Clocks differ so much that it belongs to
+   * one of them only.
+   */
   #elapsedOf(wallMs: Millis): Millis {
     const { elapsedMs } = this.clock;
     const clock = this.recording.wallClocks.find(({ offsetMs }) => wallMs >= offsetMs && wallMs <= offsetMs + elapsedMs);
@@ -354,12 +366,15 @@ export class VirtualWorld {
   }
 }
 
-/** Steps for each turn of Node's event loop. A turn of one step costs as much as the step itself. */
+/**
+ * Steps for each turn of Node's event loop. A turn of one step costs as much as the step itself.
+ */
 const stepsPerTurn = 32;
 
 /**
- * Calls `step` until it returns something, and resolves with that. Before each call, promises that were kept have had their effect, as
- * with `drained`: Node lets them between any two callbacks of `setImmediate`.
+ * Calls `step` until it returns something, and resolves with that. Before each call, settled
+ * promises have had their effect, as with `drained`: Node runs them between any two callbacks of
+ * `setImmediate`.
  */
 function repeated<T>(step: () => T | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -385,7 +400,7 @@ function repeated<T>(step: () => T | undefined): Promise<T> {
   });
 }
 
-/** Lets promises that were kept have their effect, all of them and all that follow from them. */
+/** Lets settled promises have their effect, and everything that follows from them. */
 function drained(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -1,11 +1,14 @@
-/** The checker that trusts no zxid comes to a verdict, however many requests were never answered. */
+/**
+ * The checker that does not use zxids reaches a verdict, however many requests stay without an
+ * answer.
+ */
 import { ErrorCode } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
 import { registerHistory } from '../../src/checkers/register-history.ts';
 
 type Evidence = Parameters<typeof registerHistory.check>;
 
-/** `answer` undefined: the connection broke before it came. */
+/** `answer` undefined: the connection broke before the answer arrived. */
 function request(name: string, record: object, sentMs: number, answer?: object): object {
   return {
     name,
@@ -20,30 +23,30 @@ const data = (text: string): Buffer => Buffer.from(text);
 const created = request('create', { data: data('new'), flags: 0 }, 0, { path: '/a' });
 const readAt = (sentMs: number, text: string, version: number): object =>
   request('getData', {}, sentMs, { data: data(text), stat: { version } });
-/** Four connections that broke over four writes each. */
+/** Four connections that broke during four writes each. */
 const broken = [0, 1, 2, 3].map((line) => ({
   requests: [0, 1, 2, 3].map((place) => request('setData', { data: data(`${line}.${place}`), version: -1 }, 10)),
 }));
 
 function verdict(...reads: object[]): readonly string[] {
   const recording = { beginning: { znodes: [] }, ensemble: new Map(), cnxns: [{ requests: [created, ...reads] }, ...broken], log: [] };
-  // It looks at no more of a recording than this, and not at what the model makes of it.
+  // The checker reads only this part of a recording, and not the result of the model.
   return registerHistory.check(...([recording, {}] as unknown as Evidence));
 }
 
-it('finds that what was read can have been written by requests whose answers never came', () => {
+it('a value that was read is accepted if a request without an answer can have written it', () => {
   expect(verdict(readAt(20, '3.1', 1), readAt(30, '0.3', 5), readAt(40, '3.2', 6))).toEqual([]);
 });
 
-it('finds that nobody can have written what was read', () => {
-  expect(verdict(readAt(20, 'never', 3))).toEqual([expect.stringMatching(/^there is no order in which \/a /)]);
+it('a value that no request can have written is a finding', () => {
+  expect(verdict(readAt(20, 'never', 3))).toEqual([expect.stringMatching(/^no order of the \d+ operations on \/a /)]);
 });
 
-it('finds that requests of one connection cannot have happened in another order than they were sent in', () => {
-  expect(verdict(readAt(20, '3.2', 1), readAt(30, '3.1', 2))).toEqual([expect.stringMatching(/^there is no order in which \/a /)]);
+it('reads that reverse the order of two requests of one connection are a finding', () => {
+  expect(verdict(readAt(20, '3.2', 1), readAt(30, '3.1', 2))).toEqual([expect.stringMatching(/^no order of the \d+ operations on \/a /)]);
 });
 
-it('finds that a znode which was counted for a request without an answer has gone with its session, and made way for another', () => {
+it('an ephemeral znode of a create without an answer is deleted with its session, and another create can succeed', () => {
   const path = '/a0000000001';
   const requests = [
     request('create', { flags: 3, data: null }, 0),

@@ -15,20 +15,20 @@ const applied = (atMs: number, server: string, zxid: number): PeerEvent => ({ at
 const faultsOf = (...peers: PeerEvent[]) => zab.check({ peers } as never, undefined as never);
 
 const end = makeZxid(5, 2);
-/** Epoch 7 is led, and has a txn. */
+/** Epoch 7 has a leader and one txn. */
 const seven = [leads(2, 'server-3', 7, end), applied(3, 'server-3', makeZxid(7, 1))];
 
-test('a leader that stood still, and finds only then that a quorum was behind it, need not have what a later epoch has committed', () => {
+test('a leader that was paused and learns of its quorum only afterwards need not have the txns of a later epoch', () => {
   expect(faultsOf(...seven, leads(4, 'server-2', 6, end))).toEqual([]);
 });
 
-test('one that begins without what an earlier epoch has committed is found', () => {
+test('a leader that begins without a committed txn of an earlier epoch is a finding', () => {
   expect(faultsOf(...seven, leads(4, 'server-2', 8, end))).toEqual([
     expect.stringContaining('LeaderLogCompleteness: server-2 leads epoch 8'),
   ]);
 });
 
-test('as is one that stood still and commits behind a later epoch', () => {
+test('a leader that was paused and commits a txn after a later epoch began is a finding', () => {
   const late = applied(5, 'server-2', makeZxid(6, 1));
   expect(faultsOf(...seven, leads(4, 'server-2', 6, end), late)).toEqual([expect.stringContaining('PrimaryIntegrity: server-2')]);
 });

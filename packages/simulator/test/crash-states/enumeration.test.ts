@@ -1,4 +1,7 @@
-/** The enumeration itself, on a few states of some cases. `npm run sim -- crash-states` goes through the rest. */
+/**
+ * The enumeration itself, with a few states of some cases. `npm run sim -- crash-states` covers the
+ * rest.
+ */
 import { describe, expect, test } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
 import { enumerateCrashStates, runCase } from '../../src/internal.ts';
@@ -11,7 +14,7 @@ describe('crash states of joining', () => {
     { folder: 'empty', sync: 'snapshot', opening: 'SNAP' },
   ] as const;
   test.each(sample(cases, 1))(
-    'folder $folder, sync $sync: its leader begins with $opening, and each state joins again',
+    'folder $folder, sync $sync: each state joins again when the leader begins with $opening',
     async ({ folder, sync, opening }) => {
       const { finding, states, points, ...result } = await runCase({ folder, sync, seed: 1 }, 25);
       expect(finding).toBeUndefined();
@@ -21,12 +24,12 @@ describe('crash states of joining', () => {
     },
   );
 
-  test('are the same ones each time', async () => {
+  test('are the same in each enumeration', async () => {
     const one = await runCase({ folder: 'interrupted', sync: 'log', seed: 2 }, 20);
     expect(await runCase({ folder: 'interrupted', sync: 'log', seed: 2 }, 20)).toEqual(one);
   });
 
-  test('are counted up to the number that was asked for, and what was not reached is said', async () => {
+  test('are counted up to the requested number, and the report names the cases that were not reached', async () => {
     const lines: string[] = [];
     const result = await enumerateCrashStates({ states: 12, statesPerCase: 6, seed: 1 }, (line) => lines.push(line));
     expect(result).toEqual({ states: 12, finding: undefined, missing: ['DIFF', 'TRUNC', 'in part'] });

@@ -1,4 +1,7 @@
-/** That elections end is for the small world to say, which knows who can reach whom. */
+/**
+ * Only the small world can judge whether elections end, since it knows which servers can reach each
+ * other.
+ */
 import { Peer } from '@tskeeper/core';
 import { afterEach, expect, test, vi } from 'vitest';
 import { choice, chosen, openingToServe, parseRun, replayRun, scopeDefaults, SmallWorld } from '../../src/internal.ts';
@@ -7,7 +10,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** All serve; then one of those that follow has crashed and is back. */
+/** All servers serve; then one follower crashes and restarts. */
 function withLatecomer(): SmallWorld {
   const world = new SmallWorld(scopeDefaults);
   for (const code of openingToServe({ scope: scopeDefaults })) world.make(code);
@@ -17,34 +20,34 @@ function withLatecomer(): SmallWorld {
   return world;
 }
 
-test('who comes late finds the leader that a quorum has', () => {
+test('a server that starts later finds the leader of the quorum', () => {
   const world = withLatecomer();
   world.make(world.choices().find((code) => chosen(code).kind === 'elect' && chosen(code).a === 7)!);
   expect(world.servers.filter(({ isLooking }) => isLooking)).toEqual([]);
 });
 
-test('that nobody tells him is noticed', () => {
+test('a server that starts later and gets no vote of the others is a finding', () => {
   const world = withLatecomer();
   vi.spyOn(Peer.prototype, 'notified').mockImplementation(() => undefined);
   expect(() => world.make(choice('elect', 7))).toThrow('1 find no leader');
 });
 
-test('who all look settle, and that none does is noticed', () => {
+test('servers that all look and find no leader are a finding', () => {
   const world = new SmallWorld(scopeDefaults);
   vi.spyOn(Peer.prototype, 'notified').mockImplementation(() => undefined);
-  expect(() => world.make(choice('elect', 6))).toThrow(/2, 3 all look, and none has settled after \d+ ms/);
+  expect(() => world.make(choice('elect', 6))).toThrow(/2, 3 all look, and none has found a leader after \d+ ms/);
 });
 
-test('that servers answer each other for ever is noticed', () => {
+test('servers that answer each other endlessly are a finding', () => {
   const world = new SmallWorld(scopeDefaults);
   for (const server of world.servers) {
     vi.spyOn(server, 'notified').mockImplementation((from, notification) => server.notify(from, notification));
   }
-  expect(() => world.make(choice('elect', 6))).toThrow('2, 3 answer each other for ever');
+  expect(() => world.make(choice('elect', 6))).toThrow('2, 3 answer each other endlessly');
 });
 
-test('a server that shuns itself and says nothing looks all the same', () => {
-  // Server 3 leads in vain for two seconds, and is the best of 2 and 3 still.
+test('a server that led without a quorum and has not announced a new vote counts as looking', () => {
+  // Server 3 leads without a quorum for two seconds, and is still the better one of 2 and 3.
   const { world, made } = replayRun({ scope: scopeDefaults }, parseRun('elect6,sleep3'));
   expect(made).toHaveLength(2);
   const looks = world.servers[2]!;

@@ -1,4 +1,7 @@
-/** An invariant that cannot turn red checks nothing: each is shown an ensemble of plain values that breaks it, and only it. */
+/**
+ * An invariant that cannot fail checks nothing: each gets an ensemble of plain values that breaks
+ * this invariant and no other.
+ */
 import { makeZxid, operations, writeConnectResponse, Writer, writeReplyHeader, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from '../../src/internal.ts';
@@ -28,7 +31,7 @@ const leads: Partial<ServerView> = { role: 'leading' };
 const is = (epoch: number): Partial<ServerView> => ({ epoch, acceptedEpoch: epoch, currentEpoch: epoch });
 const down: Partial<ServerView> = { role: undefined, serves: false };
 
-/** What was proposed in order by one leader per epoch that had everything before it. */
+/** Txns in the order of their proposal, by one leader per epoch that had every txn before it. */
 function propose(to: Invariants, ...txns: readonly NamedTxn[]): void {
   for (const [at, each] of txns.entries()) to.proposed(Math.floor(each.zxid / 2 ** 32), each, txns.slice(0, at));
 }
@@ -41,7 +44,7 @@ function framed(write: (writer: Writer) => void): Buffer {
   return Buffer.from(writer.written());
 }
 
-/** A client that stays, with a session, that reads at each of these zxids an empty root. */
+/** A client with a session, which reads an empty root at each of these zxids. */
 function readAt(to: Invariants, zxids: readonly Zxid[], how: 'read' | 'sync and read' = 'read'): void {
   const reader = new SmallReader(
     () => to,
@@ -81,7 +84,10 @@ const a = txn(1, 1);
 const b = txn(1, 2);
 const c = txn(2, 1);
 
-/** Legality, Settles and Liveness are for the world to say: see small-world.test.ts and elections.test.ts. */
+/**
+ * Legality, Settles and Liveness are checked by the world: see small-world.test.ts and
+ * elections.test.ts.
+ */
 const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 'Liveness'>, (to: Invariants) => void>> = {
   Leadership1: (to) => to.check([server(1, [], leads), server(2, [], leads), server(3, [])]),
   Leadership2: (to) => {
@@ -112,7 +118,7 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
     propose(to, a);
     propose(to, c);
     to.check([server(1, [c]), server(2, [c]), server(3, [], down)]);
-    // A log out of order is seen first; what is served is judged by itself.
+    // `check` would report the wrong order of the log first; `served` judges only the state.
     to.served(server(3, [c, a], { appliedZxid: c.zxid }));
   },
   PrimaryIntegrity: (to) => {
@@ -180,8 +186,8 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
 
 const twoOf = (sids: readonly number[]) => sids.length >= 2;
 
-describe('the invariants', () => {
-  test.each(Object.entries(canaries))('%s turns red', (name, forge) => {
+describe('of the invariants', () => {
+  test.each(Object.entries(canaries))('%s is violated by an ensemble that breaks it', (name, forge) => {
     let caught: unknown;
     try {
       forge(new Invariants(twoOf));
@@ -193,7 +199,7 @@ describe('the invariants', () => {
     expect((caught as Violation).message).toContain(invariants[name as InvariantName]);
   });
 
-  test('an ensemble that is as it should be breaks none of them', () => {
+  test('none is violated by a correct ensemble', () => {
     const to = new Invariants(twoOf);
     to.epochBegun(1, server(1, [], leads));
     to.check([server(1, [], leads), server(2, []), server(3, [], down)]);

@@ -1,4 +1,6 @@
-/** The explorer itself, and what it says of the machines in a few seconds. `npm run explore` goes on from there. */
+/**
+ * The explorer itself, and what it finds within a few seconds. `npm run explore` searches further.
+ */
 import { makeZxid, PacketType, Writer, writeEmptyPacket } from '@tskeeper/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { breadth, sample } from '../../../../test/breadth.ts';
@@ -27,19 +29,19 @@ import {
   Violation,
 } from '../../src/internal.ts';
 
-/** Small enough to be seen as a whole. */
+/** Small enough for a complete search. */
 const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 0, crashes: breadth(0, 1), cuts: 0, wakes: 0 };
 const usual: Beginning = { scope: scopeDefaults };
 const pairsMax = breadth(3, 30);
 const ascending = (codes: readonly number[]): number[] => codes.toSorted((a, b) => a - b);
-/** SNAP, TRUNC and the log come into play when a leader remembers one txn. */
+/** A leader that remembers only one txn also uses SNAP, TRUNC and the log. */
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
 
 function options(scope: Scope, more: Partial<SearchOptions> = {}): SearchOptions {
   return { scope, opening: [], order: 'chains', seed: 1, depthMax: 400, isEnough: () => false, ...more };
 }
 
-/** Some walks down, by a seed: each state with the run that has led to it. */
+/** Random walks by a seed: `visit` gets each state and the run that led to it. */
 function walk(
   beginning: Beginning,
   opening: readonly number[],
@@ -69,11 +71,11 @@ afterEach(() => {
 });
 
 describe('a run', () => {
-  test('is written and read back', () => {
+  test('is the same after it was written and read back', () => {
     const words =
       'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refused1>3,settle2>2';
     expect(runText(parseRun(words))).toBe(words);
-    expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is no choice');
+    expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is not a choice');
   });
 
   test('leads to the same state each time', () => {
@@ -84,11 +86,11 @@ describe('a run', () => {
 
 describe('states', () => {
   test.each([
-    { scope: scopeDefaults, ground: 'empty', kind: 'of the usual scope' },
-    { scope: forgetful, ground: 'left behind', kind: 'of leaders that remember one txn' },
-    { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'of elections message by message' },
-    { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'of elections that go wrong' },
-  ] as const)('$kind with the same fingerprint do the same for each next choice', ({ scope, ground }) => {
+    { scope: scopeDefaults, ground: 'empty', kind: 'with the usual scope' },
+    { scope: forgetful, ground: 'left behind', kind: 'with leaders that remember one txn' },
+    { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'with elections message by message' },
+    { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'with elections that go wrong' },
+  ] as const)('$kind and the same fingerprint have the same next states', ({ scope, ground }) => {
     const beginning = { scope, ground: groundNamed(ground) };
     const runs = new Map<number, readonly number[]>();
     const pairs: [readonly number[], readonly number[]][] = [];
@@ -114,7 +116,7 @@ describe('states', () => {
     }
   });
 
-  test('differ by fingerprint after each input that matters', () => {
+  test('have different fingerprints after each relevant input', () => {
     const world = new SmallWorld(scopeDefaults);
     const seen = [hashOf(world)];
     for (const code of [...openingToServe(usual), ...parseRun('write1,write3,crash2.0.0,start2,cut1-3,sleep3')]) {
@@ -126,7 +128,7 @@ describe('states', () => {
 });
 
 describe('a search', () => {
-  test('that has come to its end has seen the same states in whatever order', () => {
+  test('that is complete has seen the same states in every order', () => {
     const chains = search(options(tiny));
     const layers = search(options(tiny, { order: 'breadth', seed: 7 }));
     expect(chains.violation).toBeUndefined();
@@ -135,7 +137,7 @@ describe('a search', () => {
     expect(chains.states).toBeGreaterThan(breadth(10, 200));
   });
 
-  test.each(sample(expeditions, 4))('$name finds no violation, and after faults an ensemble comes to serve', (expedition) => {
+  test.each(sample(expeditions, 4))('$name finds no violation, and the ensemble serves again after the faults', (expedition) => {
     const statesMin = breadth(120, 1200);
     const { found } = runExpedition(
       { ...expedition, share: 100, calmEvery: expedition.order === 'walks' ? 1 : breadth(2, 5) },
@@ -147,7 +149,7 @@ describe('a search', () => {
     expect(found.states).toBeGreaterThanOrEqual(statesMin);
   });
 
-  test('everywhere is a hundred hundredths, and everything has to be come by', () => {
+  test('distributes 100 percent among the expeditions, and every mark must be hit', () => {
     expect(expeditions.reduce((sum, { share }) => sum + share, 0)).toBe(100);
     const counts = new MarkCounts();
     expect(counts.missing).toEqual(Object.keys(marks));
@@ -155,9 +157,9 @@ describe('a search', () => {
     expect([counts.count('SNAP'), counts.missing.includes('TRUNC')]).toEqual([1, false]);
   });
 
-  test('that finds a violation gives the run that leads to it, which can be made shorter', () => {
+  test('that finds a violation returns the run that leads to it, and the run can be shortened', () => {
     vi.spyOn(Invariants.prototype, 'told').mockImplementation((name) => {
-      throw new Violation('AcknowledgedIsCommitted', `${name}: nobody is ever to be told`);
+      throw new Violation('AcknowledgedIsCommitted', `${name}: no client may ever be told`);
     });
     const { violation } = search(options(scopeDefaults));
     const { error, run } = violation!;
@@ -171,7 +173,7 @@ describe('a search', () => {
 });
 
 describe('the world', () => {
-  test('notices when a server is sent what it cannot make sense of', () => {
+  test('reports a message that a server must not get as a violation', () => {
     const { world } = replayRun(usual, openingToServe(usual));
     const follower = world.servers.find(({ peer }) => peer!.role === 'learning')!;
     const [end] = follower.ends.values();
@@ -181,13 +183,13 @@ describe('the world', () => {
     expect(() => world.make(choice('packet', follower.sid, end!.channel))).toThrow('Legality');
   });
 
-  test('makes no choice that is not there', () => {
+  test('skips choices that are not possible', () => {
     const { made } = replayRun(usual, parseRun('packet1#0,start1,crash1.0.0,start1'));
     expect(runText(made)).toBe('crash1.0.0,start1');
   });
 });
 
-test('a stream to a leader that has been given up is not taken for one to the next', () => {
+test('a stream to a leader that a server has left is not taken for a stream to its next leader', () => {
   const beginning = { scope: scopeDefaults, ground: groundNamed('later epoch') };
   const run = parseRun(
     'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
@@ -198,7 +200,7 @@ test('a stream to a leader that has been given up is not taken for one to the ne
 });
 
 describe('the grounds', () => {
-  test.each(groundNames)('%s: all begin there, and come to serve when nothing goes wrong', (name) => {
+  test.each(groundNames)('%s: all servers start from it, and serve when nothing goes wrong', (name) => {
     const world = new SmallWorld(scopeDefaults, groundNamed(name));
     expect(world.servers.every(({ peer }) => peer !== undefined)).toBe(true);
     expect(bringCalm(world, 'all')).toBeLessThan(2000);
@@ -207,7 +209,7 @@ describe('the grounds', () => {
   const lastOf = (name: (typeof groundNames)[number]) =>
     groundNamed(name)!.disks.map(({ log, snapshot }) => (log.at(-1) ?? snapshot)?.zxid);
 
-  test('are what they are called', () => {
+  test('have the logs and epochs that their names say', () => {
     const [a, b, c] = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(2, 1)];
     expect(lastOf('tail')).toEqual([a, a, b]);
     expect(lastOf('two tails')).toEqual([a, c, b]);
@@ -219,8 +221,8 @@ describe('the grounds', () => {
   });
 });
 
-describe('peace', () => {
-  test('comes to an ensemble one of whose servers is down and another cut off from none: a quorum serves', () => {
+describe('the end of all faults', () => {
+  test('leads to a quorum that serves although one server stays down', () => {
     const { world } = replayRun(usual, parseRun('crash3.0.0'));
     expect(bringCalm(world, 'core')).toBeLessThan(2000);
     expect(world.servers[2]!.peer).toBeUndefined();
@@ -228,49 +230,51 @@ describe('peace', () => {
     expect(world.servers.every(({ peer }) => peer?.server !== undefined)).toBe(true);
   });
 
-  test('heals the cut between two of two servers, which are a quorum together only', () => {
+  test('includes the cut between two servers that are a quorum only together', () => {
     const { world } = replayRun({ scope: { ...scopeDefaults, servers: 2 } }, parseRun('cut1-2'));
     expect(bringCalm(world, 'core')).toBeLessThan(2000);
   });
 
-  test('that does not come is a violation', () => {
+  test('is a violation when the ensemble does not serve afterwards', () => {
     const { world } = replayRun(usual, []);
     for (const server of world.servers) server.peer!.deadline = () => undefined;
     expect(() => bringCalm(world, 'all')).toThrow('Liveness');
   });
 });
 
-/** The early end of the settling wait: see docs/internals/election.md. */
-describe('a settling wait, message by message', () => {
+/**
+ * The early end of the wait before a server settles on its vote: see docs/internals/election.md.
+ */
+describe('the wait before settling on a vote, message by message', () => {
   const scope: Scope = { ...scopeDefaults, elections: 'each', wakes: 6 };
-  /** The marks that are hit on the way, and who looks for a leader in the end. */
+  /** The marks that the run hits, and which servers look for a leader at its end. */
   const after = (words: string) => {
     const world = new SmallWorld(scope);
     for (const code of parseRun(words)) world.make(code);
     return { hits: [...world.takeHits()], looking: world.servers.map(({ isLooking }) => isLooking) };
   };
 
-  test('is over as soon as all have announced the same vote, and not before the last of them has', () => {
+  test('ends as soon as all servers have announced the same vote, and not before', () => {
     const words = 'notify2>1,notify1>2,notify3>1,notify3>2,notify1>3';
     expect(after(words)).toEqual({ hits: [], looking: [true, true, true] });
     expect(after(`${words},notify2>3`)).toEqual({ hits: ['settles early'], looking: [true, true, false] });
   });
 
-  test('is over for one that is known to refuse connections, and goes on for one that is back', () => {
+  test('does not wait for a server that refuses connections, but waits for one that is back', () => {
     const words = 'notify1>3,notify1>2,crash1.0.0,notify3>2,notify2>3';
     expect(after(words)).toEqual({ hits: [], looking: [false, true, true] });
     expect(after(`${words},refused3>1`)).toEqual({ hits: ['settles early without one'], looking: [false, true, false] });
     expect(after(`${words},start1,notify3>1`)).toEqual({ hits: [], looking: [true, true, true] });
   });
 
-  test('that is over for a follower first leaves it to dial again, since its leader does not listen yet', () => {
+  test('can end for a follower before its leader listens; the follower then dials again', () => {
     const early = 'notify2>1,notify1>2,notify3>1,notify3>2,notify1>3,notify2>1';
     expect(after(early)).toEqual({ hits: ['settles early'], looking: [false, true, true] });
     expect(after(`${early},dial1`)).toEqual({ hits: ['settles early', 'early for its leader'], looking: [false, true, true] });
     expect(after(`${early},dial1,notify2>3,wake1,dial1,packet3#0`)).toMatchObject({ looking: [false, true, false] });
   });
 
-  test('goes on to its end for one that does not answer', () => {
+  test('lasts its full time for a server that does not answer', () => {
     const words = 'notify2>1,notify1>2,cut1-3,cut2-3';
     expect(after(words)).toEqual({ hits: [], looking: [true, true, true] });
     expect(after(`${words},wake1`)).toEqual({ hits: ['waits for one that does not answer'], looking: [false, true, true] });

@@ -1,4 +1,7 @@
-/** What a stranger may do at the ports of servers, and one who bears the number of one of them. Random seeds do the same in the midst of other faults. */
+/**
+ * What a stranger can do at the ports of servers, with or without the id of a configured server.
+ * Random seeds do the same among other faults.
+ */
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import type { Kind } from '../../src/peers/attack.ts';
@@ -9,18 +12,21 @@ import { RawClient } from '../../src/clients/raw-client.ts';
 import { VirtualWorld } from '../../src/world/virtual-world.ts';
 
 const seeds = 8;
-/** Longer than a learner may be silent that has not joined. */
+/** Longer than a learner may be silent before it has joined. */
 const noticedMs = 2500;
 
 interface Attacked {
   readonly world: VirtualWorld;
   readonly stage: Stage;
   readonly client: RawClient;
-  /** How often the attack came as far as it was to come. */
+  /** The number of attacks that reached their last step. */
   readonly hits: number;
 }
 
-/** An ensemble of three with one client, some time after one such attack on its leader; if `oneIsDown`, one of its followers is, and its number free. */
+/**
+ * An ensemble of three with one client, some time after an attack on its leader. If `oneIsDown`,
+ * one follower is down and its id is free.
+ */
 async function attacked(kind: Kind, seed: number, oneIsDown = false): Promise<Attacked> {
   const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
   const stage = new Stage(world, new SeededRandom(seed));
@@ -39,7 +45,7 @@ async function attacked(kind: Kind, seed: number, oneIsDown = false): Promise<At
 }
 
 describe('a stranger', () => {
-  test.each(Object.entries(harmlessKinds))('harms nobody by %s', async (_name, kind) => {
+  test.each(Object.entries(harmlessKinds))('does no harm by %s', async (_name, kind) => {
     let hits = 0;
     for (let seed = 1; seed <= seeds; seed++) {
       const { world, stage, client, hits: hit } = await attacked(kind, seed);
@@ -57,18 +63,21 @@ describe('a stranger', () => {
   });
 });
 
-describe('one that bears the number of a server, or asks on behalf of clients', () => {
-  test.each(Object.entries(impersonatingKinds))('ends no process by %s, and all are served when it is gone', async (_name, kind) => {
-    let hits = 0;
-    for (let seed = 1; seed <= seeds; seed++) {
-      const { world, stage, client, hits: hit } = await attacked(kind, seed, true);
-      hits += hit;
-      world.recording.isImpersonated = true;
-      stage.endAttacks();
-      for (const server of world.servers) if (server.process === undefined) stage.boot(server);
-      expect(await world.runUntil(() => stage.isWhole && isIdle(client), 10_000)).toBe(true);
-      expect(world.recording.faults).toEqual([]);
-    }
-    expect(hits).toBeGreaterThan(0);
-  });
+describe('a stranger with the id of a server, or with requests in the name of clients', () => {
+  test.each(Object.entries(impersonatingKinds))(
+    'ends no process by %s, and all clients are served when the stranger is gone',
+    async (_name, kind) => {
+      let hits = 0;
+      for (let seed = 1; seed <= seeds; seed++) {
+        const { world, stage, client, hits: hit } = await attacked(kind, seed, true);
+        hits += hit;
+        world.recording.isImpersonated = true;
+        stage.endAttacks();
+        for (const server of world.servers) if (server.process === undefined) stage.boot(server);
+        expect(await world.runUntil(() => stage.isWhole && isIdle(client), 10_000)).toBe(true);
+        expect(world.recording.faults).toEqual([]);
+      }
+      expect(hits).toBeGreaterThan(0);
+    },
+  );
 });

@@ -1,4 +1,7 @@
-/** The judge of holds is shown a history as it should be, and the same with one thing changed, which it must notice. */
+/**
+ * The judge of holds gets a correct history, and histories with one change, in which it must find
+ * the change.
+ */
 import type { Client } from '@tskeeper/client';
 import type { HoldState } from '@tskeeper/recipes';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +22,7 @@ const limits = {
 };
 const nameOf = (session: number) => `/line/_c_${session}-lock-000000000${session}`;
 
-/** Sessions 1, 2 and 3 contend; zxids are tens of milliseconds. */
+/** Sessions 1, 2 and 3 contend. A zxid is ten milliseconds. */
 class Scene {
   readonly recording: Recording = newRecording(limits);
   readonly holds = new Holds();
@@ -44,7 +47,7 @@ class Scene {
     return this.txn(zxid, session, { kind: 'setData', path: '/store', data: Buffer.from(`${nameOf(session)} ${token}`), version: 1 });
   }
 
-  /** Returns a function by which the state of the hold becomes another. */
+  /** Returns functions that change the state of the hold and write through it. */
   holdsFrom(
     zxid: number,
     session: number,
@@ -98,8 +101,8 @@ class Scene {
   }
 }
 
-describe('what is held', () => {
-  test('one after the other, and written, is as it should be', () => {
+describe('a lock that is held', () => {
+  test('by one process after the other, with writes, is correct', () => {
     const scene = new Scene()
       .joins(1, 1)
       .joins(2, 2)
@@ -115,7 +118,7 @@ describe('what is held', () => {
     expect(scene.found()).toEqual([]);
   });
 
-  test('while somebody is there who goes first, is found, unless there are places for both', () => {
+  test('while another process is before the holder is a finding, unless both may hold it', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).goes(9, 1);
     scene.holdsFrom(8, 2, 2);
     expect(scene.found()).toEqual([expect.stringMatching(/^turn: process-2 was told at 80.000, at zxid 8/)]);
@@ -123,32 +126,32 @@ describe('what is held', () => {
     expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([]);
   });
 
-  test('by a token that no txn has, is found', () => {
+  test('by a token that no txn created is a finding', () => {
     const scene = new Scene().joins(1, 1);
     scene.holdsFrom(4, 1, 7);
-    expect(scene.found()).toEqual(['turn: process-1 holds /line/_c_1-lock-0000000001 by token 7, and no txn has made it']);
+    expect(scene.found()).toEqual(['turn: process-1 holds /line/_c_1-lock-0000000001 by token 7, which no txn created']);
   });
 
-  test('long after its znode has gone, is found; and so is what is lost without a reason', () => {
+  test('long after its znode was deleted is a finding, and so is a lock lost without a reason', () => {
     const late = new Scene().joins(1, 1).goes(5, 1);
     const { become } = late.holdsFrom(4, 1, 1);
     late.nowMs = 20_000;
     become('lost');
-    expect(late.found()).toEqual([expect.stringMatching(/^loss: .* counted on it until 20000.000, 19950 ms$/)]);
+    expect(late.found()).toEqual([expect.stringMatching(/^loss: .* but process-1 counted on it until 20000.000, 19950 ms$/)]);
     const early = new Scene().joins(1, 1).goes(900, 1);
     early.holdsFrom(4, 1, 1).become('lost');
-    expect(early.found()).toEqual([expect.stringMatching(/^loss: process-1 has lost .* and it is there still$/)]);
+    expect(early.found()).toEqual([expect.stringMatching(/^loss: process-1 lost .*, though it still exists$/)]);
   });
 
-  test('again after it was over, is found', () => {
+  test('again after it was lost is a finding', () => {
     const scene = new Scene().joins(1, 1);
     const { become } = scene.holdsFrom(4, 1, 1, 'suspended');
     become('lost');
     become('suspended');
-    expect(scene.complaints).toEqual(['/line/_c_1-lock-0000000001 was lost, and is suspended now']);
+    expect(scene.complaints).toEqual(['/line/_c_1-lock-0000000001 was lost and became suspended']);
   });
 
-  test('and suspended for longer than its session lasts, is found, unless its process stood still', () => {
+  test('and suspended for longer than the session timeout is a finding, unless its process was paused', () => {
     const scene = new Scene().joins(1, 1);
     const { become } = scene.holdsFrom(4, 1, 1, 'suspended');
     become('suspended');
@@ -158,18 +161,20 @@ describe('what is held', () => {
     become('suspended');
     scene.nowMs += 1100;
     become('lost');
-    expect(scene.complaints).toEqual([expect.stringMatching(/^silence: .* was suspended for 1100 ms, and its session lasts 1000 ms$/)]);
-  });
-
-  test('and written by when it has gone, or behind a later holder, is found', () => {
-    const scene = new Scene().joins(1, 1).joins(2, 2).goes(5, 1).writes(6, 2, 2).writes(7, 1, 1);
-    expect(scene.found()).toEqual([
-      expect.stringMatching(/^fence: .* wrote at 7, and was gone at 5$/),
-      expect.stringMatching(/^fence: .* with token 1 wrote at 7, behind a holder with token 2$/),
+    expect(scene.complaints).toEqual([
+      expect.stringMatching(/^silence: .* was suspended for 1100 ms, longer than its session timeout of 1000 ms$/),
     ]);
   });
 
-  test('and refused elsewhere for a later token, is found', () => {
+  test('and used for a write after its znode was deleted, or after a later holder wrote, is a finding', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).goes(5, 1).writes(6, 2, 2).writes(7, 1, 1);
+    expect(scene.found()).toEqual([
+      expect.stringMatching(/^fence: .* wrote at 7, but was gone at 5$/),
+      expect.stringMatching(/^fence: .* with token 1 wrote at 7, after a holder with token 2$/),
+    ]);
+  });
+
+  test('and used for a write although the witness has seen a later token is a finding', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).goes(50, 1);
     const first = scene.holdsFrom(4, 1, 1);
     scene.holdsFrom(60, 2, 2).write();
@@ -178,15 +183,17 @@ describe('what is held', () => {
     expect(scene.found().filter((each) => each.startsWith('witness'))).toHaveLength(1);
   });
 
-  test('by one that others watch past their neighbours, is found; and so is waiting for who need not go first', () => {
+  test('and watched by a process that is not the next one is a finding, and so is waiting for a process that may not go first', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).joins(3, 3).watches(4, 3, 1);
     expect(scene.found()).toEqual([
       expect.stringMatching(/^herd: process-3 watches .*lock-0000000001 for .*3, though .*2 is between them$/),
     ]);
-    expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([expect.stringMatching(/^herd: .*, which need not wait for it$/)]);
+    expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([
+      expect.stringMatching(/^herd: .*, which does not have to wait for it$/),
+    ]);
   });
 
-  test('and given up without an answer does not keep its process from waiting for another one', () => {
+  test('and given up without a reply does not prevent its process from waiting for another one', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).joins(3, 3).givesUp(4, 3, 3).watches(5, 3, 1);
     expect(scene.found()).toEqual([]);
   });

@@ -7,7 +7,10 @@ const doubtful: readonly DoubtfulTxn[] = [
   { zxid: 9, others: ['d'] },
 ];
 
-/** A recording that has no finding with one tracing, and one finding more for each txn that is traced otherwise. */
+/**
+ * A recording without findings for one tracing, and with one more finding for each txn that is
+ * traced otherwise.
+ */
 class Recorded {
   readonly tried: string[] = [];
   readonly #truth: Tracing;
@@ -42,11 +45,11 @@ describe('the findings of a recording with doubtful txns', () => {
     expect(recorded.tried).toEqual(['7,b', '7,c', '7,b', '7,c', '7,c 9,d']);
   });
 
-  it('stay if no tracing explains them', () => {
+  it('remain if no tracing explains them', () => {
     expect(searched(new Recorded([[8, 'x']]), ['0x8'])).toEqual(['0x8']);
   });
 
-  it('are not searched for if there are none', () => {
+  it('need no search if there are none', () => {
     const recorded = new Recorded([[8, 'x']]);
     expect(searched(recorded, [])).toEqual([]);
     expect(recorded.tried).toEqual([]);

@@ -1,4 +1,7 @@
-/** Two processes with one session may use one xid: their writes are told apart by what they ask for, and not by the answers they got. */
+/**
+ * Two processes with one session may use the same xid: their writes are distinguished by what they
+ * request, and not by the replies they got.
+ */
 import { ErrorCode, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/record/recording.ts';
@@ -18,7 +21,10 @@ function setData(text: string, more: Partial<Request> = {}): Request {
   return write('setData', { path: '/', data: Buffer.from(text), version: -1 }, more);
 }
 
-/** Those of one connection, in order. `tracedPlace` of them have become txns, the last of these `tracedZxid`. */
+/**
+ * The requests of one connection, in order. `tracedPlace` of them have become txns, the last one
+ * with zxid `tracedZxid`.
+ */
 function candidates(requests: readonly Request[], more: Partial<Candidate & ConnectionWrites> = {}): Candidate[] {
   const { tracedPlace = 0, tracedZxid = 0, turnedAway = [], ...rest } = more;
   const over: ConnectionWrites = { writes: [...requests], tracedPlace, tracedZxid, turnedAway };
@@ -35,7 +41,7 @@ function candidates(requests: readonly Request[], more: Partial<Candidate & Conn
   }));
 }
 
-/** The last one of its connection. */
+/** The last request of its connection. */
 function candidate(request: Request, more: Partial<Candidate & ConnectionWrites> = {}, ahead: readonly Request[] = []): Candidate {
   return candidates([...ahead, request], more).at(-1)!;
 }
@@ -50,8 +56,8 @@ const answer = (err: number, zxid = at) => ({ reply: { atMs: 30, zxid, err, body
 const always = () => true;
 const never = () => false;
 
-describe('a txn whose session and xid two requests bear', () => {
-  it('belongs to the one that asked for its content, though the other was given the answer', () => {
+describe('a txn with the session and xid of two requests', () => {
+  it('belongs to the request for its content, even if the other one got the reply', () => {
     const first = candidate(setData('first'));
     const second = candidate(setData('second', answer(ErrorCode.Ok)));
     expect(whoseTxn([first, second], setTo('first'), 20, always, never)).toBe(first);
@@ -59,13 +65,13 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(whoseTxn([first, second], setTo('second'), 20, always, never)).toBe(second);
   });
 
-  it('belongs to the one whose next write is the next txn, where nothing else tells', () => {
+  it('belongs to the request whose next write is the next txn, if nothing else decides', () => {
     const [first, second] = [candidate(setData('same')), candidate(setData('same'))];
     expect(whoseTxn([first, second], setTo('same'), 20, always, (each) => each === second)).toBe(second);
     expect(whoseTxn([second, first], setTo('same'), 20, always, (each) => each === first)).toBe(first);
   });
 
-  it('does not belong to one whose connection had shown a later state before it was asked', () => {
+  it('does not belong to a request whose connection had shown a later state before', () => {
     const moved = refused(ErrorCode.SessionMoved);
     const left = { movedMs: 5, mayBeLeft: true };
     const first = candidate(setData('first'), { ...left, movedMs: 4 });
@@ -75,7 +81,7 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(leadsOn(first, [{ logged: moved, atMs: 20, candidates: [second] }])).toBe(false);
   });
 
-  it('may as well belong to another that can have asked for it, if neither was answered', () => {
+  it('can also belong to another possible request, if neither got a reply', () => {
     const moved = refused(ErrorCode.SessionMoved);
     const left = { movedMs: 5, mayBeLeft: true };
     const [first, second] = [candidate(setData('first'), left), candidate(setData('second'), left)];
@@ -89,11 +95,11 @@ describe('a txn whose session and xid two requests bear', () => {
     expect(alternatives([first, happened, later, stayed], first, moved, 20)).toEqual([]);
   });
 
-  it('belongs to none of them when none asked for its content', () => {
+  it('belongs to neither if neither requested its content', () => {
     expect(whoseTxn([candidate(setData('first')), candidate(setData('second'))], setTo('third'), 20, always, never)).toBeUndefined();
   });
 
-  it('is a repetition when the one that asked for it has happened already', () => {
+  it('is a repetition if the request for it was already applied', () => {
     const first = candidate(setData('first'), { zxids: [at - 1] });
     expect(whoseTxn([first, candidate(setData('second'))], setTo('first'), 20, always, never)).toBe(first);
   });
@@ -110,25 +116,25 @@ describe('a txn whose session and xid two requests bear', () => {
       { ops: [{ kind: 'delete', path: '/a', version: -1 }] },
       { kind: 'multi', txns: [{ type: 2, txn: { kind: 'delete', path: '/a' } }] },
     ],
-  ] as const)('is that of a %s', (name, record, txn) => {
+  ] as const)('belongs to a %s with its content', (name, record, txn) => {
     const mine = candidate(write(name, record));
     expect(whoseTxn([candidate(setData('other')), mine], logged(txn as unknown as Txn), 20, always, never)).toBe(mine);
   });
 
-  it('is none of a request behind which its connection has gone on', () => {
+  it('does not belong to a request if a later write of its connection is already a txn', () => {
     const [past] = candidates([setData('a'), setData('later')], { tracedPlace: 2 });
     const next = candidate(setData('b'), {}, [setData('blocked')]);
     expect(whoseTxn([past!, next], refused(ErrorCode.NoNode), 20, always, never)).toBe(next);
   });
 
-  it('may be one behind a write that was turned away without its client hearing of it', () => {
+  it('can belong to a request after a write that was refused without a reply', () => {
     const blocked = candidate(setData('a'), {}, [setData('c')]);
     const free = candidate(setData('b'), { turnedAway: [OpCode.setData] }, [setData('d')]);
     expect(whoseTxn([blocked, free], refused(ErrorCode.NoNode), 20, always, never)).toBe(free);
     expect(whoseTxn([free, blocked], refused(ErrorCode.NoNode), 20, always, never)).toBe(free);
   });
 
-  it('is, for an error, that of the request to which the model gives it', () => {
+  it('belongs, if it is an error, to the request for which the model predicts the error', () => {
     const bad = candidate(setData('a'));
     const good = candidate(setData('b', answer(ErrorCode.BadVersion)));
     expect(whoseTxn([bad, good], refused(ErrorCode.BadVersion), 20, (each) => each === bad, never)).toBe(bad);
@@ -140,26 +146,26 @@ describe('a txn whose session and xid two requests bear', () => {
     ['delete', ErrorCode.NotEmpty],
     ['delete', ErrorCode.BadVersion],
     ['setACL', ErrorCode.InvalidACL],
-  ] as const)('is that of a %s, for the error %i, and not that of a request that cannot fail so', (name, err) => {
+  ] as const)('belongs to a %s if it is the error %i, and not to a request that cannot fail so', (name, err) => {
     const mine = candidate(write(name, { path: '/a' }));
     const other = candidate(write(name === 'delete' ? 'create' : 'multi', { path: '/a', ops: [] }));
     expect(whoseTxn([other, mine], refused(err), 20, always, never)).toBe(mine);
   });
 
-  it('is, for an error that both could have got, that of the one that was answered with it', () => {
+  it('belongs, if it is an error that both could get, to the request that got it as its reply', () => {
     const silent = candidate(setData('a'));
     const answered = candidate(setData('b', answer(ErrorCode.NoAuth)));
     expect(whoseTxn([silent, answered], refused(ErrorCode.NoAuth), 20, never, never)).toBe(answered);
   });
 
-  it('is, for a session that has moved, that of the connection that was left', () => {
+  it('belongs, if it is SessionMoved, to the connection that the session left', () => {
     const left = candidate(setData('a'), { movedMs: 15 });
-    // It is left as well, later.
+    // The session leaves this connection too, but later.
     const present = candidate(setData('b'), { movedMs: 40 });
     expect(whoseTxn([present, left], refused(ErrorCode.SessionMoved), 20, always, never)).toBe(left);
   });
 
-  it('is, for an error txn of either that no client got as its reply, not that of a connection that the session had left by then', () => {
+  it('does not belong, if it is an error that no client got as a reply, to a connection that the session had left by then', () => {
     const left = candidate(setData('a'), { movedMs: 15, tracedPlace: 1, tracedZxid: at - 5 }, [setData('c')]);
     for (const movedMs of [40, 18]) {
       const later = candidate(setData('b'), { movedMs });
@@ -167,14 +173,14 @@ describe('a txn whose session and xid two requests bear', () => {
     }
   });
 
-  it('is, for an error that both could have got and nobody was told, that of the connection whose write came last', () => {
+  it('belongs, if it is an error that both could get and no client got, to the connection whose write became a txn last', () => {
     const earlier = candidate(setData('a'), { tracedPlace: 1, tracedZxid: at - 5 }, [setData('c')]);
     const later = candidate(setData('b'), { tracedPlace: 1, tracedZxid: at - 1 }, [setData('d')]);
     expect(whoseTxn([earlier, later], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
     expect(whoseTxn([later, earlier], refused(ErrorCode.NoAuth), 20, always, never)).toBe(later);
   });
 
-  it('is not that of a request that was sent later, nor of one behind a write that has not happened', () => {
+  it('does not belong to a request that was sent later, nor to one after a write that was not applied', () => {
     const late = candidate(setData('a', { sentMs: 50 }));
     const blocked = candidate(setData('b'), {}, [setData('c')]);
     const next = candidate(setData('d'));
@@ -182,7 +188,7 @@ describe('a txn whose session and xid two requests bear', () => {
   });
 });
 
-describe('a request leads on to what the session does next', () => {
+describe('a request leads to the next txns of its session', () => {
   const then = (atMs: number, ...askers: Candidate[]): NextTxn<Candidate> => ({
     logged: refused(ErrorCode.SessionMoved),
     atMs,
@@ -191,7 +197,7 @@ describe('a request leads on to what the session does next', () => {
   const moved = { movedMs: 15 };
   const of = (...requests: Request[]) => candidates(requests, moved) as [Candidate, Candidate, Candidate];
 
-  it('unless the write after it over its connection was asked for later', () => {
+  it('unless the next write of its connection was sent later', () => {
     const [mine, mineNext] = of(setData('a'), setData('c'));
     const [other, otherNext] = of(setData('b'), setData('d', { sentMs: 25 }));
     expect(leadsOn(mine, [then(21, mineNext, otherNext)])).toBe(true);
@@ -205,14 +211,14 @@ describe('a request leads on to what the session does next', () => {
     expect(leadsOn(other, [then(21, mineNext, otherNext), then(22, mineLast)])).toBe(false);
   });
 
-  it('unless it would be refused though its session was never asked for elsewhere', () => {
+  it('unless it would be refused although no other connection had requested its session', () => {
     const [mine, next] = candidates([setData('a'), setData('c')]) as [Candidate, Candidate];
     expect(leadsOn(mine, [then(21, next)])).toBe(false);
     const [left, behind] = candidates([setData('a'), setData('c')], { movedMs: 30 }) as [Candidate, Candidate];
     expect(leadsOn(left, [then(21, behind)])).toBe(true);
   });
 
-  it('by a refusal with SessionMoved where an older connection may have asked for the session late', () => {
+  it('through a SessionMoved error, if an older connection may have requested the session late', () => {
     const ask = (mayBeLeft: boolean) => candidates([setData('a'), setData('c')], { mayBeLeft }) as [Candidate, Candidate];
     const [stays, staysNext] = ask(false);
     const [moves, movesNext] = ask(true);
@@ -220,7 +226,7 @@ describe('a request leads on to what the session does next', () => {
     expect(leadsOn(moves, [then(21, movesNext)])).toBe(true);
   });
 
-  it('past what the server does by itself, and past a write that was turned away unheard', () => {
+  it('across txns of the server itself, and across a write that was refused without a reply', () => {
     const [mine, next] = of(setData('a'), setData('c'));
     const [other] = of(setData('b'));
     expect(leadsOn(mine, [then(21), then(21, next)])).toBe(true);

@@ -1,13 +1,14 @@
 /**
- * What must be true of the barriers that serve once. Zxids are what a client had seen by then.
+ * Rules for barriers that are used once. Zxids are what a client had seen by then.
  *
- * - early: who has waited for a barrier to go goes on only if there was a moment, between the call and its end, in which it was not there; who has entered
- *   a simple barrier has seen as many there at once as it is for, at some time.
- * - left: who has left a simple barrier has seen nobody there, since it began to leave.
+ * - early: a process that waits for a barrier continues only if at some moment between call and
+ *   result the barrier was not there; a process that has entered a simple barrier has seen as many
+ *   participants there at once as it needs.
+ * - left: a process that has left a simple barrier has seen it empty since it began to leave.
  */
 import type { History, ZnodeLife } from '../history.ts';
 
-/** A wait that has ended well. */
+/** A wait that succeeded. */
 export interface Wait {
   readonly process: string;
   readonly fromZxid: bigint;
@@ -19,18 +20,18 @@ export function judgeWaits(waits: readonly Wait[], barrier: string, history: His
   return waits.flatMap(({ process, fromZxid, toZxid }) => {
     const inPlace = lives.find(({ czxid, goneZxid }) => czxid <= fromZxid && goneZxid > toZxid);
     if (inPlace === undefined) return [];
-    return [`early: ${process} went on between ${fromZxid} and ${toZxid}, and the barrier of ${inPlace.czxid} was in place`];
+    return [`early: ${process} continued between ${fromZxid} and ${toZxid}, while the barrier of ${inPlace.czxid} was in place`];
   });
 }
 
-/** A process that was let into a simple barrier. */
+/** A process that has entered a simple barrier. */
 export interface Gathered {
   readonly process: string;
   readonly root: string;
   readonly enteredZxid: bigint;
   /** When it called `leave`. */
   leavingZxid: bigint | undefined;
-  /** When that had resolved. */
+  /** When `leave` resolved. */
   leftZxid: bigint | undefined;
 }
 
@@ -39,11 +40,11 @@ export function judgeGatherings(gathered: readonly Gathered[], size: number, his
     const lives = history.below(root);
     const findings: string[] = [];
     const wasFull = lives.some(({ czxid }) => czxid <= enteredZxid && thereAt(lives, BigInt(czxid)) >= size);
-    if (!wasFull) findings.push(`early: ${process} has entered ${root} by ${enteredZxid}, where there were never ${size} by then`);
+    if (!wasFull) findings.push(`early: ${process} entered ${root} by ${enteredZxid}, which never had ${size} participants by then`);
     if (leavingZxid === undefined || leftZxid === undefined) return findings;
     const ends = lives.filter(({ goneZxid }) => goneZxid > leavingZxid && goneZxid <= leftZxid).map(({ goneZxid }) => BigInt(goneZxid));
     const wasEmpty = [leavingZxid, ...ends].some((zxid) => thereAt(lives, zxid) === 0);
-    if (!wasEmpty) findings.push(`left: ${process} has left ${root} by ${leftZxid}, where somebody was at any time since ${leavingZxid}`);
+    if (!wasEmpty) findings.push(`left: ${process} left ${root} by ${leftZxid}, which was never empty since ${leavingZxid}`);
     return findings;
   });
 }

@@ -1,4 +1,7 @@
-/** One double barrier, gone through round after round: by as many as it takes, or by more, who come late and leave early. */
+/**
+ * One double barrier, used for many rounds: by as many processes as it needs, or by more, which
+ * join late and leave early.
+ */
 import type { Client } from '@tskeeper/client';
 import { DoubleBarrier, type Participation } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -74,14 +77,14 @@ class BarrierStory implements RecipeStory {
   }
 }
 
-/** A barrier may be waited at for ever, when the others have come to their end. */
+/** A barrier may be waited for in vain, when the others have ended. */
 function wait(process: RecipeProcess): { timeoutMs?: number; signal: AbortSignal } {
   return { signal: process.stopping, ...drawWait(process) };
 }
 
 async function work(process: RecipeProcess, zk: Client, inside: Participation): Promise<void> {
   if (process.below(4) === 0) {
-    // What becomes of this is for `leave` to find out, which has to be called whatever comes of it.
+    // An error here is for `leave` to find, which must be called in any case.
     const stat = await zk.exists(inside.path).catch(() => null);
     if (stat !== null && stat.version > 0) process.note('a process came when a round was on');
   }

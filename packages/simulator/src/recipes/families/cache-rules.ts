@@ -1,28 +1,29 @@
 /**
- * What must be true of what a cache shows (shown): it was there, in that state; and what is in step has nothing that was gone before. When it comes into step
- * it has all that was there when it began to look, and is there still (missing).
+ * Rules for caches. shown: what a cache shows existed in that state, and a complete cache shows
+ * nothing that was deleted before. missing: when a cache becomes complete, it has everything that
+ * existed when it began to read and still exists.
  */
 import type { History, ZnodeLife } from '../history.ts';
 
-/** What a cache has shown of one znode. */
+/** A znode as a cache showed it. */
 export interface Sight {
   readonly process: string;
   readonly path: string;
   readonly data: string | undefined;
   readonly czxid: bigint;
   readonly mzxid: bigint;
-  /** The cache is in step with that at least. undefined: it is of the past, perhaps. */
+  /** The cache is complete up to this zxid at least; undefined if it may be outdated. */
   readonly seenZxid: bigint | undefined;
 }
 
-/** All that a cache has shown when it came into step. */
+/** Everything that a cache showed when it became complete. */
 export interface Survey {
   readonly process: string;
   readonly covers: (path: string) => boolean;
-  /** What its client had seen when it began to look. */
+  /** What its client had seen when it began to read. */
   readonly fromZxid: bigint;
   readonly toZxid: bigint;
-  /** By path: the last write that is shown. */
+  /** By path: the mzxid that is shown. */
   readonly shown: ReadonlyMap<string, bigint>;
 }
 
@@ -33,7 +34,9 @@ export function judgeSurveys(surveys: readonly Survey[], history: History): stri
       if (!covers(path) || czxid > fromZxid || goneZxid <= toZxid) return [];
       const mzxid = mzxids.findLast((each) => each <= fromZxid)!;
       if ((shown.get(path) ?? -1n) >= mzxid) return [];
-      return [`missing: ${process} was in step with ${fromZxid} at ${toZxid}, and shown ${path} of ${shown.get(path)} instead of ${mzxid}`];
+      return [
+        `missing: ${process} was complete up to ${fromZxid} at ${toZxid}, but showed ${path} of ${shown.get(path)} instead of ${mzxid}`,
+      ];
     }),
   );
 }
@@ -48,9 +51,9 @@ export function judgeSights(sights: readonly Sight[], history: History): string[
   const findings = sights.flatMap(({ process, path, data, czxid, mzxid, seenZxid }) => {
     const life = lives.get(`${path} ${czxid}`);
     if (life === undefined || life.goneZxid < mzxid || !was.has(`${path} ${mzxid} ${data}`))
-      return [`shown: ${process} was shown ${path} with ${data}, made by ${czxid} and written by ${mzxid}, which never was`];
+      return [`shown: ${process} showed ${path} with ${data}, czxid ${czxid} and mzxid ${mzxid}, which never existed`];
     if (seenZxid === undefined || life.goneZxid > seenZxid) return [];
-    return [`shown: ${process} was shown ${path} in step with ${seenZxid}, and it was gone at ${life.goneZxid}`];
+    return [`shown: ${process} showed ${path} while complete up to ${seenZxid}, but it was deleted at ${life.goneZxid}`];
   });
   return [...new Set(findings)];
 }

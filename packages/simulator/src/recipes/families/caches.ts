@@ -1,4 +1,4 @@
-/** A small tree that everybody writes to, and of which everybody has a copy: a cache of a znode, of children, or of all of it. */
+/** A small tree that every process writes to and caches: one znode, the children, or all of it. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -24,7 +24,7 @@ const paths = ['a', 'b', 'a/x', 'a/y', 'b/x'].map((name) => `${root}/${name}`);
 
 type AnyCache = NodeCache<string> | ChildrenCache<string> | TreeCache<string>;
 
-/** What a cache is of, and what it shows of it. */
+/** A cache, which znodes it covers, and what it shows of them. */
 interface Kept {
   readonly process: RecipeProcess;
   readonly zk: Client;
@@ -53,7 +53,8 @@ class CacheStory implements RecipeStory {
     await kept.cache.ready(process.isHealed ? { signal: process.stopping } : { timeoutMs: process.below(2000) });
     process.note('a cache was in step');
     const seenZxid = zk.lastZxid;
-    // Behind whatever the cache has to ask for by then: an event behind a read that is under way leads to another, once that is answered.
+    // Wait for the requests that the cache may have to send by then: an event after a read in
+    // progress leads to another read when that is answered.
     for (let answers = 4; answers > 0; answers--) await zk.exists(root);
     if (!kept.cache.inStep) return true;
     for (const { path, data, stat } of kept.shown())
@@ -61,7 +62,7 @@ class CacheStory implements RecipeStory {
     return true;
   }
 
-  /** For as long as the session. */
+  /** One cache per session. */
   #open(process: RecipeProcess, zk: Client): Kept {
     const fromZxid = zk.lastZxid;
     const kept = { process, zk, ...this.#cacheOf(process, zk) };
@@ -89,7 +90,7 @@ class CacheStory implements RecipeStory {
     }
   }
 
-  /** Each change is of the state that was shown, and leads to a later one. */
+  /** Each change must start from the state that was shown, and lead to a later one. */
   async #follow({ process, zk, cache, covers, shown }: Kept, openedZxid: bigint): Promise<void> {
     const last = new Map<string, bigint>();
     let fromZxid = openedZxid;
@@ -106,7 +107,7 @@ class CacheStory implements RecipeStory {
       const { path, before, after } = change;
       if (change.kind === 'deleted') process.note('a cache showed a deletion');
       if (before?.stat.mzxid !== last.get(path))
-        process.complain(`its cache tells what became of ${path} of ${before?.stat.mzxid}, and showed ${last.get(path)}`);
+        process.complain(`its cache reports a change of ${path} from ${before?.stat.mzxid}, but showed ${last.get(path)}`);
       if (after === undefined) {
         last.delete(path);
         continue;
@@ -114,7 +115,7 @@ class CacheStory implements RecipeStory {
       process.note('a cache showed a change');
       const { czxid, mzxid } = after.stat;
       if (before !== undefined && mzxid <= before.stat.mzxid)
-        process.complain(`its cache goes back from ${before.stat.mzxid} to ${mzxid} at ${path}`);
+        process.complain(`its cache went back from ${before.stat.mzxid} to ${mzxid} at ${path}`);
       last.set(path, mzxid);
       this.#sights.push({ process: process.name, path, data: after.data, czxid, mzxid, seenZxid: undefined });
     }
@@ -137,17 +138,17 @@ class CacheStory implements RecipeStory {
     }
   }
 
-  /** Nobody writes any more: by now each cache shows what is there. */
+  /** No process writes any more: by now each cache must show what exists. */
   async left(zk: Client): Promise<readonly string[]> {
     const there = new Map<string, bigint>();
     if ((await zk.exists(root)) !== null) for await (const { path, stat } of zk.walk(root)) if (path !== root) there.set(path, stat.mzxid);
     for (const { process, zk: own, cache, covers, shown } of this.#caches.values()) {
       if (process.dead || own.closedBecause !== undefined) continue;
       if (cache.inStep) process.note('a cache was in step when all was over');
-      else process.complain('its cache is not in step, though nothing goes wrong any more');
+      else process.complain('its cache is not complete, though all faults have ceased');
       const shows = textOf(shown().map(({ path, stat }) => [path, stat.mzxid]));
       const is = textOf([...there].filter(([path]) => covers(path)));
-      if (shows !== is) process.complain(`its cache shows ${shows}, and there is ${is}`);
+      if (shows !== is) process.complain(`its cache shows ${shows}, but there is ${is}`);
     }
     return [];
   }

@@ -1,4 +1,7 @@
-/** One election, in which processes stand for as long as they live, through all of their sessions: as a latch, or with work that is called whenever they lead. */
+/**
+ * One election, with candidates that last as long as their processes, through all of their
+ * sessions: as a latch, or with work that is called whenever they lead.
+ */
 import type { Client } from '@tskeeper/client';
 import { Candidate, Election, type Leadership, RecipeError, Sessions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -27,7 +30,7 @@ interface Standing {
   readonly sessions: Sessions;
   readonly candidate: Candidate;
   readonly firstSession: bigint;
-  /** Each leadership is given out until it is over, and not again. */
+  /** Each leadership is handed out once, until it is over. */
   readonly had: Set<string>;
 }
 
@@ -57,7 +60,7 @@ class CandidateStory implements RecipeStory {
       if (candidate.signal.aborted) this.#standing.delete(process);
       if (hasFailed(standing) && !process.stopping.aborted)
         process.complain(
-          `its candidate was ended by ${String(candidate.signal.reason)}, and its client is ${sessions.client.closedBecause}`,
+          `its candidate was ended by ${String(candidate.signal.reason)}, while its client is ${sessions.client.closedBecause}`,
         );
     }
   }
@@ -71,7 +74,7 @@ class CandidateStory implements RecipeStory {
     return standing;
   }
 
-  /** Waits until it leads, and resigns that, or stands no more. */
+  /** Waits until it leads, and resigns or closes the candidate. */
   async #latch(process: RecipeProcess, standing: Standing): Promise<void> {
     const { candidate } = standing;
     const leadership = await candidate.leading(waitOf(process));
@@ -111,7 +114,7 @@ class CandidateStory implements RecipeStory {
 
   async #lead(process: RecipeProcess, standing: Standing, leadership: Leadership, stop?: AbortSignal): Promise<void> {
     const { sessions, candidate, firstSession, had } = standing;
-    if (had.has(leadership.path)) process.complain(`was given ${leadership.path} again, which it has given back or lost`);
+    if (had.has(leadership.path)) process.complain(`received ${leadership.path} again after it had resigned or lost it`);
     had.add(leadership.path);
     process.note(sessions.client.sessionId === firstSession ? 'a candidate led' : 'a candidate led in a later session');
     const hold = this.#holds.enter(process, sessions.client, leadership, 'n_');
@@ -142,7 +145,7 @@ class CandidateStory implements RecipeStory {
 
 const candidateRules: LineRules = { path: linePath, kinds: ['n_'], store: storePath, goesFirst: () => true };
 
-/** It stands no more, though nobody has closed it, and there are sessions still. */
+/** The candidate has ended although it was not closed and there are still sessions. */
 function hasFailed({ candidate: { signal }, sessions }: Standing): boolean {
   if (!signal.aborted) return false;
   const { reason } = signal as { readonly reason: unknown };
@@ -154,7 +157,10 @@ function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSig
   return { signal: process.stopping, ...drawWait(process) };
 }
 
-/** A leader that leads for as long as it may, and takes a moment to stop. Its candidate may be closed meanwhile, which waits for it. */
+/**
+ * Leads as long as possible, and takes a moment to stop. Its candidate may be closed meanwhile,
+ * which must wait for the work.
+ */
 async function workUntilTold(process: RecipeProcess, candidate: Candidate, leadership: Leadership, stop: AbortSignal): Promise<void> {
   if (process.isHealed || process.below(3) > 0) return;
   if (process.below(2) === 0) {
@@ -165,8 +171,8 @@ async function workUntilTold(process: RecipeProcess, candidate: Candidate, leade
   }
   while (!stop.aborted && !process.isHealed) {
     await process.pause(100);
-    if (leadership.signal.aborted && !stop.aborted) process.complain(`${leadership.path} is lost, and its work was not told to stop`);
+    if (leadership.signal.aborted && !stop.aborted) process.complain(`${leadership.path} is lost, but its work was not told to stop`);
   }
   await process.pause(process.below(200));
-  if (leadership.state === 'released') process.complain(`${leadership.path} was given back while the work was under way`);
+  if (leadership.state === 'released') process.complain(`${leadership.path} was released while the work was in progress`);
 }

@@ -1,4 +1,4 @@
-/** One election: candidates that lead for a while and say that they do, while others look on. */
+/** One election: candidates lead for a while and acknowledge it, while others observe. */
 import type { Client } from '@tskeeper/client';
 import { Election, type Leader } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -33,13 +33,13 @@ class ElectionStory implements RecipeStory {
   readonly beginning: RecipeStory['beginning'];
   readonly #holds = new Holds();
   readonly #onlookers = new Map<Client, Onlooker>();
-  /** Every one there was. */
+  /** All observers. */
   readonly #looking: Onlooker[] = [];
   readonly #acknowledged: { readonly process: string; readonly path: string; readonly seenZxid: bigint }[] = [];
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    // Now and then long enough for nobody to stand.
+    // Sometimes long enough that there is no candidate.
     this.restMsMax = 1 + random.below(random.below(4) === 0 ? 2000 : 400);
     this.beginning = drawBeginning(random);
   }
@@ -49,7 +49,7 @@ class ElectionStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    // Two of them, as each costs some questions whenever anybody comes or goes.
+    // Only two, as each costs some requests for every change of the candidates.
     if (process.number < 2) await this.#lookOn(process, zk);
     const leadership = await new Election(await process.source(zk), linePath, { data: process.name }).lead(drawWait(process));
     process.wentOn(zk, leadership.zk);
@@ -71,7 +71,10 @@ class ElectionStory implements RecipeStory {
     return true;
   }
 
-  /** As a program that ends: its word and its znode are gone at once, and just when others look, as something else has happened right before. */
+  /**
+   * Like a program that ends: its acknowledgement and its znode disappear at once, just when
+   * observers read, since something else has happened right before.
+   */
   async #closeSession(process: RecipeProcess, zk: Client): Promise<void> {
     process.note('a leader closed its session');
     void zk.create(`${linePath}/farewell`, null, { mode: 'ephemeral' }).catch(() => undefined);
@@ -117,7 +120,7 @@ class ElectionStory implements RecipeStory {
     await deleteByHand(zk, leader.path);
   }
 
-  /** Nobody stands any more, and whoever looks on has been told so. */
+  /** No process is a candidate any more, and observers must have seen that. */
   async left(zk: Client): Promise<readonly string[]> {
     for (const onlooker of this.#onlookers.values()) if (!onlooker.isOver) onlooker.upToDate(zk.lastZxid);
     return (await new Election(zk, linePath).candidates()).map(({ path }) => path);
@@ -133,13 +136,13 @@ class ElectionStory implements RecipeStory {
     ];
   }
 
-  /** Who is told that it has said so is named by a znode. */
+  /** An acknowledgement that a leader was told to have made must be in a znode. */
   #missingWords({ writes }: History): string[] {
     return this.#acknowledged.flatMap(({ process, path, seenZxid }) => {
       const word = writes.find((write) => write.path === wordPath && `${linePath}/${write.data}` === path);
       return word !== undefined && word.zxid <= seenZxid
         ? []
-        : [`acknowledged: ${process} was told at ${seenZxid} that it has acknowledged by ${path}`];
+        : [`acknowledged: ${process} was told at ${seenZxid} that it acknowledged ${path}`];
     });
   }
 }
@@ -151,18 +154,18 @@ function candidatesOf(history: History): ZnodeLife[] {
   return history.below(linePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
 }
 
-/** Whoever is named there led when it was written: nobody stood ahead of it. */
+/** A candidate named in an acknowledgement led when that was written: no other was before it. */
 function wrongWords(history: History): string[] {
   const candidates = candidatesOf(history);
   return history.writes.flatMap(({ path, data, zxid }) => {
     if (path !== wordPath) return [];
     const [first] = candidates.filter(({ czxid, goneZxid }) => czxid < zxid && goneZxid > zxid);
     if (first?.path === `${linePath}/${data}`) return [];
-    return [`acknowledged: ${data} was written at ${zxid}, when ${first?.path ?? 'nobody'} led`];
+    return [`acknowledged: ${data} was written at ${zxid}, when ${first?.path ?? 'no candidate'} led`];
   });
 }
 
-/** Who led, from when to when, and whether that was acknowledged. */
+/** The leaders, from when to when, and whether they were acknowledged. */
 function leadersOf(history: History): Phase[] {
   const candidates = candidatesOf(history);
   const words = history.below(linePath).filter(({ path }) => path === wordPath);

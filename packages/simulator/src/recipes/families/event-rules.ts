@@ -1,24 +1,28 @@
 /**
- * What must be true of an event (through):
+ * Rules for events.
  *
- * - that lets one through each time it is set: as many go through as have taken it away, and nobody takes it twice for one wait;
- * - that lets through everybody: whoever goes through has seen it set, or that it had been;
+ * through:
  *
- * and of those who set it (set):
+ * - with auto-reset, as many waiters pass as have taken the event, and no waiter takes it twice for
+ *   one wait;
+ * - without, a waiter passes only if it has seen the event set during the wait.
  *
- * - whoever is told that it is set has seen a moment in which it was;
- * - where it lets one through each time, a call sets it once at most, and never when it is said not to have been carried out.
+ * set:
+ *
+ * - after a successful `set` there was a moment during the call in which the event was set;
+ * - with auto-reset, a call sets the event at most once, and never if it reports that it was not
+ *   carried out.
  */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { parentOf } from '../../replay/replay.ts';
 import type { History, Written, ZnodeLife } from '../history.ts';
 
-/** One wait, and what the client had seen before and behind it. */
+/** One wait, and what the client had seen before and after it. */
 export interface Passage {
   readonly process: string;
   readonly session: bigint;
   readonly fromZxid: bigint;
-  /** undefined: it was given up, or nobody can say. */
+  /** Undefined if the wait failed, or its result is unknown. */
   toZxid: bigint | undefined;
 }
 
@@ -28,13 +32,13 @@ export interface Setting {
   readonly session: bigint;
   /** What the client had seen before. */
   readonly fromZxid: bigint;
-  /** What it had seen when the call was over; undefined as long as it is open. */
+  /** What it had seen when the call ended; undefined while it is open. */
   toZxid: bigint | undefined;
-  /** `open` until the call is over, and for good when nobody can say. */
+  /** `open` until the call ends, and for good if its outcome is unknown. */
   state: 'open' | 'carried out' | 'not carried out';
 }
 
-/** Notes down what is known of it when it is over. */
+/** Records the outcome of a call. */
 export async function settled(setting: Setting, zk: Client, call: Promise<void>): Promise<void> {
   try {
     await call;
@@ -56,22 +60,25 @@ export function judgeSettings(settings: readonly Setting[], path: string, autoRe
   return [
     ...unset.map(
       ({ process, fromZxid, toZxid }) =>
-        `set: ${process} was told that the event is set, and it never was between ${fromZxid} and ${toZxid}`,
+        `set: ${process} was told that the event is set, but it never was between ${fromZxid} and ${toZxid}`,
     ),
     ...(autoReset ? setTooOften(settings, times) : []),
   ];
 }
 
-/** Each time that it was set belongs to one call of that session, which was under way then; one that is still open may have set it, or not. */
+/**
+ * Each time that the event was set belongs to one call of that session which was in progress then;
+ * an open call may have set it or not.
+ */
 function setTooOften(settings: readonly Setting[], times: readonly ZnodeLife[]): string[] {
   const left = new Set(settings.filter(({ state }) => state !== 'not carried out'));
   return times.flatMap(({ czxid, session }) => {
-    // The one that was over first, as those that go on may have done it later.
+    // The call that ended first, since later ones may have set it later.
     const [own] = [...left]
       .filter((each) => each.session === session && each.fromZxid < czxid && untilOf(each) >= czxid)
       .sort((one, other) => untilOf(one) - untilOf(other));
     if (own !== undefined) left.delete(own);
-    return own === undefined ? [`set: session ${session} has set the event at ${czxid}, which is once more than it was asked to`] : [];
+    return own === undefined ? [`set: session ${session} set the event at ${czxid}, once more than it was asked to`] : [];
   });
 }
 
@@ -84,14 +91,14 @@ export function judgePassages(passages: readonly Passage[], path: string, autoRe
   return autoReset ? [...takenTwice(path, history), ...judgeTaken(passages, path, times, history)] : judgeOpen(passages, times);
 }
 
-/** What those who take it write along. */
+/** The writes that waiters make when they take the event. */
 function takings(event: string, { writes }: History): Written[] {
   return writes.filter(({ path, data }) => parentOf(path) === event && data === 'through');
 }
 
 function takenTwice(event: string, history: History): string[] {
   const takers = takings(event, history).map(({ path }) => path);
-  return takers.filter((path, at) => takers.indexOf(path) !== at).map((path) => `through: ${path} has taken the event twice`);
+  return takers.filter((path, at) => takers.indexOf(path) !== at).map((path) => `through: ${path} took the event twice`);
 }
 
 function judgeTaken(passages: readonly Passage[], event: string, times: readonly ZnodeLife[], history: History): string[] {
@@ -101,13 +108,13 @@ function judgeTaken(passages: readonly Passage[], event: string, times: readonly
     const through = own.filter(({ toZxid }) => toZxid !== undefined).length;
     const taken = times.filter(({ goneBy, goneZxid }) => goneBy === session && taking.has(goneZxid)).length;
     if (taken >= through && taken <= own.length) return [];
-    return [`through: ${own[0]!.process} went through ${through} times of ${own.length}, and has taken the event ${taken} times`];
+    return [`through: ${own[0]!.process} passed ${through} times of ${own.length}, but took the event ${taken} times`];
   });
 }
 
 function judgeOpen(passages: readonly Passage[], times: readonly ZnodeLife[]): string[] {
   return passages.flatMap(({ process, fromZxid, toZxid }) => {
     if (toZxid === undefined || times.some(({ czxid, goneZxid }) => czxid <= toZxid && goneZxid > fromZxid)) return [];
-    return [`through: ${process} was let through between ${fromZxid} and ${toZxid}, when the event was not set`];
+    return [`through: ${process} passed between ${fromZxid} and ${toZxid}, when the event was not set`];
   });
 }

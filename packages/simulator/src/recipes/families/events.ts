@@ -1,4 +1,6 @@
-/** One event, that lets through everybody until it is reset, or one for each time it is set. */
+/**
+ * One event, which lets all waiters pass until it is reset, or one waiter for each time it is set.
+ */
 import type { Client } from '@tskeeper/client';
 import { EventHandle, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -42,7 +44,7 @@ class EventStory implements RecipeStory {
       if (!process.isHealed) this.#loseAnswers(process);
       await this.#set(process, zk, event, waitOf(process));
     }
-    // In the middle of a wait of another, at times.
+    // Sometimes during a wait of another process.
     if (!process.isHealed && process.below(3) === 0) {
       await this.#reset(process, event, waitOf(process));
     }
@@ -67,13 +69,16 @@ class EventStory implements RecipeStory {
     process.note('an event was set');
   }
 
-  /** Of who sets it, and of those who are about to take what is being set. */
+  /** Loses replies to the process that sets the event, and to those about to take it. */
   #loseAnswers(setter: RecipeProcess): void {
     for (const process of [setter, ...this.#waiting])
       if (setter.below(3) === 0) process.clock.after(setter.below(30), () => process.wire?.forward.resetAfter(0));
   }
 
-  /** One that is late, as everything heals, is made up for: those who have set it by then wait for ever otherwise. */
+  /**
+   * A late reset, during the healing, is made up for: processes that have set the event by then
+   * would otherwise wait for ever.
+   */
   async #reset(process: RecipeProcess, event: EventHandle, options?: WaitOptions): Promise<void> {
     try {
       await event.reset(options);
@@ -126,11 +131,11 @@ class EventStory implements RecipeStory {
 }
 
 function waitOf(process: RecipeProcess): WaitOptions {
-  // Those who all wait, and have not set it, would wait for ever.
+  // If all wait and none sets it, they would wait for ever.
   return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWait(process) };
 }
 
-/** The znodes of those who wait. */
+/** The znodes of the waiters. */
 async function waiting(zk: Client): Promise<readonly string[]> {
   return (await pathsBelow(zk, eventPath)).filter((path) => path !== `${eventPath}/set`);
 }

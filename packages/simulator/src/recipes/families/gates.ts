@@ -1,4 +1,4 @@
-/** One barrier, that is put in place and removed by some, and waited for by others. */
+/** One barrier that some processes set and remove, and others wait for. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { Barrier, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -52,7 +52,7 @@ class GateStory implements RecipeStory {
     this.#waits.push({ process: process.name, fromZxid, toZxid: zk.lastZxid });
   }
 
-  /** Which wakes those who wait, and lets nobody go on. */
+  /** Wakes the waiters, none of which may continue. */
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     try {
       await zk.setData(gatePath, `since ${operator.nowMs}`);
@@ -68,7 +68,7 @@ class GateStory implements RecipeStory {
   }
 }
 
-/** Those who all wait, and have all looked when it was put in place, would wait for ever. */
+/** If all wait after they have seen the barrier set, they would wait for ever. */
 function waitOf(process: RecipeProcess): WaitOptions {
   return { timeoutMs: 4000, signal: process.stopping, ...drawWait(process) };
 }

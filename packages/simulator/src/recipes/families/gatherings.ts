@@ -1,4 +1,7 @@
-/** The barrier of "ZooKeeper Example", one for each round: processes gather, work, and part when all have done theirs. */
+/**
+ * The barrier of "ZooKeeper Example", one for each round: processes gather, work, and leave when
+ * all have finished.
+ */
 import type { Client } from '@tskeeper/client';
 import { SimpleBarrier, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -26,9 +29,9 @@ class GatheringStory implements RecipeStory {
   readonly restMsMax: number;
   readonly #size: number;
   readonly #gathered: Gathered[] = [];
-  /** By process, however often that began anew: the round in which it was last. */
+  /** By process number: the last round it took part in. */
   readonly #lastOf = new Map<number, number>();
-  /** Where who comes next goes: the barrier of the one before has been full. */
+  /** The round of the next process: the barrier of the one before has been full. */
   #round = 0;
 
   constructor(random: SeededRandom) {
@@ -86,7 +89,7 @@ class GatheringStory implements RecipeStory {
   }
 }
 
-/** A gathering may be waited for in vain, when the others have come to their end. */
+/** A gathering may be waited for in vain, when the others have ended. */
 function waitOf(process: RecipeProcess): WaitOptions {
   return { signal: process.stopping, ...drawWait(process) };
 }

@@ -1,10 +1,13 @@
-/** What a process does with what it holds, whatever that is: it writes, here and elsewhere, slowly at times, and even when it should know better. */
+/**
+ * What a process does with a hold of any kind: it writes to its store, slowly at times, and
+ * sometimes although it should not.
+ */
 import type { Hold, Holds } from '../holds.ts';
 import { KeeperError } from '@tskeeper/client';
 import { type Held, RecipeError } from '@tskeeper/recipes';
 import type { RecipeProcess } from '../recipe-process.ts';
 
-/** How long processes wait for what they want: for ever, for a while, or until their program has another idea. */
+/** How long processes wait: for ever, for a while, or until their program aborts. */
 export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
   if (process.isHealed) return {};
   switch (process.below(5)) {
@@ -12,7 +15,7 @@ export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?:
       return { timeoutMs: process.below(2500) };
     case 1: {
       const abort = new AbortController();
-      process.clock.after(process.below(2500), () => abort.abort(new RecipeError('TimedOut', 'the program has another idea')));
+      process.clock.after(process.below(2500), () => abort.abort(new RecipeError('TimedOut', 'the program has aborted the wait')));
       return { signal: abort.signal };
     }
     default:
@@ -20,7 +23,10 @@ export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?:
   }
 }
 
-/** One in so many stands still for longer than its session lives, in the middle of whatever it is about to begin. */
+/**
+ * One of so many processes pauses for longer than its session timeout, in the middle of what it is
+ * about to begin.
+ */
 export function drawStandstill(process: RecipeProcess, oneIn: number): void {
   if (process.isHealed || process.below(oneIn) > 0) return;
   process.clock.after(process.below(15), () => {
@@ -28,19 +34,20 @@ export function drawStandstill(process: RecipeProcess, oneIn: number): void {
   });
 }
 
-/** Asked to give it back, it takes its time; when it has consented it does not hold it any more. */
+/** When asked to release, it takes its time; after it has agreed it must not hold any more. */
 export function drawConsent(process: RecipeProcess): ((held: Held) => Promise<void>) | undefined {
   if (process.below(2) === 0) return undefined;
   return async (held) => {
     await process.pause(process.below(300));
     process.clock.after(1, () => {
-      if (held.state === 'held' || held.state === 'suspended') process.complain(`${held.path} was to be given back, and is held still`);
+      if (held.state === 'held' || held.state === 'suspended')
+        process.complain(`${held.path} is still held after its holder agreed to release it`);
       else process.note('a hold was given back as asked');
     });
   };
 }
 
-/** Works with several holds, of which others may have their share. */
+/** Works with several holds that other processes may share. */
 export async function workTogether(process: RecipeProcess, holds: readonly Hold[], store: string): Promise<void> {
   if (process.below(8) === 0) {
     const endMs = process.nowMs + process.below(3000);
@@ -53,23 +60,23 @@ export async function workTogether(process: RecipeProcess, holds: readonly Hold[
   }
 }
 
-/** Works with a hold of which nobody else has a share. */
+/** Works with a hold that is exclusive. */
 export async function workWith(process: RecipeProcess, holds: Holds, hold: Hold, store: string): Promise<void> {
-  // One that has much to do before it asks the ensemble for anything, and stops when it is told to.
+  // Some work for long before they send the next request, and stop when the hold is lost.
   if (process.below(8) === 0) {
     const endMs = process.nowMs + process.below(process.below(2) === 0 ? 2000 : 10_000);
     while (!process.isHealed && !hold.isLost && process.nowMs < endMs) await process.pause(250);
   }
   for (let writes = 1 + process.below(3); writes > 0; writes--) {
     await process.pause(process.below(120));
-    // Most begin nothing new while they do not know.
+    // Most start nothing new while the hold is suspended.
     if (process.below(3) > 0) while (hold.isSuspended) await process.pause(100);
     if (hold.isLost) break;
     holds.witness.write(hold);
     await hold.write(store);
   }
   if (!hold.isLost) return;
-  // One that goes on although it has been told.
+  // Some continue although they know.
   process.note('a holder wrote although it was lost');
   holds.witness.write(hold);
   try {
@@ -78,5 +85,5 @@ export async function workWith(process: RecipeProcess, holds: Holds, hold: Hold,
     if (!(error instanceof RecipeError && error.code === 'Lost') && !KeeperError.is(error)) throw error;
     return;
   }
-  process.complain(`${hold.path} is lost, and has written all the same`);
+  process.complain(`${hold.path} is lost, but its write succeeded`);
 }

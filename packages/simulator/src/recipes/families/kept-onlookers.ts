@@ -1,4 +1,7 @@
-/** Those who look on at znodes that others keep: at the members of a group, or at the instances of a service, of which they use one and another. */
+/**
+ * Observers of persistent znodes: of the members of a group, or of the instances of a service,
+ * which they use.
+ */
 import type { Client } from '@tskeeper/client';
 import {
   type Group,
@@ -14,14 +17,14 @@ import type { RecipeProcess } from '../recipe-process.ts';
 import { wordOf } from './kept-rules.ts';
 import { Onlooker } from './onlooker.ts';
 
-/** One who looks on with one session. */
+/** An observer with one session. */
 export interface KeptOnlooker {
   readonly onlooker: Onlooker;
-  /** By the way of other things. */
+  /** Called between other work. */
   readonly turn: () => Promise<void>;
 }
 
-/** `isNameData`: each member is its name, and has no other data. */
+/** With `isNameData` the name of a member is its data. */
 export function lookOnAtMembers(process: RecipeProcess, zk: Client, group: Group, isNameData: boolean): KeptOnlooker {
   const onlooker = new Onlooker(process, zk);
   const enough = new AbortController();
@@ -64,7 +67,10 @@ export function useInstances(process: RecipeProcess, zk: Client, registry: Servi
   };
 }
 
-/** Nothing can come between two choices, so they are from the same instances. Resolves with the id of the last that was chosen. */
+/**
+ * Nothing can happen between two choices, so they are from the same instances. Returns the id
+ * chosen last.
+ */
 function useSome(process: RecipeProcess, way: string, provider: ServiceProvider<string>, last: string | undefined): string | undefined {
   const there = provider.instances.map(({ id }) => id);
   const chosen = Array.from({ length: there.length + 1 }, () => provider.choose()?.id);
@@ -72,10 +78,10 @@ function useSome(process: RecipeProcess, way: string, provider: ServiceProvider<
   if (isWrong) process.complain(`chosen: ${String(chosen)} of ${String(there)}`);
   if (there.length > 0) process.note('an instance of a service was used');
   if (way === 'round robin' && new Set(chosen).size !== Math.max(there.length, 1))
-    process.complain(`chosen: ${String(chosen)} of ${String(there)}, one after another`);
+    process.complain(`chosen: ${String(chosen)} of ${String(there)}, in turn`);
   if (way === 'sticky') {
     const isChanged = last !== undefined && there.includes(last) && chosen[0] !== last;
-    if (isChanged || new Set(chosen).size !== 1) process.complain(`chosen: ${String(chosen)} of ${String(there)}, behind ${last}`);
+    if (isChanged || new Set(chosen).size !== 1) process.complain(`chosen: ${String(chosen)} of ${String(there)}, after ${last}`);
   }
   return chosen.at(-1);
 }

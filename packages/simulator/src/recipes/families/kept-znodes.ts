@@ -1,4 +1,7 @@
-/** Znodes that processes keep for as long as they want, through all of their sessions: as members of a group, as instances of a service, or as they are. */
+/**
+ * Znodes that processes keep as long as they want, through all of their sessions: as members of a
+ * group, as service instances, or as persistent nodes.
+ */
 import type { Client } from '@tskeeper/client';
 import { Group, type GroupNaming, PersistentNode, type PersistentNodeOptions, ServiceRegistry, Sessions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -30,21 +33,21 @@ export const keptZnodes: Family = {
 
 const folder = '/kept';
 
-/** What is common to `PersistentNode` and `Registration`. */
+/** What `PersistentNode` and `Registration` have in common. */
 type Kept = Pick<PersistentNode, 'path' | 'state' | 'signal' | 'onStateChange'>;
 
 interface Keeping {
   readonly process: RecipeProcess;
   readonly sessions: Sessions;
-  /** All there were. */
+  /** All sessions so far. */
   readonly sessionIds: Set<bigint>;
   readonly kept: Kept;
   readonly change: ((text: string, wait: Wait) => Promise<void>) | undefined;
   readonly close: () => Promise<void>;
-  /** What it was made with. */
+  /** The text it was created with. */
   readonly first: string;
   changes: number;
-  /** What it may say: what it was given last, and what it perhaps was since. */
+  /** The texts it may have: the last it was given, and those it may have been given since. */
   may: Set<string>;
 }
 
@@ -53,7 +56,7 @@ interface Wait {
   readonly signal?: AbortSignal;
 }
 
-/** The way in which all processes of a story keep their znodes. */
+/** How all processes of a run keep their znodes. */
 interface Way extends KeptRules {
   readonly keep: (
     process: RecipeProcess,
@@ -61,11 +64,11 @@ interface Way extends KeptRules {
     text: string,
     wait: Wait,
   ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'first' | 'changes' | 'may'>>;
-  /** Looks on at what is kept, if there is a recipe for that. */
+  /** Observes what is kept, if there is a recipe for that. */
   readonly lookOn?: ((process: RecipeProcess, zk: Client) => KeptOnlooker) | undefined;
-  /** What looks on shows of a znode with these data. */
+  /** What an observer shows of a znode with these data. */
   readonly shownAs: (data: string) => string;
-  /** Whether names are those of the processes, which another session may have. */
+  /** Whether znodes are named after the process, so that another session may take the name. */
   readonly hasNames: boolean;
 }
 
@@ -77,7 +80,7 @@ class KeptStory implements RecipeStory {
   readonly #sessions = new WeakMap<RecipeProcess, Sessions>();
   readonly #onlookers = new Map<Client, KeptOnlooker>();
   readonly #told: ToldOfKept[] = [];
-  /** When the programs came to their ends. */
+  /** The keepers at the end of their programs. */
   readonly #last: KeptInTheEnd[] = [];
   #texts = 0;
 
@@ -90,7 +93,7 @@ class KeptStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    // Two of them, as each costs a read whenever anybody changes anything.
+    // Only two, as each costs a read for every change.
     if (process.number < 2) await this.#lookOn(process, zk);
     const keeping = this.#keeping.get(process) ?? (await this.#begin(process));
     const { kept, change, close, sessions } = keeping;
@@ -152,7 +155,7 @@ class KeptStory implements RecipeStory {
   }
 
   async #change(process: RecipeProcess, keeping: Keeping, change: NonNullable<Keeping['change']>): Promise<void> {
-    // Now and then what it said in the beginning.
+    // Sometimes the text it was created with.
     const text = ++keeping.changes % 3 === 0 ? keeping.first : `text-${++this.#texts}`;
     keeping.may.add(text);
     await change(text, waitOf(process));
@@ -188,7 +191,7 @@ class KeptStory implements RecipeStory {
     if (hasNames && operator.below(2) === 0) {
       const path = `${parent}/host-${operator.below(this.processes)}`;
       await deleteByHand(zk, path);
-      // As a process that has just died has it.
+      // As if a process that had just died had it.
       if (await haveForAWhile(operator, zk, path, 1000)) operator.note('a name was of another session for a while');
       return;
     }
@@ -198,7 +201,7 @@ class KeptStory implements RecipeStory {
     await deleteByHand(zk, victim);
   }
 
-  /** Nobody keeps anything any more, and whoever looks on has been told so. */
+  /** No process keeps anything any more, and observers must have seen that. */
   left(zk: Client): Promise<readonly string[]> {
     for (const { onlooker } of this.#onlookers.values()) if (!onlooker.isOver) onlooker.upToDate(zk.lastZxid);
     return pathsBelow(zk, this.#way.parent);
@@ -220,7 +223,7 @@ function waitOf(process: RecipeProcess): Wait {
   return { signal: process.stopping, ...drawWait(process) };
 }
 
-/** A name that belongs to whoever runs in that place. */
+/** A name that belongs to the process slot. */
 function nameOf({ number }: RecipeProcess): string {
   return `host-${number}`;
 }
@@ -234,7 +237,7 @@ function members(naming: GroupNaming, takesOver: boolean): Way {
     shownAs: wordOf,
     lookOn: (process, zk) => lookOnAtMembers(process, zk, new Group(zk, folder, { naming }), isNameData),
     keep: async (process, sessions, text, wait) => {
-      // A name that is the data of the znode cannot be changed, so each keeps one of its own.
+      // A name that is the data of the znode cannot change, so each keeper has a name of its own.
       const name = isNameData ? text : nameOf(process);
       const node = await new Group(sessions, folder, { naming }).join(name, { ...(isNameData ? {} : { data: text, takesOver }), ...wait });
       return { kept: node, change: isNameData ? undefined : (data, limits) => node.setData(data, limits), close: () => node.close() };
@@ -266,7 +269,7 @@ function services(takesOver: boolean): Way {
     parent: `${folder}/api`,
     outlivesSessions: false,
     hasNames: true,
-    // What is no instance is passed over.
+    // Data that are not an instance are ignored.
     shownAs: (data) => (data === '' ? none : wordOf(data)),
     lookOn: (process, zk) => useInstances(process, zk, new ServiceRegistry<string>(zk, folder), 'api'),
     keep: async (process, sessions, payload, wait) => {

@@ -1,8 +1,9 @@
 /**
- * What must be true of leases, each of which is had for a time:
+ * Rules for leases:
  *
- * - two: nobody has one, and runs, in the moment in which another has got it, unless somebody has broken it by hand, or both have one name, or
- *   another of its name had taken it over before: then it is by the end of that one that others may have it.
+ * - two: no running process has a lease in the moment in which another has acquired it, unless it
+ *   was broken by hand, or both use one holder name, or another process of its name had taken it
+ *   over before: then the end of that one decides.
  */
 import type { HeldLease } from '@tskeeper/recipes';
 import { parentOf } from '../../replay/replay.ts';
@@ -15,17 +16,17 @@ export interface LeaseHold {
   readonly holder: string;
   readonly lease: Pick<HeldLease, 'path' | 'fencingToken' | 'state'>;
   readonly fromMs: number;
-  /** Those who believed to have it in that moment, and are somebody else. */
+  /** Those who believed to have the lease in that moment under another holder name. */
   readonly beside: readonly LeaseHold[];
 }
 
-/** Who has the lease while this one gets it. */
+/** The holds of the lease while this process acquires it. */
 export function besides(
   { process, holder, lease }: Pick<LeaseHold, 'process' | 'holder' | 'lease'>,
   holds: readonly LeaseHold[],
 ): LeaseHold[] {
   if (lease.state !== 'held') return [];
-  // Whoever stands still does nothing, and finds it over when it goes on.
+  // A paused process does nothing, and finds its lease over when it continues.
   const isAtIt = (other: LeaseHold) => !other.process.dead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
   return holds.filter((other) => other.holder !== holder && isOfOne(other.lease, lease) && isAtIt(other));
 }
@@ -39,18 +40,20 @@ export function judgeLeases(holds: readonly LeaseHold[], history: History): stri
     const { process, lease, fromMs, beside } = hold;
     const { path, fencingToken } = lease;
     if (history.born(path, fencingToken) === undefined)
-      return [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`];
+      return [`two: ${process.name} has ${path} by token ${fencingToken}, which no txn created`];
     return beside
       .filter((other) => {
-        // A process may learn late that it has the lease: after another has taken it rightly.
+        // A process may learn late that it has the lease, after another has rightly taken it.
         const [older, newer] = other.lease.fencingToken < fencingToken ? [other, hold] : [hold, other];
         return !isBroken(older, fromMs, history) && !isTakenOver(older, newer.lease.fencingToken, history);
       })
-      .map((other) => `two: ${process.name} has ${path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`);
+      .map(
+        (other) => `two: ${process.name} has ${path} at ${fromMs.toFixed(3)}, while ${other.process.name} still had ${other.lease.path}`,
+      );
   });
 }
 
-/** Somebody has deleted what says who has it. */
+/** Whether the record of the holder was deleted by hand. */
 function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number, history: History): boolean {
   const own = history.born(path, fencingToken);
   const record = `${parentOf(path)}/lease_holder`;
@@ -61,7 +64,10 @@ function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number,
   return life !== undefined && life.goneMs <= untilMs && life.goneBy !== own?.session;
 }
 
-/** By another of its name, before whoever came by `token`: itself it writes nothing once its znode is gone. */
+/**
+ * By another process of its name, before the holder with `token`: it writes nothing itself after
+ * its znode is gone.
+ */
 function isTakenOver({ holder, lease: { path, fencingToken } }: LeaseHold, token: bigint, history: History): boolean {
   const own = history.born(path, fencingToken);
   const record = `${parentOf(path)}/lease_holder`;

@@ -1,4 +1,7 @@
-/** Leases for a fixed time, one alone and two of which either will do: had, renewed, given back, left to their end, taken over by the next of the same name. */
+/**
+ * Leases for a fixed time, one alone and two of which either will do: acquired, renewed, released,
+ * left to expire, taken over by the next process with the same holder name.
+ */
 import { type CallOptions, type Client, KeeperError, op } from '@tskeeper/client';
 import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -32,7 +35,7 @@ const count = 2;
 const paths = [onePath, ...Array.from({ length: count }, (_, at) => `${severalPath}/${at}`)];
 
 class LeaseStory implements RecipeStory {
-  /** The time of a lease is that of the ensemble's leaders: two of which differ have two times. */
+  /** Leases count by the clock of the leader, so all leaders must have the same time. */
   readonly wallClocksAgree = true;
   readonly processes: number;
   readonly restMsMax: number;
@@ -97,7 +100,8 @@ class LeaseStory implements RecipeStory {
       if (process.below(2) === 0) {
         await renew(process, lease);
       }
-      // One in a while goes on although its time is over: what it writes counts until somebody else has it.
+      // Sometimes a process continues although its time is over: its writes count until another
+      // process has the lease.
       if (lease.state !== 'held' && process.below(3) > 0) return;
       await lease.multi([op.setData(storeOf(parentOf(lease.path)), `${lease.path} ${lease.fencingToken}`)]);
     }
@@ -114,7 +118,7 @@ class LeaseStory implements RecipeStory {
     await deleteByHand(zk, victim);
   }
 
-  /** Whoever has it next clears up, also behind those who had no time to. */
+  /** The next holder cleans up, also after those that had no time to. */
   async left(zk: Client): Promise<readonly string[]> {
     const left = await Promise.all(
       paths.map(async (path) => {
@@ -132,7 +136,10 @@ class LeaseStory implements RecipeStory {
   }
 }
 
-/** Renewed again and again, whether that can be done or not; where it cannot, half of them have it to the end that it has. */
+/**
+ * Renews repeatedly, whether that succeeds or not; after a failure half of the processes hold the
+ * lease to its end.
+ */
 async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> {
   const endMs = process.nowMs + process.below(8000);
   while (!process.isHealed && lease.state === 'held' && process.nowMs < endMs) {
@@ -154,12 +161,12 @@ async function renew(process: RecipeProcess, lease: HeldLease, options: CallOpti
   process.note('a lease was renewed');
 }
 
-/** It is had as long as before, and may be asked for again. */
+/** The lease is held as long as before, and the call may be repeated. */
 function isOpen(error: unknown): boolean {
   return KeeperError.is(error) && error.retryable;
 }
 
-/** One for each lease, as each has tokens of its own. */
+/** One store per lease, as each has tokens of its own. */
 function storeOf(path: string): string {
   return `${storePath}${path}`;
 }

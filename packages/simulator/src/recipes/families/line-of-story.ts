@@ -1,4 +1,7 @@
-/** Where the lines of these stories are, how near to the end of their numbers they begin, and what an operator does to them. */
+/**
+ * The wait queue's path in these runs, how near to the end of its counter it begins, and what an
+ * operator does to it.
+ */
 import { type Client, KeeperError } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -8,7 +11,9 @@ import type { RecipeProcess } from '../recipe-process.ts';
 export const linePath = '/recipes/line';
 export const storePath = '/store';
 
-/** Numbers behind names have 32 bits and a sign. Now and then only a few are left, so that they run over. */
+/**
+ * Sequence numbers have 32 bits and a sign. Sometimes only a few are left, so that they overflow.
+ */
 export function drawBeginning(random: SeededRandom): RecipeStory['beginning'] {
   if (random.below(3) > 0) return undefined;
   return [
@@ -18,7 +23,7 @@ export function drawBeginning(random: SeededRandom): RecipeStory['beginning'] {
   ];
 }
 
-/** As an operator does: somebody else may have been faster. */
+/** Deletes as an operator does: the znode may be gone already. */
 export async function deleteByHand(zk: Client, path: string): Promise<void> {
   try {
     await zk.delete(path);
@@ -28,8 +33,9 @@ export async function deleteByHand(zk: Client, path: string): Promise<void> {
 }
 
 /**
- * Has an ephemeral of that path for a while. Resolves with whether it had; not where somebody else was faster, or where there is no parent. Creates it until
- * that is answered: one that it did not know of would stay for as long as its session lives.
+ * Has an ephemeral at that path for a while. Resolves with whether it had; false if the znode
+ * existed already or has no parent. Repeats the create until it has a reply: otherwise an unknown
+ * ephemeral could stay as long as its session.
  */
 export async function haveForAWhile(operator: RecipeProcess, zk: Client, path: string, msBelow: Millis): Promise<boolean> {
   const retry = { attempts: Infinity, maxElapsedMs: Infinity };
@@ -46,12 +52,14 @@ export async function haveForAWhile(operator: RecipeProcess, zk: Client, path: s
   return true;
 }
 
-/** Paths of what is below it, sorted. */
+/** Paths of the children, sorted. */
 export async function pathsBelow(zk: Client, path: string): Promise<readonly string[]> {
   return (await namesBelow(zk, path)).toSorted().map((name) => `${path}/${name}`);
 }
 
-/** What is below it; nothing where there is no such znode: containers are swept when they are empty, at any moment. */
+/**
+ * Names of the children; none if there is no such znode: empty containers are swept at any moment.
+ */
 export async function namesBelow(zk: Client, path: string): Promise<readonly string[]> {
   try {
     return (await zk.getChildren(path)).children;

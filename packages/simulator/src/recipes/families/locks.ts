@@ -1,4 +1,4 @@
-/** One lock, contended for in every way there is: waited for, tried, given up, revoked, broken by hand. */
+/** One lock, contended for in every way: waited for, tried, aborted, revoked, broken by hand. */
 import type { Client } from '@tskeeper/client';
 import { type Held, Lock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -97,14 +97,16 @@ class LockStory implements RecipeStory {
   }
 }
 
-/** Whoever deletes the znode of a hold breaks it, and its holder hears of that: where the two have one connection, ahead of the answer. */
+/**
+ * Deleting the znode of a hold breaks it, and its holder must notice; if both use one connection,
+ * before the reply.
+ */
 async function breakOwn(process: RecipeProcess, zk: Client, hold: Hold): Promise<void> {
   const { isHealed } = process;
   await deleteByHand(zk, hold.path);
   process.note('a lock was broken under its holder');
   for (let tries = 0; !hold.isLost && tries < 20; tries++) await process.pause(100);
-  if (isHealed && !hold.isLost && zk.state === 'connected')
-    process.complain(`${hold.path} was deleted, and its holder does not hear of it`);
+  if (isHealed && !hold.isLost && zk.state === 'connected') process.complain(`${hold.path} was deleted, but its holder does not notice`);
 }
 
 const lockRules: LineRules = { path: linePath, kinds: ['lock-'], store: storePath, goesFirst: () => true };

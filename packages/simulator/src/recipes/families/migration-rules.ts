@@ -1,9 +1,11 @@
 /**
- * What must be true of changes that are made once each (changes):
+ * Rules for migrations (changes):
  *
- * - each is made once, behind the one before it, in the txn that makes its record;
- * - nobody makes one that nobody is told of, but where it broke off; and nobody is told of one that it has not made;
- * - who is told that all is made has seen it made; and who is told that it is too old has seen more than it knows.
+ * - each change is made once, after the one before it, in the txn that creates its record;
+ * - every change is reported to the process that made it, unless its call was interrupted, and to
+ *   no other;
+ * - a process told that it is up to date has seen all changes made, and one told that it is too old
+ *   has seen more than it knows.
  */
 import type { SessionId } from '@tskeeper/protocol';
 import type { History } from '../history.ts';
@@ -12,13 +14,13 @@ import type { History } from '../history.ts';
 export interface Run {
   readonly process: string;
   readonly session: SessionId;
-  /** How many its program knows. */
+  /** The number of changes that its program knows. */
   readonly known: number;
-  /** Names of those that it is told it has made. */
+  /** Names of the changes that it was told it has made. */
   made: readonly string[];
-  /** `open`: it was given up, or its process has ended. */
+  /** `open`: the call failed, or its process has ended. */
   result: 'open' | 'up to date' | 'too old';
-  /** What its client had seen when it was over. */
+  /** What its client had seen when the call ended. */
   seenZxid: bigint | undefined;
 }
 
@@ -34,19 +36,21 @@ export function judgeMigrations(
     if (data !== `change-${at + 1}`) findings.push(`changes: ${data} was made at ${zxid}, as number ${at + 1}`);
     const record = records.find(({ czxid }) => czxid === zxid);
     if (record === undefined || Number(record.path.slice(-10)) !== at + 1)
-      findings.push(`changes: ${data} was made at ${zxid}, and ${record?.path ?? 'nothing'} recorded`);
+      findings.push(`changes: ${data} was made at ${zxid}, but ${record?.path ?? 'nothing'} was recorded`);
     const told = runs.filter(({ made }) => made.includes(data));
     const isOpen = runs.some((run) => run.session === session && run.result === 'open');
     if (told.length > 1 || told.some((run) => run.session !== session) || (told.length === 0 && !isOpen))
-      findings.push(`changes: ${data} was made by ${session}, and told to ${told.map(({ process }) => process).join(' and ') || 'nobody'}`);
+      findings.push(
+        `changes: ${data} was made by ${session}, but reported to ${told.map(({ process }) => process).join(' and ') || 'no process'}`,
+      );
   });
   const madeBy = (zxid: bigint) => writes.filter((write) => write.zxid <= zxid).length;
   for (const { process, known, made, result, seenZxid } of runs) {
     const unwritten = made.filter((name) => !writes.some(({ data }) => data === name));
-    if (unwritten.length > 0) findings.push(`changes: ${process} was told that it has made ${unwritten.join(', ')}, which nobody has`);
+    if (unwritten.length > 0) findings.push(`changes: ${process} was told that it made ${unwritten.join(', ')}, which no process has made`);
     const count = seenZxid === undefined ? 0 : madeBy(seenZxid);
     if ((result === 'up to date' && count < known) || (result === 'too old' && count <= known))
-      findings.push(`changes: ${process} knew ${known}, had seen ${count}, and was told that it is ${result}`);
+      findings.push(`changes: ${process} knew ${known} and had seen ${count}, but was told that it is ${result}`);
   }
   return findings;
 }

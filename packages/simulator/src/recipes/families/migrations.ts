@@ -1,4 +1,7 @@
-/** Changes of a tree that programs bring along, more of them with each release: whoever comes first makes them, and older programs find out that they are. */
+/**
+ * Changes of a tree that programs contain, more with each release: the first process makes them,
+ * and older programs find that they are too old.
+ */
 import { type Client, op, type WriteOp } from '@tskeeper/client';
 import { Lock, Migrations, type Migration, RecipeError } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -23,13 +26,13 @@ export const migrations: Family = {
 
 const folder = '/migrations';
 const lockPath = `${folder}/lock`;
-/** Whoever migrates reads the records of all that were made. */
+/** A migrating process reads the records of all changes. */
 const listMax = 30;
 
 class MigrationStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
-  /** Of the latest release. */
+  /** The changes of the latest release. */
   readonly #list: Migration[] = [];
   readonly #runs: Run[] = [];
 
@@ -66,7 +69,7 @@ class MigrationStory implements RecipeStory {
     return true;
   }
 
-  /** Few hold the lock, and for a moment only. */
+  /** The lock is held seldom and briefly. */
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     for (let looks = operator.below(80); looks > 0; looks--) {
       const [first] = await new Lock(zk, lockPath).contenders();
@@ -88,7 +91,7 @@ class MigrationStory implements RecipeStory {
   }
 }
 
-/** What it writes can be written any number of times: only the record says that it was. */
+/** Its writes can be repeated: only the record says that it was made. */
 function newMigration(number: number): Migration {
   const name = `change-${number}`;
   const ops: WriteOp[] = [op.setData(storePath, name)];

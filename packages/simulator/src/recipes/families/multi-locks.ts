@@ -1,4 +1,7 @@
-/** Several locks at once, the same ones named in any order: each process wants some of them, and nobody may wait for another for ever. */
+/**
+ * Several locks at once, named in any order: each process wants some of them, and there must be no
+ * deadlock.
+ */
 import type { Client } from '@tskeeper/client';
 import { Lock, MultiLock, SharedLock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -20,7 +23,7 @@ const shared = `${linePath}/shared`;
 class MultiLockStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
-  /** By the znode of the part. */
+  /** By the path of the part. */
   readonly #holds = new Map([...paths, shared].map((path) => [path, new Holds()]));
 
   constructor(random: SeededRandom) {

@@ -1,30 +1,33 @@
 /**
- * What must be true of what those who look on were shown of others (observed): it was so in a moment that their client may have seen, and each moment is the one
- * before or a later one. Whoever had to be up to date by then was.
+ * Rules for observers (observed): each state shown was true at a moment that the client may have
+ * seen, and states are shown in order. An observer that had to be up to date by then was.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { History, ZnodeLife } from '../history.ts';
 
-/** What was shown, by what it is of: `none` of what is not there. */
+/** What was shown, by key: `none` for what does not exist. */
 export interface Sighting {
   readonly values: ReadonlyMap<string, string>;
-  /** Not of a moment ahead of this. */
+  /** Not earlier than this. */
   readonly fromZxid: bigint;
-  /** When it was shown. By zxids that cannot be said, as a client counts those of answers, and not those of events. */
+  /**
+   * When it was shown. A zxid cannot tell: a client tracks the zxids of replies, not those of
+   * events.
+   */
   readonly atMs: Millis;
 }
 
-/** What something was from one txn to the next that changed it. */
+/** A value, from the txn that caused it to the one that ended it. */
 export interface Phase {
   readonly value: string;
   readonly fromZxid: number;
-  /** It was not so earlier than that. */
+  /** It did not have the value earlier than this. */
   readonly fromMs: Millis;
   /** Infinity: to the end. */
   toZxid: number;
 }
 
-/** A txn by which something may have become another. */
+/** A txn that may have changed a value. */
 export interface Change {
   readonly zxid: number;
   readonly atMs: Millis;
@@ -32,7 +35,7 @@ export interface Change {
 
 export const none = 'none';
 
-/** From beginning to end, each another than the one before. */
+/** From beginning to end, each different from the one before. */
 export function phasesOf(changes: readonly Change[], valueAt: (zxid: number) => string): Phase[] {
   const phases: Phase[] = [{ value: none, fromZxid: 0, fromMs: 0, toZxid: Infinity }];
   for (const { zxid, atMs } of changes.toSorted((one, other) => one.zxid - other.zxid)) {
@@ -45,7 +48,7 @@ export function phasesOf(changes: readonly Change[], valueAt: (zxid: number) => 
   return phases;
 }
 
-/** Its beginning and its end. */
+/** The creation and the end of a znode. */
 export function endsOf({ czxid, madeMs, goneZxid, goneMs }: ZnodeLife): Change[] {
   return [
     { zxid: czxid, atMs: madeMs },
@@ -53,7 +56,7 @@ export function endsOf({ czxid, madeMs, goneZxid, goneMs }: ZnodeLife): Change[]
   ];
 }
 
-/** What a znode said, as long as it was there. */
+/** The values of a znode while it existed. */
 export function phasesOfZnode(path: string, { lives, writes }: History, valueOf: (data: string) => string): Phase[] {
   const own = lives.filter((life) => life.path === path);
   const written = writes.filter((write) => write.path === path);
@@ -66,7 +69,7 @@ export function isThere({ czxid, goneZxid }: ZnodeLife, atZxid: number): boolean
   return czxid <= atZxid && goneZxid > atZxid;
 }
 
-/** `sightings` of one loop or one copy, as they came. */
+/** `sightings` of one loop or one copy, in order. */
 export function judgeSightings(process: string, sightings: readonly Sighting[], phasesBy: ReadonlyMap<string, readonly Phase[]>): string[] {
   const shown = new Set(sightings.flatMap(({ values }) => [...values.keys()]));
   return [...new Set([...phasesBy.keys(), ...shown])].flatMap((key) => judgeOne(process, key, sightings, phasesBy.get(key) ?? never));
@@ -74,7 +77,9 @@ export function judgeSightings(process: string, sightings: readonly Sighting[], 
 
 const never: readonly Phase[] = [{ value: none, fromZxid: 0, fromMs: 0, toZxid: Infinity }];
 
-/** Each is taken to be of the earliest moment that fits, which leaves most to those that follow. */
+/**
+ * Assigns each sighting to the earliest phase that fits, which leaves the most to the later ones.
+ */
 function judgeOne(process: string, key: string, sightings: readonly Sighting[], phases: readonly Phase[]): string[] {
   let atZxid = 0;
   for (const { values, fromZxid, atMs } of sightings) {
@@ -82,7 +87,9 @@ function judgeOne(process: string, key: string, sightings: readonly Sighting[], 
     const value = values.get(key) ?? none;
     const phase = phases.find((each) => each.value === value && each.toZxid > atZxid && each.fromMs <= atMs);
     if (phase === undefined)
-      return [`observed: ${process} was shown ${value} as ${key} at ${atMs.toFixed(3)}, and it was not so at any time since ${atZxid}`];
+      return [
+        `observed: ${process} was shown ${value} for ${key} at ${atMs.toFixed(3)}, which was not its value at any time since ${atZxid}`,
+      ];
     atZxid = Math.max(atZxid, phase.fromZxid);
   }
   return [];

@@ -1,17 +1,23 @@
-/** A process that looks on at what others do, in the background of its turns: by a loop of a recipe, or by a copy that is at hand. */
+/**
+ * A process that observes others in the background of its turns: by a loop of a recipe, or by a
+ * copy that it holds.
+ */
 import { type Client, KeeperError } from '@tskeeper/client';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { judgeSightings, type Phase, type Sighting } from './onlooker-rules.ts';
 
-/** By what it is of: what it is. */
+/** Values by key. */
 export type Shown = ReadonlyMap<string, string>;
 
-/** Requests that are answered one behind the other until what was told by then is shown: as those of two looks, as one may be under way, and of two that are begun anew. */
+/**
+ * Number of requests, sent one after the other, after whose replies everything reported so far is
+ * shown: those of two reads, as one may be in progress, and of two that are restarted.
+ */
 const answersOfLooks = 13;
-/** A look that finds the leader gone is begun anew, so only so much may happen meanwhile. */
+/** A read that finds the leader gone is restarted, so only this many txns may happen meanwhile. */
 const txnsMeanwhile = 2n;
 
-/** One loop of one session, from its first word to its last. */
+/** One loop of one session, from its first to its last value. */
 export class Onlooker {
   readonly process: RecipeProcess;
   readonly zk: Client;
@@ -21,11 +27,14 @@ export class Onlooker {
   #last: Shown | undefined;
   #isPast = false;
   #losses = 0;
-  /** Questions that are under way: behind how many losses of a connection each was sent, or `unsent` for want of one. */
+  /**
+   * Requests in progress: the number of connection losses before each was sent, or `unsent` if
+   * there was no connection.
+   */
   readonly #asked = new Set<{ readonly sent: number | 'unsent' }>();
   #isOver = false;
 
-  /** Of a copy: `look` has it shown what is at hand. */
+  /** For a copy: `look` shows its current content. */
   constructor(process: RecipeProcess, zk: Client, look?: () => void) {
     this.process = process;
     this.zk = zk;
@@ -36,7 +45,10 @@ export class Onlooker {
     });
   }
 
-  /** The client, for what repeats its questions behind a loss, as late as it likes: until then it cannot be up to date. */
+  /**
+   * The client, which notes requests that are repeated after a loss at any later time: until then
+   * the observer cannot be up to date.
+   */
   get attentive(): Client {
     const { zk } = this;
     const noted =
@@ -55,12 +67,15 @@ export class Onlooker {
     });
   }
 
-  /** Whether something that was asked ahead of the present connection is to be asked again. */
+  /** Whether a request from before the current connection is to be repeated. */
   get #isBehind(): boolean {
     return [...this.#asked].some(({ sent }) => sent !== this.#losses);
   }
 
-  /** Whenever it begins to hear, and a moment later: what happens just then is the easiest to overlook. Calls back when it was up to date. */
+  /**
+   * Checks whenever the client connects, and a moment later: what happens just then is the easiest
+   * to miss. Calls back if the observer was up to date.
+   */
   checkWhenConnected(path: string, checked: () => void): void {
     const { process, zk } = this;
     const check = async () => {
@@ -77,7 +92,10 @@ export class Onlooker {
     soon();
   }
 
-  /** Ends as the loop of the recipe does, and complains if that is not as its docs say. `isPastOf`: whether what is told says that it is of the past. */
+  /**
+   * Follows the loop of a recipe to its end, and complains if that differs from its documentation.
+   * `isPastOf` returns whether a value says that it may be outdated.
+   */
   async follow<Value>(
     loop: AsyncIterable<Value>,
     shownOf: (value: Value) => Shown,
@@ -87,13 +105,13 @@ export class Onlooker {
     const { process, zk } = this;
     try {
       for await (const value of loop) {
-        if (signal.aborted) process.complain('looks on, though it has stopped');
+        if (signal.aborted) process.complain('its observer continues after it was aborted');
         this.shows(shownOf(value), isPastOf(value));
       }
-      if (zk.closedBecause !== 'closed') process.complain(`looks on no more, and its client is ${zk.closedBecause ?? zk.state}`);
+      if (zk.closedBecause !== 'closed') process.complain(`its observer ended while its client is ${zk.closedBecause ?? zk.state}`);
     } catch (error) {
       const isEnd = KeeperError.is(error, 'SessionExpired', 'SessionMoved', 'AuthFailed') && zk.closedBecause !== undefined;
-      if (!isEnd && !(signal.aborted && error === signal.reason)) process.complain(`looks on no more: ${String(error)}`);
+      if (!isEnd && !(signal.aborted && error === signal.reason)) process.complain(`its observer failed: ${String(error)}`);
     } finally {
       this.#isOver = true;
     }
@@ -105,7 +123,10 @@ export class Onlooker {
     this.#sightings.push({ values, fromZxid: this.#openedZxid, atMs: this.process.nowMs });
   }
 
-  /** What it shows is as of what its client has seen by now, if that has a connection, and keeps it. Resolves with whether that was so. */
+  /**
+   * Checks that it shows what its client has seen by now, if the client has a connection and keeps
+   * it. Resolves with whether that could be checked.
+   */
   async catchesUp(path: string): Promise<boolean> {
     const { zk } = this;
     if (zk.state !== 'connected' || this.#isBehind) return false;
@@ -117,12 +138,12 @@ export class Onlooker {
     return true;
   }
 
-  /** What it shows is to be as of this, or later. */
+  /** What it shows must be of this zxid or later. */
   upToDate(fromZxid: bigint): void {
     const { process } = this;
     this.#look?.();
     if (this.#last === undefined || this.#isPast)
-      process.complain(`looks on, and is shown ${this.#last === undefined ? 'nothing' : 'the past'}`);
+      process.complain(`its observer shows ${this.#last === undefined ? 'nothing' : 'an outdated state'}`);
     else this.#sightings.push({ values: this.#last, fromZxid, atMs: process.nowMs });
   }
 

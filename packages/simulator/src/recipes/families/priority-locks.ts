@@ -1,4 +1,7 @@
-/** One priority lock: readers and writers, urgent and less so, some of which take it from those who are less urgent. */
+/**
+ * One priority lock: readers and writers with different priorities, some of which preempt those
+ * with a lower one.
+ */
 import type { Client } from '@tskeeper/client';
 import { PriorityLock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -24,7 +27,7 @@ const kinds = priorities.flatMap((priority) => ['read', 'write'].map((how) => ki
 
 class PriorityLockStory implements RecipeStory {
   readonly processes: number;
-  /** Long enough for those who are less urgent to have their turn. */
+  /** Long enough that low priorities have their turn. */
   readonly restMsMax: number;
   readonly #holds = new Holds();
 
@@ -79,7 +82,7 @@ class PriorityLockStory implements RecipeStory {
   }
 }
 
-/** Who holds is decided by the znodes below `holding` alone, as in a shared lock. */
+/** The znodes below `holding` alone decide who holds, as in a shared lock. */
 const rules: LineRules = {
   path: `${linePath}/holding`,
   kinds,

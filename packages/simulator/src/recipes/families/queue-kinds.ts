@@ -1,4 +1,4 @@
-/** The kinds of queues there are: what is kept in the same way, and put with more words or fewer. */
+/** The kinds of queues, which keep items in the same way but put them with different options. */
 import type { Client } from '@tskeeper/client';
 import { DelayQueue, IdQueue, PriorityQueue, Queue, ShardedQueue, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -7,11 +7,11 @@ import type { RecipeProcess } from '../recipe-process.ts';
 import { wallOffsetMs } from '../../world/virtual-clock.ts';
 import { linePath } from './line-of-story.ts';
 
-/** A queue, as one session of a process has it. */
+/** A queue, as one session of a process uses it. */
 export interface OpenQueue {
   readonly queue: Pick<Queue, 'take' | 'tryTake' | 'claim' | 'tryClaim' | 'size'>;
   readonly putAll: (process: RecipeProcess, items: readonly string[], wait: WaitOptions) => Promise<void>;
-  /** Takes out all of one id, if items have any. */
+  /** Removes all items with one id, if items have ids. */
   readonly remove?: ((id: string) => Promise<number>) | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** One queue, of any kind: processes put, take, and claim, and an operator takes claims away; every item is told from every other by its data. */
+/**
+ * One queue, of any kind: processes put, take and claim, and an operator deletes claims; the data
+ * of every item are unique.
+ */
 import { type Client, KeeperError, op } from '@tskeeper/client';
 import { type ClaimedItem, type QueueItem, RecipeError } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -35,19 +38,19 @@ class QueueStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
   readonly beginning: RecipeStory['beginning'];
-  /** Whether an item is due is told by the time of the leader. */
+  /** An item's due time refers to the clock of the leader. */
   readonly wallClocksAgree: boolean;
   readonly #kind: QueueKind;
   readonly #witness: QueueWitness;
   readonly #maxItems: number | undefined;
-  /** Of 100 items, how many are claimed rather than taken. */
+  /** Percentage of items that are claimed rather than taken. */
   readonly #claimed: number;
   readonly #queues = new WeakMap<Client, OpenQueue>();
   #puts = 0;
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    // Now and then without a rest: what a consumer is told of comes while it looks.
+    // Sometimes without a pause: then events arrive while a consumer reads.
     this.restMsMax = random.below(3) === 0 ? 1 + random.below(10) : 1 + random.below(300);
     this.beginning = drawBeginning(random);
     this.#kind = drawQueueKind(random);
@@ -64,7 +67,7 @@ class QueueStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const queue = this.#queueOf(zk);
-    // Whoever puts an item finds one, or room for it is made.
+    // A process that puts an item can take one, and room is made.
     if (process.isHealed) {
       await Promise.all([this.#put(process, zk, queue), this.#consumeOne(process, zk, queue)]);
       return true;
@@ -76,7 +79,7 @@ class QueueStory implements RecipeStory {
     return true;
   }
 
-  /** Kept for as long as the session: it remembers its list, and its marks. */
+  /** One queue per session: it remembers its list and its marks. */
   #queueOf(zk: Client): OpenQueue {
     let queue = this.#queues.get(zk);
     if (queue === undefined) {
@@ -89,7 +92,7 @@ class QueueStory implements RecipeStory {
   async #put(process: RecipeProcess, zk: Client, { queue, putAll }: OpenQueue): Promise<void> {
     const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
     const put = this.#witness.begins('put', process.name, zk.sessionId, items);
-    // Who begins before everything has healed only puts, so not all of them may wait for ever for room.
+    // A process that begins before the healing only puts, so not all may wait for room for ever.
     const wait = waitOf(process);
     if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.note('a bounded queue was full');
     await judged(process, put, putAll(process, items, wait));
@@ -98,7 +101,9 @@ class QueueStory implements RecipeStory {
     if (!this.#kind.canBeBounded) process.note('an item was put into a shard');
   }
 
-  /** Those who have put something since everything has healed wait for it: what is taken out from under them is made up for. */
+  /**
+   * After the healing, processes that have put an item wait for one: removed items are replaced.
+   */
   async #remove(process: RecipeProcess, zk: Client, queue: OpenQueue, remove: NonNullable<OpenQueue['remove']>): Promise<void> {
     const removal: Removal = { process: process.name, session: zk.sessionId, id: drawId(process), fromZxid: zk.lastZxid, told: undefined };
     this.#witness.removals.push(removal);
@@ -108,12 +113,12 @@ class QueueStory implements RecipeStory {
     if (process.isHealed) for (let made = count; made > 0; made--) await this.#put(process, zk, queue);
   }
 
-  /** Also when its claim was taken away as everything healed: those who put wait for the room. */
+  /** Repeats if its claim was deleted during the healing: producers wait for the room. */
   async #consumeOne(process: RecipeProcess, zk: Client, queue: OpenQueue): Promise<void> {
     while (!(await this.#consume(process, zk, queue)));
   }
 
-  /** Resolves with whether an item has come to its end. */
+  /** Resolves with whether an item was consumed. */
   async #consume(process: RecipeProcess, zk: Client, { queue }: OpenQueue): Promise<boolean> {
     if (process.below(100) < this.#claimed) return await this.#work(process, zk, queue);
     return await this.#take(process, zk, queue);
@@ -142,7 +147,7 @@ class QueueStory implements RecipeStory {
     try {
       if (item.attempt > 1) process.note('an item was had by a second consumer');
       await process.pause(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
-      // One that fails.
+      // A consumer that fails.
       if (!process.isHealed && process.below(5) === 0) {
         process.note('an item was given back');
         return false;
@@ -153,7 +158,7 @@ class QueueStory implements RecipeStory {
     }
   }
 
-  /** Also when the claim is lost: it is refused then. */
+  /** Also if the claim is lost, in which case it must be refused. */
   async #finish(process: RecipeProcess, zk: Client, item: ClaimedItem): Promise<boolean> {
     const result = `${textOf(item)} by ${process.name} at attempt ${item.attempt}`;
     const done = this.#witness.begins('acknowledgement', process.name, zk.sessionId, [result]);
@@ -198,15 +203,15 @@ function textOf({ data }: QueueItem): string {
   return new TextDecoder().decode(data ?? undefined);
 }
 
-/** When everything has healed, until the program is to come to its end. */
+/** After the healing, waits until the program ends. */
 function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
   if (process.isHealed) return { signal: process.stopping };
   const wait = drawWait(process);
-  // An empty queue is not worth waiting for to the end of the story.
+  // Waiting for an empty queue to the end of the run would be useless.
   return wait.timeoutMs === undefined && wait.signal === undefined ? { timeoutMs: 4000 } : wait;
 }
 
-/** Notes down what is known of it when it is over. */
+/** Records the outcome of a call. */
 async function judged<Result>(process: RecipeProcess, write: { state: string }, call: Promise<Result>): Promise<Result> {
   try {
     const result = await call;

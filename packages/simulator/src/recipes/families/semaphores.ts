@@ -1,4 +1,7 @@
-/** One semaphore: leases taken one by one or several at once, of a size that is the program's, or is written down and changes. */
+/**
+ * One semaphore: leases acquired singly or several at once, with a size that the program sets, or
+ * that is stored and changes.
+ */
 import type { Client } from '@tskeeper/client';
 import { type Held, Semaphore } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -28,7 +31,7 @@ class SemaphoreStory implements RecipeStory {
   readonly restMsMax: number;
   readonly #holds = new Holds();
   readonly #size: number;
-  /** It is written down, and an operator changes it. */
+  /** The size is stored, and an operator changes it. */
   readonly #isResized: boolean;
 
   constructor(random: SeededRandom) {

@@ -1,4 +1,7 @@
-/** A set that members share: each item is worked on under its lock, and handed on when members come and go. */
+/**
+ * A set that members share: each item is worked on under its lock, and handed over when members
+ * join and leave.
+ */
 import type { Client } from '@tskeeper/client';
 import { type OwnPartition, SetPartitioner } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -33,7 +36,7 @@ class SetPartitionStory implements RecipeStory {
     return zk.ensurePath(storePath);
   }
 
-  /** A member for a while. */
+  /** Is a member for a while. */
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const work = (partition: OwnPartition) => this.#work(process, zk, partition);
     const options = { timeBoundaryMs: this.#timeBoundaryMs };
@@ -49,8 +52,8 @@ class SetPartitionStory implements RecipeStory {
     const hold = holds.enter(process, zk, held, kind);
     try {
       while (!signal.aborted) {
-        if (hold.isLost) process.complain(`${held.path} is lost, and nobody tells those who work on ${item}`);
-        // Some have nothing to write for long.
+        if (hold.isLost) process.complain(`${held.path} is lost, but the work on ${item} was not told`);
+        // Some write rarely.
         if (!hold.isSuspended && !hold.isLost && process.below(3) === 0) {
           holds.witness.write(hold);
           await hold.write(storePath);
@@ -59,7 +62,7 @@ class SetPartitionStory implements RecipeStory {
       }
       process.note('an item was handed on');
     } catch (error) {
-      // What it has begun is given up with the hold; the share is not.
+      // An error ends the work on this item, not the share.
       process.met(error);
     } finally {
       hold.over();

@@ -1,4 +1,7 @@
-/** One shared lock: readers together, writers alone, each of them impatient, revoked or broken by hand at times. */
+/**
+ * One shared lock: readers together, writers alone, some of them impatient, revoked or broken by
+ * hand.
+ */
 import type { Client } from '@tskeeper/client';
 import { SharedLock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -32,7 +35,7 @@ class SharedLockStory implements RecipeStory {
     this.processes = 3 + random.below(4);
     this.restMsMax = 1 + random.below(400);
     this.beginning = drawBeginning(random);
-    /** Of 100. */
+    /** In percent. */
     this.#readers = 20 + random.below(60);
   }
 

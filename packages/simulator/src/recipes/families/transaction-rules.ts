@@ -1,25 +1,30 @@
 /**
- * What must be true of a transaction, by the history of the ensemble:
+ * Rules for a transaction, by the history of the ensemble:
  *
  * - beginning: it begins once.
- * - vote: each site has one vote, and nobody has voted for what it does not want, but `abort` where it was gone or given up.
- * - told: whoever is told the outcome has seen the votes that it follows from: `commit` when all sites have voted so, `abort` when one has.
- * - record: what is written down as the decision follows from the votes as well.
- * - departure: no site goes before the decision is written down.
+ * - vote: each site has one vote, which it asked for, except `abort` written for a site that was
+ *   gone or when an operator aborted.
+ * - told: a process told the outcome has seen the votes from which it follows: `commit` if all
+ *   sites have voted so, `abort` if one has.
+ * - record: the recorded decision follows from the votes as well.
+ * - departure: no site leaves before the decision is recorded.
  */
 import type { Vote } from '@tskeeper/recipes';
 import type { History } from '../history.ts';
 
-/** What was said and heard of one transaction, by those who have to do with it. */
+/** What the participants of a transaction said and were told. */
 export interface Minutes {
   readonly path: string;
   readonly sites: readonly string[];
   readonly presence: boolean;
-  /** Whoever began it was told so. */
+  /** Whether the process that began it was told so. */
   hasBegun: boolean;
-  /** Somebody lost patience. */
+  /** Whether an operator has aborted it. */
   isAborted: boolean;
-  /** `site-1 commit`: what programs have asked to be voted. One that comes back may have another mind. */
+  /**
+   * `site-1 commit`: the votes that programs have asked for. A site that returns may ask for
+   * another.
+   */
   readonly minds: Set<string>;
   readonly acknowledging: Set<string>;
   readonly done: Set<string>;
@@ -32,7 +37,7 @@ interface Cast {
   readonly zxid: number;
 }
 
-/** From which txn on it is certain what is decided; undefined as long as it is not. */
+/** From which txn on the decision is certain; undefined while it is open. */
 function decisionOf({ sites }: Minutes, votes: readonly Cast[]): { readonly outcome: Vote; readonly zxid: number } | undefined {
   const abort = votes.find(({ vote }) => vote === 'abort');
   if (abort !== undefined) return { outcome: 'abort', zxid: abort.zxid };
@@ -43,36 +48,34 @@ export function judgeTransaction(minutes: Minutes, history: History): string[] {
   const { path, sites, minds, told, presence, isAborted } = minutes;
   const findings: string[] = [];
   const begun = history.lives.filter((life) => life.path === path);
-  if (begun.length > 1) findings.push(`beginning: ${path} has begun ${begun.length} times`);
+  if (begun.length > 1) findings.push(`beginning: ${path} began ${begun.length} times`);
   const votes = history.writes.flatMap(({ path: written, data, zxid }): Cast[] => {
     const site = sites.find((each) => written === `${path}/${each}`);
     return site === undefined || data === '' ? [] : [{ site, vote: data, zxid }];
   });
   for (const { site, vote, zxid } of votes) {
     if (votes.filter((each) => each.site === site).length > 1)
-      findings.push(`vote: ${site} of ${path} has voted ${vote} at ${zxid}, and not only that`);
+      findings.push(`vote: ${site} of ${path} voted ${vote} at ${zxid}, and more than once`);
     const isInPlace = vote === 'abort' && (presence || isAborted);
     if (!isInPlace && !minds.has(`${site} ${vote}`))
-      findings.push(`vote: ${site} of ${path} has voted ${vote} at ${zxid}, which it never wanted`);
+      findings.push(`vote: ${site} of ${path} voted ${vote} at ${zxid}, for which it never asked`);
   }
   const decision = decisionOf(minutes, votes);
   for (const { who, outcome, seenZxid } of told) {
     if (decision?.outcome !== outcome || BigInt(decision.zxid) > seenZxid)
       findings.push(
-        `told: ${who} was told ${outcome} of ${path} by ${seenZxid}, and it was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on`,
+        `told: ${who} was told ${outcome} of ${path} by ${seenZxid}, but it was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on`,
       );
   }
   for (const { path: written, data, zxid } of history.writes) {
     if (written === `${path}/decision` && (decision?.outcome !== data || decision.zxid > zxid))
-      findings.push(
-        `record: ${path} was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on, and ${data} was written down at ${zxid}`,
-      );
+      findings.push(`record: ${path} was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on, but ${data} was recorded at ${zxid}`);
   }
   const below = history.below(path);
   const recorded = below.find((life) => life.path === `${path}/decision`);
   for (const { path: each, goneZxid } of below) {
     if (sites.some((site) => each === `${path}/${site}`) && goneZxid < (recorded?.czxid ?? Infinity))
-      findings.push(`departure: ${each} was gone at ${goneZxid}, and the decision was written down at ${recorded?.czxid}`);
+      findings.push(`departure: ${each} was gone at ${goneZxid}, before the decision was recorded at ${recorded?.czxid}`);
   }
   return findings;
 }

@@ -1,4 +1,7 @@
-/** Transactions, one behind the other: each process is a site, and begins the next when it has none to take part in; others look on, and lose their patience. */
+/**
+ * Transactions, one after the other: each process is a site, and begins the next transaction when
+ * it has none; others observe, and abort.
+ */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -26,9 +29,9 @@ class TransactionStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
   readonly #presence: boolean;
-  /** undefined: each in its own way, which comes to the same. */
+  /** Undefined: each process chooses its own way, with the same result. */
   readonly #watching: TwoPhaseCommitOptions['watching'];
-  /** Sites wait for the outcome for as long as it takes, so that nobody comes again and counts what others have left. */
+  /** Sites wait for the outcome without a limit, so that none returns and counts votes itself. */
   readonly #isPatient: boolean;
   readonly #sites: readonly string[];
   readonly #all: Minutes[] = [];
@@ -55,7 +58,7 @@ class TransactionStory implements RecipeStory {
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
       if (minutes.hasBegun && !minutes.acknowledging.has(site))
-        process.complain(`${minutes.path} is gone, and ${site} has not acknowledged it: ${error.message}`);
+        process.complain(`${minutes.path} is gone, but ${site} has not acknowledged it: ${error.message}`);
       minutes.done.add(site);
       return false;
     }
@@ -117,7 +120,7 @@ class TransactionStory implements RecipeStory {
     const minutes = this.#all.find(({ done }) => done.size < this.#sites.length);
     if (minutes === undefined) return;
     if (this.#watching === 'coordinator' && operator.below(2) === 0) {
-      // One that has taken the part of the coordinator, and dies before it has decided.
+      // A process that takes the role of the coordinator and dies before it has decided.
       if (await haveForAWhile(operator, zk, `${minutes.path}/coordinator`, 2500)) operator.note('a coordinator went without a decision');
       return;
     }
@@ -140,7 +143,7 @@ class TransactionStory implements RecipeStory {
     }
   }
 
-  /** One that not everybody has acknowledged stays, as programs have come to their ends. */
+  /** A transaction that not every site has acknowledged stays, since programs have ended. */
   async left(zk: Client): Promise<readonly string[]> {
     const over = this.#all.filter(({ done }) => done.size === this.#sites.length);
     const stats = await Promise.all(over.map(({ path }) => zk.exists(path)));

@@ -1,4 +1,7 @@
-/** Numbers that everybody counts up, a count and a text that everybody changes, and numbers that are given out once: each change is told from every other. */
+/**
+ * Numbers that all processes increment, a count and a text that all change, and numbers that are
+ * handed out once: each change is unique.
+ */
 import type { Client } from '@tskeeper/client';
 import { AtomicNumber, CachedNumber, Lock, type SessionSource, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -32,10 +35,13 @@ const idsPath = `${folder}/ids`;
 const countPath = `${folder}/count`;
 const textPath = `${folder}/text`;
 
-/** What is added is less than that, and what is set a multiple of it: so a step tells which of the two it was. */
+/**
+ * Increments are lower than this, and set values are multiples of it, so a step tells which of the
+ * two it was.
+ */
 const setStep = 1_000_000_000;
 
-/** As one session of a process has them. */
+/** As one session of a process uses them. */
 interface Values {
   readonly number: AtomicNumber<number>;
   readonly count: SharedCount;
@@ -80,7 +86,7 @@ class ValueStory implements RecipeStory {
     await Promise.all(calls);
   }
 
-  /** Kept for as long as the session, or with Sessions as the process, as a program keeps them. */
+  /** Kept as long as the session, or with Sessions as long as the process, as a program would. */
   #valuesOf(source: SessionSource): Values {
     let own = this.#values.get(source);
     if (own === undefined) {
@@ -95,7 +101,7 @@ class ValueStory implements RecipeStory {
     return own;
   }
 
-  /** Kept for as long as the session: what is given out has to be of a range that this session has taken. */
+  /** Kept as long as the session: numbers must be from a range that this session has taken. */
   #idsOf(zk: Client): CachedNumber<number> {
     let ids = this.#ids.get(zk);
     if (ids === undefined) {
@@ -151,7 +157,7 @@ class ValueStory implements RecipeStory {
     process.note('a count was changed');
   }
 
-  /** By what is there, which the new text names; or by none of it. */
+  /** An update from the current text, which the new one names; or a set regardless of it. */
   async #changeText(process: RecipeProcess, { text: value }: Values): Promise<void> {
     const name = `text-${++this.#changes}`;
     if (process.below(3) === 0) {
@@ -189,12 +195,12 @@ class ValueStory implements RecipeStory {
     return { process, path, what, isOwn, state: 'open' };
   }
 
-  /** Takes away what the changes rest on: marks, and places in the line of the lock. */
+  /** Deletes what the changes rely on: marks, and places in the wait queue of the lock. */
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = operator.below(3) === 0 ? idsPath : numberPath;
     const lock = new Lock(zk, `${path}/lock`);
     let [first] = await lock.contenders();
-    // Few come there, and for a moment only.
+    // The lock is held seldom and briefly.
     for (let looks = operator.below(80); looks > 0 && first === undefined; looks--) {
       await operator.pause(5);
       [first] = await lock.contenders();
@@ -227,7 +233,7 @@ function isAdded(delta: number): Change['isOwn'] {
   return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
 }
 
-/** Many that were added may come to the same by chance. */
+/** Many increments may add up to the same value by chance. */
 function isSetTo(value: number): Change['isOwn'] {
   return ({ before, after }) => after === String(value) && Math.abs(value - Number(before ?? 0)) > setStep / 2;
 }
