@@ -1,6 +1,6 @@
 /**
- * Which package may import which, and which parts of Node may be touched where. The table is the one of ARCHITECTURE.md; whatever is not
- * allowed here is forbidden.
+ * Which package may import which, and which parts of Node may be touched where. The table is the
+ * one of ARCHITECTURE.md; whatever is not allowed here is forbidden.
  */
 const imports = {
   protocol: [],

@@ -1,4 +1,4 @@
-/** An ensemble that is measured: servers of one kind on this machine, with ZooKeeper's default settings. */
+/** A measured ensemble: servers of one kind on this machine, with ZooKeeper's default settings. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { lastingPort } from '../scripts/server-process.js';
 import { launch, prepareServer } from './servers.js';
 
-/** Those of zoo_sample.cfg. */
+/** As in zoo_sample.cfg. */
 const defaults = { tickTime: 2000, initLimit: 10, syncLimit: 5 };
 const wholeTimeoutMs = 60_000;
 const pollMs = 10;
@@ -43,29 +43,29 @@ export class Ensemble {
     for (;;) {
       const modes = await Promise.all(this.#servers.map((server) => server.mode()));
       if (modes.every((mode) => mode !== undefined) && modes.filter((mode) => mode === 'leader').length === 1) return;
-      if (performance.now() > deadline) throw new Error(`the servers "${this.kind}" do not find together: ${modes.join(', ')}`);
+      if (performance.now() > deadline) throw new Error(`the servers "${this.kind}" do not form an ensemble: ${modes.join(', ')}`);
       await delay(pollMs);
     }
   }
 
-  /** Waits until all of them have come equally far. */
+  /** Waits until all of them have the same zxid. */
   async untilLevel() {
     const deadline = performance.now() + wholeTimeoutMs;
     for (;;) {
       const zxids = await Promise.all(this.#servers.map((server) => server.zxid()));
       if (zxids[0] !== undefined && new Set(zxids).size === 1) return;
-      if (performance.now() > deadline) throw new Error(`the servers "${this.kind}" do not come equally far: ${zxids.join(', ')}`);
+      if (performance.now() > deadline) throw new Error(`the servers "${this.kind}" do not reach the same zxid: ${zxids.join(', ')}`);
       await delay(pollMs);
     }
   }
 
-  /** Which of them leads. */
+  /** The server that leads. */
   async leader() {
     const modes = await Promise.all(this.#servers.map((server) => server.mode()));
     return modes.indexOf('leader');
   }
 
-  /** Of all processes together. */
+  /** Sum over all processes. */
   async memory() {
     const each = await Promise.all(this.#servers.map((server) => server.memory()));
     return { rssMb: each.reduce((sum, { rssMb }) => sum + rssMb, 0) };

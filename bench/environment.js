@@ -1,4 +1,4 @@
-/** Where a measurement was made: what a reader has to know to judge its numbers. */
+/** Where a measurement was made: what a reader needs to judge its numbers. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -19,7 +19,7 @@ async function firstLine(command, args) {
 
 export async function environmentOf(dataDir, say) {
   const [load] = os.loadavg();
-  if (load > 0.5) say(`this machine is not quiet: its load average is ${load.toFixed(2)}, and what is measured will show it`);
+  if (load > 0.5) say(`this machine is not quiet: its load average is ${load.toFixed(2)}, which will affect the results`);
   const [{ model }] = os.cpus();
   const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' '));
   const mount = mounts

@@ -1,15 +1,16 @@
 /**
- * What clients notice when servers of an ensemble go: how long no write is answered after the leader was killed, after its machine has fallen
- * silent, and while all servers are restarted one after the other. Java's ensemble and ours take turns round by round.
+ * What clients notice when servers of an ensemble fail: how long no write is answered after the
+ * leader is killed, after its machine falls silent, and while all servers are restarted one after
+ * the other. Java's ensemble and ours take turns round by round.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { makeZnode, Writers } from './writers.js';
 
-/** Writes that are answered before the blow, and afterwards: the writers are at work again. */
+/** Answered writes before the outage, and after it: the writers are working again. */
 const writesBefore = 60;
 const writesAfter = 60;
-/** Afterwards so long is looked on: a second election would come within it. */
+/** How long to watch afterwards: a second election would happen within this time. */
 const aftermathMs = 300;
 const outageTimeoutMs = 60_000;
 
@@ -18,7 +19,7 @@ export function percentile(numbers, percent) {
   return sorted[Math.min(sorted.length - 1, Math.ceil((percent / 100) * sorted.length) - 1)];
 }
 
-/** `name` stands in front of each: `p50Ms`, or `leaderP50Ms`. */
+/** `name` is a prefix of each key: `p50Ms`, or `leaderP50Ms`. */
 function summary(gaps, name = '') {
   const key = (text) => (name === '' ? text : `${name}${text[0].toUpperCase()}${text.slice(1)}`);
   return {
@@ -29,7 +30,7 @@ function summary(gaps, name = '') {
   };
 }
 
-/** Strikes while all are writing; returns the longest time without an answer. */
+/** Causes the outage while all writers write; returns the longest time without a reply. */
 async function gapOver(writers, strike) {
   await writers.answers(writesBefore, performance.now(), outageTimeoutMs);
   const struckMs = performance.now();
@@ -40,7 +41,10 @@ async function gapOver(writers, strike) {
   return writers.longestGap(struckMs);
 }
 
-/** Starts an ensemble of each kind, and lets each have its round in turn. Returns what `round` gave, by kind. */
+/**
+ * Starts an ensemble of each kind, and runs the rounds in turns. Returns the results of `round`, by
+ * kind.
+ */
 async function inTurns({ kinds, rounds, start, say }, round) {
   const all = [];
   for (const kind of kinds) {
@@ -79,7 +83,10 @@ async function failover(context) {
   return byKind(results, (gaps) => summary(gaps));
 }
 
-/** SIGSTOP: the kernel goes on taking what is sent, and nobody answers, as if the machine had lost its power. */
+/**
+ * SIGSTOP: the kernel still accepts bytes, but no process answers, as if the machine had lost its
+ * power.
+ */
 async function silentHost(context) {
   const results = await inTurns(context, async (ensemble, writers) => {
     const leader = ensemble.servers[await ensemble.leader()];
@@ -90,7 +97,7 @@ async function silentHost(context) {
   return byKind(results, (gaps) => summary(gaps));
 }
 
-/** SIGTERM and a new start for each, the leader last. */
+/** SIGTERM and a restart of each server, the leader last. */
 async function rollingRestart(context) {
   const results = await inTurns(context, async (ensemble, writers) => {
     const leader = await ensemble.leader();

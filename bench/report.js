@@ -1,4 +1,7 @@
-/** From measurements to a verdict and to a page: pure functions, so that they can be tested without measuring anything. */
+/**
+ * Turns measurements into verdicts and into a page: pure functions, so that tests need no
+ * measurement.
+ */
 
 export function median(numbers) {
   if (numbers.length === 0) return undefined;
@@ -7,12 +10,15 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The median of a measure over the rounds; undefined when it was not measured. */
+/** The median of a measure over the rounds; undefined if it was not measured. */
 export function measureOf(result, server, measure) {
   return median((result.rounds ?? []).map((round) => round[server]?.[measure]).filter((value) => value !== undefined));
 }
 
-/** Ours over theirs, each pair from one round, and of these the median: what the machine does between rounds cancels out. */
+/**
+ * The median of our value divided by theirs, each pair from one round: what the machine does
+ * between rounds cancels out.
+ */
 export function ratioOf(result, measure, against) {
   const ratios = (result.rounds ?? [])
     .map((round) => [round.ours?.[measure], round[against]?.[measure]])
@@ -30,8 +36,8 @@ function isMet(demand, value) {
 }
 
 /**
- * Whether a demand holds: `met`, `missed`, or `unknown` when what it compares was not measured. An `or` that holds is enough, and one that
- * is unknown does not save a demand that is missed.
+ * Whether a demand is met: `met`, `missed`, or `unknown` if a compared value was not measured. An
+ * `or` that is met suffices; an unknown one does not save a missed demand.
  */
 export function judge(result, demand) {
   const value = valueOf(result, demand);
@@ -69,7 +75,7 @@ export function shown(value) {
   return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
 }
 
-/** A demand as a reader sees it: `operations per second >= 1.3 x java`. */
+/** A demand as text: `operations per second >= 1.3 x java`. */
 export function wording(demand) {
   const sign = demand.atLeast === undefined ? '<=' : '>=';
   const bound = demand.atLeast ?? demand.atMost;
@@ -132,12 +138,15 @@ function storyTable(result) {
   return `### ${result.title}\n\n${table(['measure', ...servers], lines)}`;
 }
 
-/** @returns {{ row: string, level: string, against?: string, value?: number, verdict: 'met' | 'missed' | 'unknown' }[]} */
+/**
+ * @returns {{ row: string, level: string, against?: string, value?: number, verdict: 'met' |
+ * 'missed' | 'unknown' }[]}
+ */
 export function verdicts(results) {
   return results.flatMap((result) => result.demands.map((demand) => judge(result, demand)));
 }
 
-/** The page: what was measured where, the tables, and what was demanded. */
+/** The page: environment, tables and demands. */
 export function markdown({ environment, settings, results, failures }) {
   const judged = verdicts(results);
   const loads = results.filter((result) => result.kind === 'load');

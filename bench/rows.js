@@ -1,11 +1,13 @@
 /**
- * What is measured, and what is demanded of it. A row of kind `load` is one run of the generator against each server in each round; the
- * other kinds are stories of their own, in stories.js and outages.js. Rows that have `ensemble` are measured on so many servers together; a word
- * of the command line (`npm run bench -- ensemble failover`) chooses the rows of that group.
+ * The measurements and their demands. A row of kind `load` is one run of the generator with each
+ * server in each round; the other kinds are stories, in stories.js and outages.js. Rows with
+ * `ensemble` are measured on that many servers; a word of the command line (`npm run bench --
+ * ensemble failover`) selects the rows of that group.
  *
- * A demand compares a measure of ours with that of another server in the same round, or with a fixed limit. `tripwire` is what must hold
- * at every commit; `goal` is what the server is meant to reach, and is also met when it comes close enough to the ceiling: 0.92 of its
- * throughput, 1.15 times its CPU per operation. Where the numbers come from: docs/internals/performance.md.
+ * A demand compares a measure of ours with that of another server in the same round, or with a
+ * fixed limit. A `tripwire` must hold at every commit; a `goal` is a target, and is also met close
+ * enough to the ceiling: 0.92 of its throughput, 1.15 times its CPU per operation.
+ * docs/internals/performance.md has the origin of the numbers.
  */
 const preloaded = 10_000;
 const ceilingThroughputShare = 0.92;
@@ -26,7 +28,7 @@ function load(name, title, options, demands) {
   return { name, title, kind: 'load', servers: ['java', 'ours', 'ceiling'], znodes: preloaded, load: options, demands };
 }
 
-/** Mostly reads from 1,000 sessions: what a ZooKeeper server is built for. */
+/** Mostly reads from 1,000 sessions: the main purpose of a ZooKeeper server. */
 function mixedLoad(name, readPercent) {
   return load(
     name,
@@ -36,7 +38,7 @@ function mixedLoad(name, readPercent) {
   );
 }
 
-/** Over three servers, connections spread over all of them. */
+/** Over three servers, with connections to all of them. */
 function ensembleLoad(name, title, options, demands) {
   return {
     name: `ensemble-${name}`,
@@ -86,7 +88,7 @@ export const rows = [
     servers: ['java', 'ours'],
     znodes: 1_000_000,
     sessions: 10_000,
-    // Java's heap must hold them at all; with the 1 GB of the other rows it ends near 600,000.
+    // Java's heap must be large enough; with the 1 GB of the other rows it ends near 600,000.
     heap: '3g',
     demands: [
       limit('rssMb', 700, 'tripwire'),
@@ -110,12 +112,13 @@ export const rows = [
     servers: ['java', 'ours'],
     connections: 1000,
     znodes: 1000,
-    // A heartbeat is harmed when it is answered so late that a client begins to doubt its server: a third of the shortest session.
+    // A heartbeat is late when a client begins to doubt its server: after a third of the shortest
+    // session timeout.
     demands: [limit('fireSeconds', 5, 'goal'), limit('heartbeatMs', 1333, 'goal')],
   },
   {
     name: 'idle-memory',
-    title: 'a server that has nothing to do, ten seconds after its start',
+    title: 'an idle server, ten seconds after its start',
     group: 'idle',
     kind: 'idle-memory',
     servers: ['java', 'ours'],
@@ -123,7 +126,7 @@ export const rows = [
   },
   {
     name: 'test-ensemble',
-    title: 'three servers of a TestEnsemble, until all take clients',
+    title: 'three servers of a TestEnsemble, until all accept clients',
     group: 'test-ensemble',
     kind: 'test-ensemble',
     servers: ['ours'],
@@ -149,9 +152,9 @@ export const rows = [
     atMost('p50Ms', 'java', 0.5, 'tripwire'),
     atMost('p99Ms', 'java', 0.5, 'tripwire'),
   ]),
-  // syncLimit x tickTime pass before anyone gives the leader up, here and there.
+  // Followers drop the leader only after syncLimit x tickTime, in both.
   outage('silent-host', 'no write answered after the leader has fallen silent', 5, [atMost('p50Ms', 'java', 1.05, 'goal')]),
-  outage('rolling-restart', 'no write answered while each is ended in good order and started again', 5, [
+  outage('rolling-restart', 'no write answered while each server is stopped cleanly and started again', 5, [
     limit('followerP50Ms', 50, 'goal'),
     atMost('leaderP50Ms', 'java', 0.5, 'goal'),
   ]),

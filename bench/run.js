@@ -1,6 +1,6 @@
 /**
- * npm run bench: measures this server beside Apache ZooKeeper and beside the bare ceiling, in turns, on this machine, in one run.
- * See README.md next to this file.
+ * npm run bench: measures this server beside Apache ZooKeeper and beside the bare ceiling, in
+ * turns, on this machine, in one run. See README.md in this folder.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -64,7 +64,7 @@ const say = (line) => console.error(line);
 function chosen(text, all, what) {
   const names = text.split(',');
   const unknown = names.find((name) => !all.includes(name));
-  if (unknown !== undefined) throw new Error(`no ${what} is called ${unknown}; there are ${all.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`unknown ${what} ${unknown}; there are ${all.join(', ')}`);
   return names;
 }
 
@@ -79,7 +79,7 @@ async function measureLoad({ program, row, start, settings }) {
   const servers = server.servers ?? [server];
   const port = servers.map((one) => one.port).join(',');
   await runGenerator(program, 'preload', { port: servers[0].port, znodes: row.znodes });
-  // Who reads from another server must find them there.
+  // Clients of another server must find the znodes there.
   await server.untilLevel?.();
   const { seconds, warmUp } = settings;
   const serverPid = servers.map((one) => one.pid).join(',');
@@ -105,15 +105,13 @@ async function measureLoad({ program, row, start, settings }) {
 function chosenRows() {
   const unknown = groups.find((group) => !rows.some((row) => row.group === group));
   if (unknown !== undefined)
-    throw new Error(
-      `no rows are called ${unknown}; there are ${[...new Set(rows.map((row) => row.group ?? ''))].filter(Boolean).join(', ')}`,
-    );
+    throw new Error(`unknown rows ${unknown}; there are ${[...new Set(rows.map((row) => row.group ?? ''))].filter(Boolean).join(', ')}`);
   const all = rows.map((row) => row.name);
   if (values.rows !== undefined) return chosen(values.rows, all, 'row');
   return rows.filter((row) => (groups.length === 0 ? row.group === undefined : groups.includes(row.group))).map((row) => row.name);
 }
 
-/** Rows of which each kind of server has a part of every round. */
+/** Rows in which each kind of server takes part in every round. */
 async function measureOutages(row, kinds, folderOf, result, failures) {
   const started = [];
   const start = async (kind) => {
@@ -137,7 +135,7 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
   }
 }
 
-/** A report as files in bench/results and on the screen. */
+/** Writes a report to bench/results and prints it. */
 async function publish(name, report, page) {
   const folder = path.join(import.meta.dirname, 'results');
   await mkdir(folder, { recursive: true });
@@ -149,7 +147,7 @@ async function publish(name, report, page) {
 }
 
 async function compareClients() {
-  if (groups.length > 1) throw new Error('clients are measured by themselves, without another group');
+  if (groups.length > 1) throw new Error('clients cannot be measured together with another group');
   const settings = { rounds: positive('rounds', 3), seconds: positive('seconds', 0.8), warmUp: positive('warm-up', 1) };
   const all = clientRows.map((row) => row.name);
   const wanted = values.rows === undefined ? all : chosen(values.rows, all, 'row of clients');
@@ -169,7 +167,7 @@ async function compareClients() {
   if (name !== 'clients' || !fillsReadme(report)) return;
   const readme = path.join(repositoryFolder, 'packages', 'client', 'README.md');
   await writeFile(readme, withMeasurements(await readFile(readme, 'utf8'), report));
-  say('the table in packages/client/README.md has these numbers now');
+  say('updated the table in packages/client/README.md');
 }
 
 async function dataFolder() {
@@ -202,7 +200,7 @@ async function main() {
     return;
   }
   const program = await buildGenerator();
-  say(`the load generator passes ${await checkGenerator(program)} checks`);
+  say(`the load generator passed ${await checkGenerator(program)} checks`);
   if (values.check) return;
 
   const settings = { rounds: positive('rounds', 3), seconds: positive('seconds', 8), warmUp: positive('warm-up', 5) };
@@ -225,7 +223,7 @@ async function main() {
       await measureOutages(row, those, folderOf, result, failures);
       continue;
     }
-    // Stories take minutes and measure what hardly varies; once is enough.
+    // Stories take minutes and their results hardly vary, so they run once.
     const rounds = row.kind === 'load' ? settings.rounds : 1;
     for (let round = 0; round < rounds; round++) {
       const measured = {};

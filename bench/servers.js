@@ -1,6 +1,6 @@
 /**
- * The servers that are measured, each a process of its own on a fresh data folder: Apache ZooKeeper ("java"), this repository's server
- * ("ours") and the bare Node server of ceiling/ ("ceiling").
+ * The measured servers, each a process with a fresh data folder: Apache ZooKeeper ("java"), this
+ * repository's server ("ours") and the bare Node server of ceiling/ ("ceiling").
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ export const serverKinds = ['java', 'ours', 'ceiling'];
 const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 export const defaultOurCommand = `${process.execPath} ${entry} serve`;
 
-/** Between two looks at a server that is starting: small beside the 0.25 s that a start may take. */
+/** Time between two checks of a starting server: short compared with the 0.25 s of a start. */
 const pollMs = 5;
 const readyTimeoutMs = 120_000;
 
@@ -27,7 +27,7 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 
-/** File systems in memory, whose fsync costs nothing: a measurement of writes on one would be of no use. */
+/** File systems in memory, whose fsync costs nothing: measuring writes on them is useless. */
 const memoryFileSystems = new Map([
   [0x01021994, 'tmpfs'],
   [0x858458f6, 'ramfs'],
@@ -54,11 +54,11 @@ async function commandOf(kind, { heap, ourCommand, port, dataDir, configFile }) 
     case 'ceiling':
       return [process.execPath, path.join(import.meta.dirname, 'ceiling', 'server.js'), '--port', String(port), '--data-dir', dataDir];
     default:
-      throw new Error(`no server is called ${kind}; there are ${serverKinds.join(', ')}`);
+      throw new Error(`unknown server ${kind}; there are ${serverKinds.join(', ')}`);
   }
 }
 
-/** Settles once a connection is made or refused. */
+/** Settles after a connection is accepted or refused. */
 async function accepts(port) {
   const socket = connect(port, '127.0.0.1');
   try {
@@ -124,13 +124,13 @@ class Server {
     return { rssMb: megabytes('VmRSS'), peakRssMb: megabytes('VmHWM') };
   }
 
-  /** What a crash of the process does. */
+  /** Ends the process as a crash does. */
   async kill() {
     this.#child.kill('SIGKILL');
     await this.#exited;
   }
 
-  /** Stands still, as a machine does that has died without a word, and goes on. */
+  /** Stops the process, as if its machine had died silently, and continues it. */
   pause() {
     this.#child.kill('SIGSTOP');
   }
@@ -145,12 +145,12 @@ class Server {
     return /^Mode: (\w+)$/m.exec(answer)?.[1];
   }
 
-  /** The last zxid it has applied, as it shows it. */
+  /** The last zxid that it reports as applied. */
   async zxid() {
     return /^Zxid: (\w+)$/m.exec(await fourLetterWord(this.port, 'srvr').catch(() => ''))?.[1];
   }
 
-  /** SIGTERM; a server that does not heed it within 20 s is killed. */
+  /** SIGTERM; SIGKILL if the server does not end within 20 s. */
   async stop() {
     this.#child.kill('SIGTERM');
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 20_000);
@@ -163,7 +163,9 @@ class Server {
   }
 }
 
-/** zoo.cfg and the command line of a server on `folder`, ready to be started any number of times. */
+/**
+ * Writes zoo.cfg and returns the command line of a server on `folder`, for any number of starts.
+ */
 export async function prepareServer(kind, folder, { heap = '1g', ourCommand = defaultOurCommand, config = {}, port }) {
   const dataDir = path.join(folder, 'data');
   await mkdir(dataDir, { recursive: true });
@@ -187,7 +189,7 @@ export async function prepareServer(kind, folder, { heap = '1g', ourCommand = de
   return { kind, folder, port, dataDir, command: await commandOf(kind, { heap, ourCommand, port, dataDir, configFile }) };
 }
 
-/** Starts a prepared server, and waits for nothing. */
+/** Starts a prepared server without waiting. */
 export async function launch({ kind, folder, port, dataDir, command: [program, ...args] }) {
   const logFile = path.join(folder, 'server.log');
   const log = await open(logFile, 'a');
@@ -198,8 +200,8 @@ export async function launch({ kind, folder, port, dataDir, command: [program, .
 }
 
 /**
- * Starts a server on `folder`, which holds zoo.cfg, server.log and data/. `startSeconds` of the result is the time from the start of the
- * process to its first answer.
+ * Starts a server on `folder`, which contains zoo.cfg, server.log and data/. `startSeconds` of the
+ * result is the time from the start of the process to its first answer.
  */
 export async function startServer(kind, folder, options = {}) {
   const prepared = await prepareServer(kind, folder, { ...options, port: await freePort() });

@@ -1,8 +1,10 @@
 /**
- * The measurements that are more than one run of the generator. Each takes a way to start servers and gives its measures by name.
+ * Measurements that are more than one run of the generator. Each receives a function that starts
+ * servers, and returns its measures by name.
  *
- * A stall is seen from outside: an honest client reads one znode a thousand times a second while something heavy goes on, and the longest
- * it waits for an answer is the stall. `probeLateMs` is how late that client itself was at most; a stall of that size says nothing.
+ * A stall is measured from outside: an honest client reads one znode a thousand times a second
+ * during heavy work, and its longest wait for a reply is the stall. `probeLateMs` is how late that
+ * client itself was at most; a stall of that size means nothing.
  */
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
@@ -14,19 +16,22 @@ import { runGenerator, startGenerator } from './generator/generator.js';
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Starts of one server differ little; the median of three leaves out the odd one. */
+/** Starts of one server differ little; the median of three excludes an outlier. */
 const starts = 3;
-/** Long enough for what a server does after its start, such as a first collection of garbage. */
+/** Long enough for work after a start, such as a first garbage collection. */
 const idleMs = 10_000;
-/** Starts of a TestEnsemble, each in a process of its own, as a test file has it: nothing is compiled yet. */
+/**
+ * Starts of a TestEnsemble, each in its own process, as in a test file: nothing is compiled yet.
+ */
 const coldStarts = 20;
 const sessionTimeoutMs = 4000;
 const tickMs = 2000;
 
-/** What the probe saw while `work` went on. */
+/** The probe's results during `work`. */
 async function probed(program, server, work) {
   const probe = startGenerator(program, 'probe', { port: server.port, interval: 1 });
-  // A probe that has failed must not outlive its report as an unhandled rejection; `stop` below rejects with the same.
+  // A failed probe must not become an unhandled rejection; `stop` below rejects with the same
+  // error.
   probe.result.catch(() => {});
   const value = await work();
   const { latencyUs, lateUsMax, operations } = await probe.stop();
@@ -38,7 +43,10 @@ async function snapshotsOf(server) {
   return new Set(names.filter((name) => name.startsWith('snapshot.')));
 }
 
-/** Writes until a snapshot that was not there has appeared, and a little longer, since a server may name it before it is written. */
+/**
+ * Writes until a new snapshot has appeared, and a little longer, since a server may create the file
+ * before it has written it.
+ */
 async function untilSnapshot(program, server) {
   const before = await snapshotsOf(server);
   for (let attempt = 0; attempt < 30; attempt++) {
@@ -64,7 +72,7 @@ async function millionZnodes({ program, row, start }) {
   await runGenerator(program, 'expire', { port, connections: row.sessions, sessionTimeout: sessionTimeoutMs });
   const expiry = await probed(program, server, () => delay(sessionTimeoutMs + 2 * tickMs));
   const left = await server.metric('zk_ephemerals_count');
-  if (left !== 0) throw new Error(`"${server.kind}" still has ${left} ephemerals of sessions that should have expired`);
+  if (left !== 0) throw new Error(`"${server.kind}" still has ${left} ephemeral znodes of sessions that should have expired`);
   await server.stop();
   return {
     rssMb,
@@ -93,7 +101,7 @@ async function restart({ program, row, start }) {
   for (let i = 0; i < starts; i++) {
     const server = await start({ heap: row.heap });
     const count = await server.metric('zk_znode_count');
-    if (count < row.znodes) throw new Error(`"${server.kind}" came back with ${count} znodes of ${row.znodes}`);
+    if (count < row.znodes) throw new Error(`"${server.kind}" has ${count} znodes instead of ${row.znodes} after its restart`);
     fullSeconds.push(server.startSeconds);
     await server.stop();
   }

@@ -1,4 +1,7 @@
-/** Starts three servers as a test does, and prints how many milliseconds passed until all of them took clients. */
+/**
+ * Starts three servers as a test does, and prints the milliseconds until all of them accept
+ * clients.
+ */
 import { TestEnsemble } from '@tskeeper/testing';
 
 const begun = performance.now();

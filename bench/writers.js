@@ -1,6 +1,6 @@
 /**
- * Clients that write without a pause, each one request after the other, and come back over another server as soon as theirs is gone, with
- * their session. What is measured is how long none of them gets an answer.
+ * Clients that write without a pause, one request after the other, and resume their session at
+ * another server as soon as theirs fails. They measure how long none of them gets a reply.
  */
 import { connect } from 'node:net';
 
@@ -9,9 +9,11 @@ const opSetData = 5;
 const opCloseSession = -11;
 const nodeExists = -110;
 const sessionTimeoutMs = 30_000;
-/** Between two attempts to get in: clients that are in a hurry. */
+/** Pause between two attempts to connect: short, as of clients in a hurry. */
 const pauseMs = 5;
-/** A server that accepts and says nothing is left after so long for the next, unless it is said otherwise. */
+/**
+ * Default time after which to leave a server that accepts a connection without opening a session.
+ */
 const defaultPatienceMs = 250;
 const valueBytes = 100;
 const path = '/written';
@@ -50,7 +52,7 @@ class Writer {
   #patienceMs;
   #stopped = false;
   #gone;
-  /** It was told something that does not fit. */
+  /** The first wrong reply. */
   fault;
 
   constructor(ports, first, patienceMs, acknowledged) {
@@ -65,7 +67,7 @@ class Writer {
     this.#dial();
   }
 
-  /** Ends its session, when it can. */
+  /** Closes its session, if possible. */
   async stop() {
     this.#stopped = true;
     const socket = this.#socket;
@@ -140,7 +142,7 @@ class Writer {
     const xid = body.readInt32BE(0);
     const error = body.readInt32BE(12);
     if (body.readBigInt64BE(4) > 0n) body.copy(this.#zxid, 0, 4, 12);
-    // The answer to its last write, and to its goodbye.
+    // The reply to its last write, and to its closeSession.
     if (this.#stopped) return;
     if (xid !== this.#xid || error !== 0) this.fault = `the answer to write ${this.#xid} was error ${error} for ${xid}`;
     this.#acknowledged();
@@ -155,7 +157,7 @@ class Writer {
   }
 }
 
-/** Makes the znode that writers write to. */
+/** Creates the znode that writers write to. */
 export function makeZnode(port) {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -174,15 +176,15 @@ export function makeZnode(port) {
       const second = input.length < 4 ? 0 : 4 + input.readInt32BE(0);
       const error = input.length < second + 20 ? undefined : input.readInt32BE(second + 16);
       if (error === 0 || error === nodeExists) resolve();
-      else reject(new Error(`the znode to write to could not be made: ${error ?? 'no answer'}`));
+      else reject(new Error(`cannot create the znode for the writers: ${error ?? 'no answer'}`));
     });
   });
 }
 
-/** Three clients, one for each server to begin with. */
+/** Three clients, one for each server at the start. */
 export class Writers {
   #writers;
-  /** When an answer came, in milliseconds. */
+  /** Times of replies, in milliseconds. */
   #times = [];
   #waiting = [];
 
@@ -206,12 +208,12 @@ export class Writers {
     if (fault !== undefined) throw new Error(fault);
   }
 
-  /** Waits for so many answers that come later than `sinceMs`. */
+  /** Waits for this many replies that arrive after `sinceMs`. */
   answers(count, sinceMs, timeoutMs) {
     return new Promise((resolve, reject) => {
       const from = this.#times.findIndex((time) => time > sinceMs);
       const begin = from === -1 ? this.#times.length : from;
-      const timer = setTimeout(() => reject(new Error(`no ${count} writes were answered within ${timeoutMs} ms`)), timeoutMs);
+      const timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms waiting for ${count} answered writes`)), timeoutMs);
       const isOver = () => {
         if (this.#times.length - begin < count) return false;
         clearTimeout(timer);
@@ -222,7 +224,7 @@ export class Writers {
     });
   }
 
-  /** The longest time without an answer from the last one before `sinceMs` on. */
+  /** The longest time without a reply, starting with the last reply before `sinceMs`. */
   longestGap(sinceMs) {
     let longest = 0;
     for (let at = 1; at < this.#times.length; at++) {
@@ -231,7 +233,7 @@ export class Writers {
     return longest;
   }
 
-  /** How long ago the last answer was. */
+  /** Time since the last reply. */
   silentMs() {
     return performance.now() - (this.#times.at(-1) ?? performance.now());
   }

@@ -1,9 +1,9 @@
 /**
- * Reads the promises of docs/reference/behaviour/ and the tests that bear their ids. `npm run promise` prints them, and
- * test/behaviour-reference.test.ts compares them.
+ * Reads the promises of docs/reference/behaviour/ and the tests that bear their ids. `npm run
+ * promise` prints them, and test/behaviour-reference.test.ts compares them.
  *
- * The title of a test begins with ids (`C3-17, C3-18: ...`). In a golden story a line `# rows: C3-17 C3-18` belongs to the block that it
- * stands in, and a check of the conformance suite lists its ids as `rows`.
+ * The title of a test begins with ids (`C3-17, C3-18: ...`). In a golden story a line `# rows:
+ * C3-17 C3-18` belongs to its block, and a check of the conformance suite lists its ids as `rows`.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,13 +13,22 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export const pagesFolder = 'docs/reference/behaviour';
 /** The checks are sources, because the conformance suite is published; they count as tests. */
 export const checksFolder = 'packages/conformance/src/checks';
-/** Its canaries have titles of their own, which are not tests. */
+/** Its examples have titles that are not tests. */
 const ownTest = 'test/behaviour-reference.test.ts';
 
-/** @typedef {{ readonly path: string, readonly text: string }} TextFile with a path from the root of the repository */
-/** @typedef {{ readonly id: string, readonly promise: string, readonly path: string, readonly chapter: string }} Row */
+/**
+ * @typedef {{ readonly path: string, readonly text: string }} TextFile with a path from the root of
+ * the repository
+ */
+/**
+ * @typedef {{ readonly id: string, readonly promise: string, readonly path: string, readonly
+ * chapter: string }} Row
+ */
 /** @typedef {{ readonly id: string, readonly what: string, readonly path: string }} Unbuilt */
-/** @typedef {{ readonly id: string, readonly title: string, readonly path: string, readonly line: number }} Test */
+/**
+ * @typedef {{ readonly id: string, readonly title: string, readonly path: string, readonly line:
+ * number }} Test
+ */
 
 const id = String.raw`(?:A|B|D|E|F|C\d-)\d+a?`;
 const row = new RegExp(String.raw`^\| (${id}) \| (.+) \|$`);
@@ -71,7 +80,7 @@ export function rowsOf(pages) {
 }
 
 /**
- * The items of the list of what is not built.
+ * The items of the list of features that are not built.
  *
  * @param {readonly TextFile[]} pages
  * @returns {Unbuilt[]}
@@ -99,7 +108,8 @@ export function testsOf(files) {
 }
 
 /**
- * With the titles of the groups around it, as the reporters of vitest print them. Relies on the formatter: what is inside a group has a greater indentation.
+ * Titles include those of the enclosing groups, as the reporters of vitest print them. Relies on
+ * the formatter: the content of a group is indented further.
  *
  * @param {string} text
  */
@@ -129,7 +139,7 @@ function unescaped(text) {
 }
 
 /**
- * A block is titled by its comment, or else by the name of the story.
+ * The title of a block is its comment, or else the name of the story.
  *
  * @param {string} path
  * @param {string} text

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * `npm run check`: everything about the sources that a machine can judge without running them as a product. Runs all parts, prints what
- * failed and how long each took, and fails when any did.
+ * `npm run check`: checks the sources without running the product. Runs all parts, prints the
+ * failed ones and how long each took, and fails if one failed.
  *
  *   node scripts/check.js [part ...]
  */
@@ -38,7 +38,7 @@ function run([, script, ...args]) {
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !parts.some((part) => part[0] === name));
 if (unknown.length > 0) {
-  console.error(`No such part: ${unknown.join(', ')}. Parts are: ${parts.map(([name]) => name).join(', ')}.`);
+  console.error(`Unknown part: ${unknown.join(', ')}. Parts are: ${parts.map(([name]) => name).join(', ')}.`);
   process.exit(2);
 }
 

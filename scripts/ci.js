@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * The parts of `.ci/run` after the installation, in order; `npm run test:all` names those that need nothing foreign. A part that fails does not keep the next from
- * running. Each reports how many of its tests passed, failed and were skipped; the last line adds them up. Before that the failures are printed again, so that
- * the end of the output is enough to know them by.
+ * The parts of `.ci/run` after the installation, in order; `npm run test:all` names those that need
+ * no foreign program. A failed part does not stop the next ones. Each prints how many of its tests
+ * passed, failed and were skipped; the last line is the sum. The failures are printed again before
+ * it, so that the end of the output shows them all.
  *
  *   node scripts/ci.js [part ...]
  */
@@ -19,12 +20,12 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
 
-/** A part runs an npm script, and reads its counts out of the output. */
+/** A part runs an npm script, and parses its counts from the output. */
 const parts = [
   { name: 'check', args: ['run', 'check'], count: countChecks },
   {
     name: 'test',
-    // All that `npm test` does a small part of.
+    // Everything of which `npm test` does a small part.
     args: ['test', '--', '--mode=full', `--reporter=${reporter}`, '--reporter=json', `--outputFile=${results}`],
     count: () => countTests(readFileSync(results, 'utf8')),
   },
@@ -56,16 +57,16 @@ export function countTests(report) {
 export function countLastLine(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
   const [, passed, failed, skipped] = lines.at(-1) ?? [];
-  if (passed === undefined) throw new Error('it did not end with a line of counts');
+  if (passed === undefined) throw new Error('the output does not end with a line of counts');
   return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
 }
 
-/** How a part says that something has failed: vitest, the simulator, its zoo, the checks, interop. */
+/** Lines that report a failure: of vitest, the simulator, its mutants, the checks, interop. */
 const failure = /^ *(?:FAIL |FAILED |× |✗ |AssertionError|Error: )|^seed \d+ failed|^ESCAPED|^escaped/;
 const failureLinesMax = 40;
 
 /**
- * The lines that say what has failed, each with the two that follow.
+ * The lines that report a failure, each with the two lines after it.
  *
  * @param {string} output
  * @returns {string[]}
@@ -99,7 +100,7 @@ function run(args) {
 async function main(wanted) {
   const unknown = wanted.filter((name) => !parts.some((part) => part.name === name));
   if (unknown.length > 0) {
-    console.error(`There is no part ${unknown.join(', ')}. Parts are: ${parts.map(({ name }) => name).join(', ')}.`);
+    console.error(`Unknown part: ${unknown.join(', ')}. Parts are: ${parts.map(({ name }) => name).join(', ')}.`);
     process.exit(2);
   }
   rmSync(results, { force: true });
@@ -114,7 +115,7 @@ async function main(wanted) {
     try {
       Object.assign(counts, count(output));
     } catch (error) {
-      console.log(`${name}: its tests could not be counted: ${error.message}`);
+      console.log(`${name}: cannot count its tests: ${error.message}`);
       counts.failed++;
     }
     // A suite that cannot be loaded fails without a failed test.

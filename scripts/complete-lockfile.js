@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /**
- * Adds to package-lock.json the optional packages of other platforms that npm left out of it.
+ * Adds to package-lock.json the optional packages of other platforms that npm omitted.
  *
- * npm writes down only the platform packages it could see while it made the lockfile (npm issue 4828, or a registry that serves one
- * platform only), and afterwards `npm ci` refuses the file on every machine. What is missing follows from the names: a native
- * package is called after its operating system, processor and C library. Run it after `npm install` has changed the lockfile; a
- * test under test/ notices when it was forgotten.
+ * npm records only the platform packages that it saw while it created the lockfile (npm issue 4828,
+ * or a registry that serves one platform only), and afterwards `npm ci` rejects the file on every
+ * machine. The missing entries follow from the names: a native package is named after its operating
+ * system, processor and C library. Run this after `npm install` has changed the lockfile; a test in
+ * test/ fails if it was forgotten.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +30,7 @@ export function platformOf(name) {
   return { ...(cpu && { cpu: [cpu] }), ...(libc && { libc: [libc] }), ...(os && { os: [os] }) };
 }
 
-/** Names of optional packages that some package in the lockfile asks for and that the lockfile does not have. */
+/** Names of optional packages that a package in the lockfile requires and the lockfile lacks. */
 export function missingOptionals(lock) {
   const missing = new Map();
   for (const [place, entry] of Object.entries(lock.packages)) {
@@ -50,13 +51,13 @@ function main() {
   const missing = missingOptionals(lock);
   for (const [place, { name, version, dev }] of missing) {
     if (!/^\d+\.\d+\.\d+/.test(version)) {
-      throw new Error(`${name} is asked for as "${version}", which does not say which version to write down. Add it by hand.`);
+      throw new Error(`${name} is required as "${version}", which is not an exact version. Add the package to the lockfile by hand.`);
     }
     lock.packages[place] = { version, ...(dev && { dev: true }), optional: true, ...platformOf(name) };
   }
   const sorted = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
   writeFileSync(path, `${JSON.stringify({ ...lock, packages: sorted }, undefined, 2)}\n`);
-  console.log(`package-lock.json: ${missing.size} packages of other platforms added`);
+  console.log(`package-lock.json: added ${missing.size} packages of other platforms`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main();

@@ -1,9 +1,9 @@
 /**
- * What the documentation of a public symbol has to say. The rules read the model that API Extractor makes of a package; each gives
- * complaints, one sentence each.
+ * Rules for the documentation of public symbols. They read the model that API Extractor makes of a
+ * package, and return complaints, one sentence each.
  */
 
-/** Every symbol of a model, members included, with the chain of those around it. */
+/** Every symbol of a model, members included, with the symbols that contain it. */
 export function* symbolsOf(model) {
   for (const entry of model.members ?? []) yield* inside(entry, []);
 }
@@ -35,13 +35,13 @@ function typeOf(symbol) {
     .join('');
 }
 
-/** What holds settings by the last word of its name. */
+/** Names of types that hold settings. */
 const settingsName = /(?:Options?|Settings|Extras|Policy)$/;
-/** What counts time or bytes by its name. */
+/** Names of times, and of sizes in bytes. */
 const timeName = /(?:timeout|elapsed|pause|delay|interval|ttl|time)/i;
 const bytesName = /(?:length|bytes|size)$/i;
 
-/** A tag has one value, which says all there is to say; and what a well-known symbol is for is known. */
+/** A symbol with a single value needs no documentation, nor does a well-known symbol. */
 function speaksForItself(symbol) {
   return (
     /^(?:"\w+"|'[\w-]+'|null|undefined|true)$/.test(typeOf(symbol)) ||
@@ -56,13 +56,13 @@ function undocumented({ symbol }) {
 
 const saysDefault = /\bdefault\b|\bunless given\b/i;
 
-/** Whoever leaves a setting out learns here what happens then. */
+/** An optional setting documents its default. */
 function withoutDefault({ symbol, around }) {
   const isSetting = symbol.isOptional === true && symbol.kind === 'PropertySignature' && settingsName.test(around.at(-1)?.name ?? '');
   return isSetting && !saysDefault.test(proseOf(symbol)) ? ['is optional, and does not say its default'] : [];
 }
 
-/** A number of something is in ms or in bytes by its name or by its documentation. */
+/** A number with a unit has it in its name or in its documentation. */
 function withoutUnit({ symbol }) {
   if (!/^(?:PropertySignature|Property)$/.test(symbol.kind) || !/\b(?:number|Millis)\b/.test(typeOf(symbol))) return [];
   const prose = proseOf(symbol);
@@ -73,7 +73,7 @@ function withoutUnit({ symbol }) {
 
 const failures = /\b(?:[Ff]ails? (?:as|with|only)|[Rr]ejects?|[Tt]hrows?|@throws)\b/;
 
-/** What is awaited or looped over can fail; its documentation says with what, or that it never does. */
+/** An asynchronous operation can fail; its documentation says with what, or that it never does. */
 function withoutErrors({ symbol }) {
   const isAwaited = /^(?:Promise|AsyncGenerator)\b/.test(typeOf(symbol));
   const isCalled = ['Method', 'Function'].includes(symbol.kind);
@@ -82,23 +82,23 @@ function withoutErrors({ symbol }) {
 
 const source = /ZooKeeper|ZOOKEEPER-\d+|Curator|RFC \d+|JSR|Node(?:\.js)?'s/;
 
-/** What the package does in the field's own terms says where these are defined. */
+/** The methods of a class that implements a specification name that specification. */
 function withoutSource({ symbol, around }, sourced) {
   const isOperation = symbol.kind === 'Method' && symbol.isStatic !== true && sourced.includes(around.at(-1)?.name);
   if (!isOperation || (symbol.overloadIndex ?? 1) > 1 || symbol.name.startsWith('[')) return [];
   return source.test(proseOf(symbol)) ? [] : ['does not say where it comes from (ZooKeeper, an issue, Curator, an RFC)'];
 }
 
-/** What has 64 bits, by its name or by what is around it: zxids (the version of a configuration is one) and session ids. */
+/** Names of 64-bit values: zxids (the version of a configuration is one) and session ids. */
 const wide = /zxid|session|ephemeralOwner|fromConfig|fencingToken|^Reread\.since$|bigint64$/i;
 
-/** A bigint costs its reader a conversion, so it stands only where a number could not hold all there is. */
+/** A bigint costs its reader a conversion, so it is used only for 64-bit values. */
 function needlesslyWide(each) {
   if ((each.symbol.members ?? []).length > 0 || !/\bbigint\b/.test(declarationOf(each.symbol))) return [];
   return wide.test(nameOf(each)) ? [] : ['is a bigint, and has no 64 bits'];
 }
 
-/** `sourced` names the classes whose methods name their source. */
+/** `sourced` names the classes whose methods must name their specification. */
 export function docComplaints(model, sourced = /** @type {string[]} */ ([])) {
   const rules = [undocumented, withoutDefault, withoutUnit, withoutErrors, needlesslyWide, (each) => withoutSource(each, sourced)];
   return [...symbolsOf(model)].flatMap((each) => rules.flatMap((rule) => rule(each)).map((complaint) => `${nameOf(each)} ${complaint}`));

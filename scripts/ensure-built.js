@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * Makes a fresh clone ready: installs what package-lock.json names when that has not been done, and builds. So `npm start` and `npm test`
- * need nothing done before. Uses Node's own modules only, since nothing else may be there yet.
+ * Prepares a fresh clone: installs the packages of package-lock.json if they are not installed, and
+ * builds. So `npm start` and `npm test` need no preparation. Uses only Node's own modules, since no
+ * package may be installed yet.
  *
  *   node scripts/ensure-built.js [--install-only]
  */
@@ -11,8 +12,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Before anything is installed: npm only warns, and the compiler and the tests would fail without saying why. An old Node has to be able to read this
-// file, so its syntax and its imports are those of Node 14.
+// Checked before the installation: npm only warns, and the compiler and the tests would fail
+// without a reason. An old Node must be able to parse this file, so it uses the syntax and imports
+// of Node 14.
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isNodeNewEnough = major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19);
 if (!isNodeNewEnough) {
@@ -25,8 +27,9 @@ if (!isNodeNewEnough) {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockfile = join(root, 'package-lock.json');
 /**
- * The lockfile that node_modules were installed from, written behind the installation: so one that was killed is made anew. npm's own record may be left from an
- * installation before, and times mislead, since git sets them anew at each checkout.
+ * The lockfile from which node_modules was installed, written after the installation: an
+ * interrupted installation is repeated. npm's own record may be left from an earlier installation,
+ * and modification times mislead, since git sets them at each checkout.
  */
 const stamp = join(root, 'node_modules/.installed-from');
 
@@ -40,7 +43,10 @@ function lockHash() {
   return createHash('sha256').update(readFileSync(lockfile)).digest('hex');
 }
 
-/** Runs a command to its end. A signal to end goes to the command as well: an installation that goes on would be in the way of the next one. */
+/**
+ * Runs a command to its end. Passes a signal on to the command: an installation that continues
+ * would block the next one.
+ */
 async function run(command, args, what) {
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
   const pass = (signal) => child.kill(signal);
@@ -56,12 +62,12 @@ async function run(command, args, what) {
 }
 
 if (!isInstalled()) {
-  console.error('Installing what package-lock.json names (npm ci) ...');
+  console.error('Installing the packages of package-lock.json (npm ci) ...');
   rmSync(stamp, { force: true });
   await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], 'The installation');
   writeFileSync(stamp, lockHash());
 }
 if (!process.argv.includes('--install-only')) {
-  // The compiler knows what is stale; when nothing is, it is done in a third of a second.
+  // The compiler finds out what is stale; if nothing is, it takes a third of a second.
   await run(process.execPath, [join('node_modules', 'typescript-7', 'bin', 'tsc'), '-b'], 'The build');
 }

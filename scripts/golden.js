@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Runs what compares outcomes with files kept beside the tests, and what packages export with their API reports. With --write the files are written anew; what has changed in them is then
- * for a reader to judge.
+ * Runs the tests that compare outcomes with recorded files, and the comparison of exports with the
+ * API reports. With --write it writes the files again; review the difference.
  *
  *   node scripts/golden.js [--write]
  */
@@ -14,7 +14,7 @@ const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const env = { ...process.env, ...(process.argv.includes('--write') ? { GOLDEN_WRITE: '1' } : {}) };
 const runs = [
   [vitest, 'run', '--project', 'unit', 'golden', 'properties-reference', 'mutants-reference'],
-  // What the API reports are made from is what is built.
+  // The API reports are made from the build.
   [join(root, 'scripts', 'ensure-built.js')],
   [join(root, 'scripts', 'public-api.js'), ...process.argv.slice(2)],
 ];

@@ -1,12 +1,16 @@
 #!/usr/bin/env node
 /**
- * `npm run newcomer`: does what a new user does, word for word as the README files show it. The commands and programs are taken out of the pages, so that a page
- * and what is tried cannot differ; only the port and the folder of the project are others, as 2181 may be in use.
+ * `npm run newcomer`: does what a new user does, exactly as the README files show it. It extracts
+ * commands and programs from the pages, so that a page and the test cannot differ, except for the
+ * port, as 2181 may be in use, and the folder of the project.
  *
- *  - The tour of README.md against `npm start` in this clone, ended as by Ctrl+C.
- *  - `npm run packages` into an empty project of ES modules; there the tour again, against the server of the installed package, ended by SIGTERM.
- *  - The program of the picture in README.md, and the test for node:test of the guide, in that project.
- *  - A project of CommonJS, which also runs Jest as its guide says; and one of TypeScript, which compiles and runs the first steps, and (NodeNext) the first example of each package README.
+ * - The tour of README.md against `npm start` in this clone, ended as by Ctrl+C.
+ * - `npm run packages` into an empty project of ES modules; there the tour again, against the
+ *   server of the installed package, ended by SIGTERM.
+ * - The program of the picture in README.md, and the test for node:test of the guide, in that
+ *   project.
+ * - A project of CommonJS, which also runs Jest as its guide says; and one of TypeScript, which
+ *   compiles and runs the first steps, and (NodeNext) the first example of each package README.
  *
  * Needs npm and its registry. Ends with a line of counts, and leaves no process and no folder.
  */
@@ -44,7 +48,10 @@ async function check(name, trial) {
   if (failure !== undefined) console.log(String(failure.message).trimEnd().replaceAll(/^/gm, '    '));
 }
 
-/** Runs a line in a shell, and resolves with its standard output. Rejects when it fails, or prints `until` and does not end. */
+/**
+ * Runs a line in a shell, and resolves with its standard output. Rejects if it fails, or ends
+ * before it has printed `until`.
+ */
 function run(line, { cwd, port, until }) {
   return new Promise((resolve, reject) => {
     const child = begin(line, { cwd, port });
@@ -59,15 +66,15 @@ function run(line, { cwd, port, until }) {
     child.on('close', (code, signal) => {
       clearTimeout(patience);
       if (code === 0 || isSeen) resolve(child.printedText);
-      else reject(new Error(`${line}\nended with ${signal ?? code}, having printed:\n${child.output}`));
+      else reject(new Error(`${line}\nended with ${signal ?? code}. Its output:\n${child.output}`));
     });
   });
 }
 
-/** Starts a line in a shell, in a process group of its own. */
+/** Starts a line in a shell, in its own process group. */
 function begin(line, { cwd, port }) {
   const env = { ...process.env, TSKEEPER_SERVER: `127.0.0.1:${port}`, PATH: [process.env.PATH, bin].join(delimiter) };
-  // What npm tells its scripts is not for those that they start.
+  // Variables of npm scripts must not reach the programs that they start.
   for (const name of Object.keys(env)) if (/^(?:npm_|INIT_CWD)/i.test(name)) delete env[name];
   const child = spawn('sh', ['-c', `exec ${line}`], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -78,7 +85,7 @@ function begin(line, { cwd, port }) {
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (bytes) => {
       child.output += bytes;
-      // npm has warnings of its own on standard error.
+      // npm prints its own warnings on standard error.
       if (stream === child.stdout) child.printedText += bytes;
       for (const listener of listeners) listener(child.output);
     });
@@ -95,7 +102,10 @@ function signalAll(child, signal) {
   }
 }
 
-/** Resolves when the server takes clients, with what ends it: `toAll` signals the process group as Ctrl+C does, otherwise only the process that was started. */
+/**
+ * Resolves when the server accepts clients, with the function that ends it: `toAll` signals the
+ * process group as Ctrl+C does, otherwise only the started process.
+ */
 function serve(line, { cwd, port }) {
   return new Promise((resolve, reject) => {
     const child = begin(line, { cwd, port });
@@ -111,7 +121,7 @@ function serve(line, { cwd, port }) {
         },
       });
     });
-    void closed.then((code) => reject(new Error(`${line}\nended with ${code}, having printed:\n${child.output}`)));
+    void closed.then((code) => reject(new Error(`${line}\nended with ${code}. Its output:\n${child.output}`)));
 
     async function end(signal, toAll) {
       if (toAll) signalAll(child, signal);
@@ -120,7 +130,7 @@ function serve(line, { cwd, port }) {
       const code = await closed;
       clearTimeout(late);
       if (await isTaken(port))
-        throw new Error(`${line}\nended with ${code} after ${signal}, and its port ${port} is still in use:\n${child.output}`);
+        throw new Error(`${line}\nended with ${code} after ${signal}, but its port ${port} is still in use:\n${child.output}`);
       return code;
     }
   });
@@ -145,7 +155,10 @@ function isTaken(port) {
   });
 }
 
-/** The tour of README.md: each command is typed, each program saved, and what is printed compared with the page. */
+/**
+ * The tour of README.md: runs each command, saves each program, and compares the output with the
+ * page.
+ */
 async function tour(cwd, port) {
   mkdirSync(cwd, { recursive: true });
   const section = sectionOf(page('README.md'), 'Tour');
@@ -159,7 +172,7 @@ async function tour(cwd, port) {
   }
 }
 
-/** `nc`, for machines that have none. */
+/** `nc`, for machines without it. */
 function provideNc() {
   mkdirSync(bin);
   const program = `#!${process.execPath}
@@ -220,7 +233,7 @@ async function inAProject() {
   if (code !== 0) throw new Error(`the server ended with ${code} after SIGTERM, not 0:\n${server.output}`);
 }
 
-/** In the project of README.md, where everything is installed. */
+/** Runs in the project of README.md, where everything is installed. */
 async function thePicture() {
   const cwd = join(home, 'my-app');
   writeFileSync(join(cwd, 'failover.mjs'), pictured);
@@ -240,7 +253,7 @@ async function withNodeTest() {
   if (!/^\S pass 1$/m.test(output)) throw new Error(`it printed:\n${output}`);
 }
 
-/** Both remedies of docs/guides/jest.md, with the version that it names. */
+/** Both ways of docs/guides/jest.md, with the version that it names. */
 async function withJest(project) {
   const guide = page('docs/guides/jest.md');
   const [, version] = /with Jest ([\d.]+\d)/.exec(guide);
@@ -254,7 +267,7 @@ async function withJest(project) {
     writeFileSync(join(project, 'package.json'), JSON.stringify({ ...JSON.parse(manifest), ...JSON.parse(firstExample(section, 'json')) }));
     const text = file.endsWith('.mjs') ? test : test.replaceAll(/^import (.*) from (.*);$/gm, 'const $1 = require($2);');
     writeFileSync(join(project, file), text);
-    // Jest prints its results on standard error, and ends with an error when a test fails, or there is none.
+    // Jest prints its results on standard error, and fails if a test fails or if there is none.
     await run(line, { cwd: project, port: 0 });
     rmSync(join(project, file));
   };
@@ -269,7 +282,10 @@ async function withJest(project) {
   await jest(asCommonJs, 'worker.test.js', 'npx jest');
 }
 
-/** The programs of docs/guides/first-steps.md, by its own commands, before the project has a tsconfig.json. */
+/**
+ * The programs of docs/guides/first-steps.md, with its own commands, before the project has a
+ * tsconfig.json.
+ */
 async function firstSteps(cwd, port) {
   const guide = page('docs/guides/first-steps.md');
   const typeScript = sectionOf(guide, 'The program');
@@ -308,7 +324,10 @@ async function inCommonJs(packed) {
   }
 }
 
-/** The first example of each package README that is a program, and what has to be printed. One that does not end is ended then. */
+/**
+ * The first example of each package README that is a program, and its expected output. A program
+ * that does not end is ended after that.
+ */
 const programs = [
   { name: 'client', prints: /^NodeDataChanged \/config$/m },
   { name: 'recipes', prints: /^Uint8Array|^undefined|colour/m, endless: true },
@@ -340,7 +359,7 @@ async function inTypeScript(packed) {
     for (const name of ['cli', 'conformance']) {
       await check(`the first commands of packages/${name}/README.md print what it says`, async () => {
         for (const { command, printed } of commandsOf(firstExample(page(`packages/${name}/README.md`), 'console'))) {
-          if (command.includes(' serve')) continue; // It runs.
+          if (command.includes(' serve')) continue; // It keeps running.
           const output = await run(withServer(command, port), { cwd, port });
           if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nthe page has:\n${printed}`);
         }

@@ -1,8 +1,10 @@
 /**
- * Makes the packages as npm gets them: one tarball per public package, complete by itself.
+ * Packs the packages as npm publishes them: one complete tarball per public package.
  *
- * A package is staged first, in .cache/packages/<folder>, and packed from there, because a package folder of this repository is not what a user needs: it
- * has no LICENSE, its README has links into the repository, its manifest has a condition for the sources. Uses Node's own modules and npm only.
+ * A package is staged first, in .cache/packages/<folder>, and packed from there, because a package
+ * folder of this repository is not what a user needs: it has no LICENSE, its README links into the
+ * repository, and its manifest has a condition for the sources. Uses only Node's own modules and
+ * npm.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,13 +13,19 @@ import { publicPackages, root } from './public-packages.js';
 
 const workspace = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Where the tarballs are, and the folders that they are made of. */
+/** Folder of the tarballs, and of the staged packages. */
 export const packedFolder = join(root, '.cache', 'packages');
 
-/** Fields of a manifest that are for this repository only. All others go with the package, as its code may read them. */
+/**
+ * Fields of a manifest that matter only in this repository. All others are published, as the
+ * package's code may read them.
+ */
 const unpublished = ['private', 'scripts', 'files', 'devDependencies'];
 
-/** The manifest of a staged package: without what is for this repository only, and with the addresses that the manifest of the workspace has. */
+/**
+ * The manifest of a staged package: without the fields for this repository only, and with the
+ * addresses in the manifest of the workspace.
+ */
 export function stagedManifest(manifest, folderName, { homepage, bugs, repository } = workspace) {
   const staged = Object.fromEntries(Object.entries(manifest).filter(([field]) => !unpublished.includes(field)));
   const directory = `packages/${folderName}`;
@@ -29,7 +37,7 @@ export function stagedManifest(manifest, folderName, { homepage, bugs, repositor
   return { ...staged, ...addresses, exports: withoutSources(staged.exports) };
 }
 
-/** `exports` without the condition by which tests of this repository find sources. */
+/** `exports` without the condition that lets tests of this repository find sources. */
 function withoutSources(exported) {
   if (typeof exported !== 'object') return exported;
   const kept = Object.entries(exported).filter(([condition]) => condition !== 'tskeeper-source');
@@ -39,7 +47,7 @@ function withoutSources(exported) {
 /** `](docs/x.md)`, and neither `](https://...)` nor `](#title)`. */
 const relativeLink = /\]\((?![a-z]+:|#)([^)\s]+)\)/g;
 
-/** A page of the folder `directory` with each relative link made absolute. Code is left alone. */
+/** A page of the folder `directory` with each relative link made absolute. Code is unchanged. */
 export function withAbsoluteLinks(page, directory, homepage = workspace.homepage) {
   const absolute = (target) => `${homepage}/blob/HEAD/${posix.join(directory, target)}`;
   const linked = (text) => text.replaceAll(relativeLink, (_, target) => `](${absolute(target)})`);
@@ -49,7 +57,7 @@ export function withAbsoluteLinks(page, directory, homepage = workspace.homepage
     .join('');
 }
 
-/** Whether a file of dist/ belongs to the package: compiled from a source that is still there. */
+/** Whether a file of dist/ belongs to the package: its source still exists. */
 function isCompiled(folder, path) {
   const source = path.replace(/\.d\.ts$|\.js$/, '.ts');
   return source !== path && existsSync(join(folder, 'src', source));
@@ -73,7 +81,8 @@ function stage({ name, folder, manifest }) {
 /**
  * Stages and packs all public packages, as built.
  *
- * @returns one object per package: `folder` (its name in packages/), `name`, `manifest` as packed, `tarball` (a path) and `files` (paths in it)
+ * @returns one object per package: `folder` (its name in packages/), `name`, `manifest` as packed,
+ * `tarball` (a path) and `files` (paths in it)
  */
 export function packAll() {
   const packages = publicPackages();
@@ -95,7 +104,7 @@ export function packAll() {
   });
 }
 
-/** These packages, and those that they need of the same repository. */
+/** These packages, and the packages of this repository that they need. */
 export function withSiblings(all, wanted) {
   const found = new Set();
   const add = (each) => {

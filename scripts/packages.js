@@ -1,14 +1,16 @@
 #!/usr/bin/env node
 /**
- * `npm run packages`: packs all packages, and installs them into a project. So a program uses them for as long as no registry has them.
+ * `npm run packages`: packs all packages, and installs them into a project, for as long as no
+ * registry has them.
  *
  *   npm run packages                                  packs, and prints the paths of the tarballs
  *   npm run packages -- ../my-app                     ... and installs all of them into ../my-app
  *   npm run packages -- ../my-app client recipes      ... or only these and what they need
  *   npm run packages -- ../my-app testing --save-dev  ... among the devDependencies
  *
- * The tarballs are copied into the project, to vendor/tskeeper, so that `npm ci` finds them on other machines too. A folder that is not
- * there or has no package.json is made into a project of ES modules.
+ * The tarballs are copied into the project, to vendor/tskeeper, so that `npm ci` finds them on
+ * other machines too. If the folder does not exist or has no package.json, it becomes a project of
+ * ES modules.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +20,10 @@ import { packAll, withSiblings } from './pack.js';
 
 const vendored = join('vendor', 'tskeeper');
 
-/** Installs packages into the project in `folder`, which is made if need be. `npmArgs` are handed to npm. */
+/**
+ * Installs packages into the project in `folder`, which is created if necessary. Passes `npmArgs`
+ * to npm.
+ */
 export function installInto(folder, packed, npmArgs = []) {
   makeProject(folder);
   const destination = join(folder, vendored);
@@ -42,8 +47,8 @@ function makeProject(folder) {
 }
 
 /**
- * Removes what the project has of an earlier pack. Its version is the same, so npm would keep what is installed, or refuse the tarball for the checksum that
- * the lockfile has of the earlier one.
+ * Removes the packages of an earlier pack from the project. They have the same version, so npm
+ * would keep the installed ones, or reject the tarball because of the checksum in the lockfile.
  */
 function forget(folder, packed) {
   const names = packed.map(({ name }) => `node_modules/${name}`);
@@ -56,12 +61,15 @@ function forget(folder, packed) {
   }
 }
 
-/** The packages that are called by these names: of the folder, or of the package. All, when no name is given. */
+/**
+ * The packages with these names, which are those of folders or of packages. All packages without a
+ * name.
+ */
 export function chosen(all, names) {
   if (names.length === 0) return all;
   const wanted = names.map((name) => {
     const found = all.find((each) => each.folder === name || each.name === name);
-    if (found === undefined) throw new Error(`There is no package ${name}. Packages are: ${all.map(({ folder }) => folder).join(', ')}.`);
+    if (found === undefined) throw new Error(`Unknown package ${name}. Packages are: ${all.map(({ folder }) => folder).join(', ')}.`);
     return found;
   });
   return withSiblings(all, wanted);
@@ -75,7 +83,8 @@ function main(words) {
     for (const { tarball } of packed) console.log(tarball);
     return;
   }
-  // npm runs scripts in the root of the workspace, and a path is meant from where it was typed.
+  // npm runs scripts in the root of the workspace; a relative path is relative to the folder of the
+  // user's shell.
   const project = resolve(process.env.INIT_CWD ?? process.cwd(), folder);
   const installed = chosen(packed, names);
   installInto(project, installed, npmArgs);

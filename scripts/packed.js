@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * Checks each package as a user gets it: publint and are-the-types-wrong over the packed files, everything in them that a user needs, nothing that
- * a user does not, and a program that compiles against all of them with nothing skipped.
+ * Checks each package as a user gets it: publint and are-the-types-wrong on the packed files, no
+ * missing and no needless files, and a program that compiles against all packages without
+ * skipLibCheck.
  *
  *   node scripts/packed.js
  */
@@ -17,15 +18,23 @@ import { root } from './public-packages.js';
 
 const folder = join(root, '.cache', 'packed');
 
-/** ES modules only, so what CommonJS and resolvers older than `exports` make of a package is no fault (profile esm-only of its command line). */
+/**
+ * The packages are ES modules only, so resolutions by CommonJS and by resolvers older than
+ * `exports` do not count (profile esm-only of its command line).
+ */
 const ignoredResolutions = new Set(['node10', 'node16-cjs']);
 
-/** Files of a package that only its maker has a use for. Sources would be there twice, as the compiler takes nothing from them but types. */
+/**
+ * Files of a package that only its developers use. Sources would be redundant, as the compiler
+ * takes only types from them.
+ */
 export function needlessFiles(paths) {
   return paths.filter((path) => /(?:^|\/)test\/|(?:^|\/)src\/|\.tsbuildinfo$|\.map$|\.test\.|(?:^|\/)tsconfig/.test(path));
 }
 
-/** What a package lacks that a user, npm or a registry looks for. `readme` is the text of its README.md. */
+/**
+ * What a package lacks that a user, npm or a registry needs. `readme` is the text of its README.md.
+ */
 export function missingFrom({ manifest, files, readme }) {
   const absentFiles = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'].filter((path) => !files.includes(path));
   const fields = ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines', 'exports', 'type'];
@@ -42,8 +51,8 @@ export function missingFrom({ manifest, files, readme }) {
 
 async function complaintsOf({ name, tarball: path, files, home }) {
   const bytes = readFileSync(path);
-  const complaints = needlessFiles(files).map((each) => `${each} is of no use to a user`);
-  // As unpacked, and not as it was meant to be.
+  const complaints = needlessFiles(files).map((each) => `${each} is useless to a user`);
+  // As unpacked, not as staged.
   const manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
   const readme = files.includes('README.md') ? readFileSync(join(home, 'README.md'), 'utf8') : '';
   complaints.push(...missingFrom({ manifest, files, readme }));
@@ -74,11 +83,14 @@ function unpack({ name, tarball }) {
   return home;
 }
 
-/** A program beside the unpacked packages imports each of them: as a user's compiler sees them, declarations included. */
+/**
+ * A program beside the unpacked packages imports each of them, so a user's compiler checks the
+ * declarations.
+ */
 function compileAgainst(packed) {
   const names = new Set(packed.map(({ name }) => name));
   const others = packed.flatMap(({ manifest }) => Object.keys(manifest.dependencies ?? {})).filter((name) => !names.has(name));
-  // What they depend on besides, as npm would put it there.
+  // Their other dependencies, where npm would install them.
   for (const dependency of new Set(others)) {
     const home = join(program, 'node_modules', ...dependency.split('/'));
     mkdirSync(join(home, '..'), { recursive: true });

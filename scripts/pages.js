@@ -1,11 +1,11 @@
-/** What a page shows: its pieces of code, the commands it types, and what they print. */
+/** Extracts from a page its pieces of code, its commands, and their output. */
 
 /** Each piece of code of a page, with its language. */
 export function piecesOf(page) {
   return [...page.matchAll(/^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({ language, code }));
 }
 
-/** From a heading to the next of the same level. */
+/** The section from a heading to the next one of the same level. */
 export function sectionOf(page, heading) {
   const [, section] = page.split(`\n## ${heading}\n`);
   if (section === undefined) throw new Error(`the page has no section "${heading}"`);
@@ -19,7 +19,10 @@ export function firstExample(page, language) {
   return piece.code;
 }
 
-/** Of a piece in the language `console`: each line after `$ `, and what it prints. Comments at the end of a command are for the reader. */
+/**
+ * From a piece in the language `console`: each command after `$ `, and its output. Drops comments
+ * at the end of a command.
+ */
 export function commandsOf(code) {
   return code
     .split(/^\$ /m)
@@ -30,7 +33,9 @@ export function commandsOf(code) {
     });
 }
 
-/** Matches what a page says is printed, in which `...` is any text, and on a line by itself any lines. */
+/**
+ * A pattern for output on a page, in which `...` matches any text and, on its own line, any lines.
+ */
 export function worded(printed) {
   const escaped = printed.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const pattern = escaped
@@ -40,12 +45,12 @@ export function worded(printed) {
   return new RegExp(`^\\s*${pattern}\\s*$`);
 }
 
-/** With the address of the server that is there, for the one that the page has. */
+/** Replaces the server's address on the page by that of the running server. */
 export function withServer(text, port) {
   return text.replaceAll(/127\.0\.0\.1([: ])2181/g, `127.0.0.1$1${port}`);
 }
 
-/** With the folder of the project that is there. */
+/** Replaces the folder on the page by that of the project. */
 export function withProject(text, folder) {
   return text.replaceAll('../my-app', folder);
 }

@@ -1,10 +1,11 @@
 /**
- * Installs the foreign peers: the programs written by others that we must get on with. Apache ZooKeeper itself (with its Java client and
- * zkCli), kazoo for Python, the C client, and the other clients of npm.
+ * Installs the foreign peers for comparisons: Apache ZooKeeper itself (with its Java client and
+ * zkCli), kazoo for Python, the C client, and the other clients on npm.
  *
- * Everything lands in `.cache/peers/<name>`, nothing outside the repository is changed, and a peer that is there already costs one look
- * at the file system. A peer that cannot be installed on this machine is named with the reason, for the caller to report as skipped.
- * Only Node's own modules are used, since the bench and the tests call this before anything else is known to work.
+ * Everything goes into `.cache/peers/<name>`; nothing outside the repository changes, and an
+ * installed peer costs one look at the file system. A peer that cannot be installed on this machine
+ * is returned with the reason, which the caller reports as skipped. Uses only Node's own modules,
+ * since the bench and the tests run this before other packages are known to work.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,13 +21,14 @@ export const repositoryFolder = path.resolve(path.dirname(fileURLToPath(import.m
 export const cacheFolder = path.join(repositoryFolder, '.cache');
 const peersFolder = path.join(cacheFolder, 'peers');
 
-/** A registry may be slow; a peer that takes longer than this is reported as one that could not be installed. */
+/** A registry may be slow; an installation that takes longer counts as failed. */
 const installTimeoutMs = 300_000;
 
 /**
- * What ZooKeeper needs besides its own jar to run as a server, as a client and as zkCli: its pom marks these as provided, because the
- * distribution brings them; and what Netty, which only a port with TLS needs, asks for before it finds that it has no native part. The
- * versions are those of each distribution.
+ * What ZooKeeper needs besides its own jar to run as a server, as a client and as zkCli: its pom
+ * marks these as provided, because the distribution contains them; and what Netty, which only a TLS
+ * port needs, requires before it finds that it has no native part. The versions are those of each
+ * distribution.
  */
 const zookeeperExtras = {
   '3.9.5': [
@@ -45,11 +47,14 @@ const zookeeperExtras = {
     'commons-cli:commons-cli:1.2',
     'jline:jline:2.14.6',
   ],
-  // Of this one nothing but the server is used.
+  // Only the server of this release is used.
   '3.5.10': ['ch.qos.logback:logback-classic:1.2.10'],
 };
 
-/** Warnings at most: at INFO a ZooKeeper server prints a line for every refused request, which would be measured along with it. -Dlog.level overrides. */
+/**
+ * Warnings only: at INFO a ZooKeeper server prints a line for every rejected request, which would
+ * distort measurements. -Dlog.level overrides it.
+ */
 const logback = `<configuration>
   <appender name="CONSOLE" class="ch.qos.logback.core.ConsoleAppender">
     <target>System.err</target>
@@ -59,11 +64,12 @@ const logback = `<configuration>
 </configuration>
 `;
 
-/** Coordinates are `group:artifact:version`, what is asked for first. */
+/** Coordinates are `group:artifact:version`; the requested artifact comes first. */
 function pomOf(pomName, coordinatesOfAll) {
   const dependencies = coordinatesOfAll.map((coordinates) => {
     const [group, artifact, artifactVersion] = coordinates.split(':');
-    // The native parts of netty, by far the largest downloads, are left out: it does without, also for TLS.
+    // Omits netty's native parts, by far the largest downloads: netty works without them, also for
+    // TLS.
     const exclusions = ['netty-tcnative-boringssl-static', 'netty-transport-native-epoll']
       .map((name) => `<exclusion><groupId>io.netty</groupId><artifactId>${name}</artifactId></exclusion>`)
       .join('');
@@ -77,7 +83,10 @@ ${dependencies.join('\n')}
 `;
 }
 
-/** Programs of Java, with all that they need. Maven compares each file with the checksum that its repository has for it. */
+/**
+ * Java programs with all their dependencies. Maven verifies each file against the checksum in its
+ * repository.
+ */
 function javaRecipe(pomName, coordinates) {
   const pom = pomOf(pomName, coordinates);
   return {
@@ -105,14 +114,18 @@ function zookeeperRecipe(version) {
   return javaRecipe('zookeeper-peer', [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]]);
 }
 
-/** Curator's recipes and service discovery, on the client of the ZooKeeper that they are tried with. */
+/**
+ * Curator's recipes and service discovery, with the client of the ZooKeeper release that they are
+ * tested with.
+ */
 const curatorVersion = '5.9.0';
 
 const kazooVersion = '2.11.0';
 
 /**
- * What kazoo's own tests import, and what these packages need. pyOpenSSL has no longer what kazoo's harness makes certificates with from
- * 26.2.0 on. pure-sasl is not among them, so kazoo skips its tests of SASL.
+ * What kazoo's own tests import, and the dependencies of these packages. pyOpenSSL 26.2.0 and later
+ * lack what kazoo's harness needs to create certificates. pure-sasl is omitted, so kazoo skips its
+ * SASL tests.
  */
 const kazooSuitePackages = [
   `kazoo==${kazooVersion}`,
@@ -125,11 +138,14 @@ const kazooSuitePackages = [
   'pyOpenSSL>=24.2.1,<26.2.0',
 ];
 
-/** Debian's source package of ZooKeeper, whose C client has the tests, and the packages they are compiled and linked with. */
+/**
+ * Debian's source package of ZooKeeper, which contains the tests of the C client, and the packages
+ * needed to compile and link them.
+ */
 const cSuiteSource = 'zookeeper';
 const cSuitePackages = ['libcppunit-dev'];
 
-/** kazoo with other packages of Python. */
+/** kazoo with further Python packages. */
 function kazooRecipe(packages) {
   return {
     text: packages.join(' '),
@@ -146,8 +162,8 @@ function kazooRecipe(packages) {
 }
 
 /**
- * A package of npm. `dependencies` are pinned too, since they are measured along with it. `isNative`: it is compiled here, which needs a C++
- * compiler, make, and the headers of Node.
+ * An npm package. `dependencies` are pinned too, since they are measured with it. `isNative`: it is
+ * compiled here, which needs a C++ compiler, make, and the headers of Node.
  */
 function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
   const manifest = JSON.stringify({ private: true, dependencies: { [name]: version }, overrides: dependencies });
@@ -167,13 +183,16 @@ function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
   };
 }
 
-/** Packages of Debian, unpacked into `folder`/root instead of installed, so that neither root nor a change to the machine is needed. */
+/**
+ * Unpacks Debian packages into `folder`/root instead of installing them, which needs neither root
+ * permissions nor a change of the machine.
+ */
 async function unpackDebianPackages(folder, packages) {
   const options = { cwd: folder, timeout: installTimeoutMs };
   try {
     await run('apt-get', ['-qq', 'download', ...packages], options);
   } catch {
-    // A fresh machine, or one whose lists are older than the archive.
+    // A fresh machine, or one whose package lists are outdated.
     await run('apt-get', ['-qq', 'update'], options);
     await run('apt-get', ['-qq', 'download', ...packages], options);
   }
@@ -182,7 +201,10 @@ async function unpackDebianPackages(folder, packages) {
   }
 }
 
-/** The folder of libraries in what `unpackDebianPackages` unpacked. Its name depends on the processor. */
+/**
+ * The folder of libraries in what `unpackDebianPackages` unpacked. Its name depends on the
+ * processor.
+ */
 async function libraryFolderOf(folder) {
   const libraries = path.join(folder, 'root', 'usr', 'lib');
   const [triplet] = (await readdir(libraries)).filter((name) => name.includes('-linux-'));
@@ -191,15 +213,15 @@ async function libraryFolderOf(folder) {
 }
 
 /**
- * Unpacks a source package of Debian, with Debian's patches, into `folder`/source. apt is given a list of sources of its own: the archives of
- * Debian that this machine takes its packages from, asked for sources.
+ * Unpacks a Debian source package, with Debian's patches, into `folder`/source. apt gets its own
+ * list of sources: the Debian archives that this machine uses, for source packages.
  */
 async function unpackDebianSource(folder, name) {
   const options = { cwd: folder, timeout: installTimeoutMs };
   const format = '$(ORIGIN) deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)';
   const { stdout } = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], options);
   const lines = stdout.split('\n').flatMap((line) => (line.startsWith('Debian ') ? [line.slice('Debian '.length)] : []));
-  if (lines.length === 0) throw new Error('error: apt-get knows no archive of Debian to take sources from');
+  if (lines.length === 0) throw new Error('error: apt-get has no Debian archive with source packages');
   const list = path.join(folder, 'sources.list');
   await writeFile(list, `${lines.join('\n')}\n`);
   for (const needed of ['lists/partial', 'cache/archives/partial']) await mkdir(path.join(folder, 'apt', needed), { recursive: true });
@@ -213,12 +235,16 @@ async function unpackDebianSource(folder, name) {
   await run('apt-get', [...apt, 'update'], options);
   await run('apt-get', [...apt, 'source', '--download-only', name], options);
   const description = (await readdir(folder)).find((file) => file.endsWith('.dsc'));
-  // apt-get has compared the files with the checksums of the archive; the keys of the maintainers are not on every machine.
+  // apt-get has compared the files with the checksums of the archive; not every machine has the
+  // keys of the maintainers.
   await run('dpkg-source', ['--no-check', '-x', description, 'source'], options);
   await rm(path.join(folder, 'apt'), { recursive: true, force: true });
 }
 
-/** @type {Record<import('./peers.js').PeerName, { text: string, install(folder: string): Promise<void>, facts(folder: string): Promise<Record<string, string>> }>} */
+/**
+ * @type {Record<import('./peers.js').PeerName, { text: string, install(folder: string):
+ * Promise<void>, facts(folder: string): Promise<Record<string, string>> }>}
+ */
 const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
@@ -248,9 +274,9 @@ const recipes = {
   'zookeeper-c-suite': {
     text: `source of ${cSuiteSource}, ${cSuitePackages.join(' ')}`,
     async install(folder) {
-      // Its scripts watch over servers with ps.
+      // Its scripts find servers with ps.
       await run('ps', ['-p', String(process.pid)]);
-      // Packages first: on a fresh machine that fetches the lists, which name the archives.
+      // Packages first: on a fresh machine this fetches the lists, which name the archives.
       await unpackDebianPackages(folder, cSuitePackages);
       await unpackDebianSource(folder, cSuiteSource);
     },
@@ -261,10 +287,10 @@ const recipes = {
   },
 };
 
-/** The last line that says something: registries and compilers put their reason there. */
+/** The last meaningful line: registries and compilers print their reason there. */
 function reasonOf(error) {
   const text = error instanceof Error ? `${error.stderr ?? ''}\n${error.message}` : String(error);
-  if (error?.code === 'ENOENT' && error.syscall?.startsWith('spawn')) return `the command ${error.path} is not on this machine`;
+  if (error?.code === 'ENOENT' && error.syscall?.startsWith('spawn')) return `the command ${error.path} is not installed on this machine`;
   const lines = text
     .split('\n')
     .map((line) => line.trim())
@@ -282,7 +308,7 @@ async function ensurePeer(name, log) {
     await mkdir(unfinished, { recursive: true });
     try {
       await recipe.install(unfinished);
-      // Whoever else was installing the same may have been first; their folder is as good.
+      // Another process may have installed the same peer first; its folder is as good.
       if (!existsSync(folder)) await rename(unfinished, folder);
     } catch (error) {
       return { name, installed: false, reason: reasonOf(error) };
@@ -294,7 +320,8 @@ async function ensurePeer(name, log) {
 }
 
 /**
- * Makes the named peers available, one after the other, and says for each where it is or why it is not there.
+ * Makes the named peers available, one after the other; returns for each its folder or the reason
+ * why it is missing.
  *
  * @template {import('./peers.js').PeerName} Name
  * @param {readonly Name[]} names

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { pagesFolder, readPages, readTestFiles, rowsOf, testsOf, unbuiltOf } from './behaviour.js';
 
 /**
- * The lines to print, and of the ids those that no page has.
+ * The lines to print, and the ids that no page has.
  *
  * @param {readonly string[]} ids
  */
@@ -34,7 +34,7 @@ function describePromises(ids) {
 function main() {
   const ids = process.argv.slice(2);
   if (ids.length === 0) {
-    console.error(`Name the ids of promises, as ${pagesFolder}/README.md lists them: npm run promise -- C3-17 A45`);
+    console.error(`Name ids of promises, as ${pagesFolder}/README.md lists them: npm run promise -- C3-17 A45`);
     process.exitCode = 2;
     return;
   }

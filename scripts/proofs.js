@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * npm run proofs: the proofs that take minutes, in the size that every submission goes through. Longer forms by the same variables:
+ * npm run proofs: the proofs that take minutes, in the size for every submission. These variables
+ * set other sizes:
  *
  *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (110: 220,000)
  *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (20: 400,000)
@@ -9,12 +10,12 @@
  *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
  *   TSKEEPER_CHAOS_KILLS           SIGKILLs of ensembles of real processes, in episodes with all other faults (8)
  *   TSKEEPER_CHAOS_WRITES          acknowledged writes that are read back from each server in these episodes (2,000)
- *   TSKEEPER_RECONNECTS            reconnects in memory over which a client keeps nothing (40,000; by itself 100,000)
+ *   TSKEEPER_RECONNECTS            reconnects in memory during which a client's memory must not grow (40,000; by itself 100,000)
  *   TSKEEPER_SOCKET_RECONNECTS     the same over real sockets (2,000)
- *   TSKEEPER_WATCH_EVENTS          events over which it keeps nothing (400,000; by itself 1,000,000)
+ *   TSKEEPER_WATCH_EVENTS          events during which it must not grow (400,000; by itself 1,000,000)
  *   TSKEEPER_SEED                  another seed than 1
  *
- * The long form of what is done to servers in test/hostile is `npm run test:hostile`.
+ * The long form of test/hostile is `npm run test:hostile`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -51,7 +52,10 @@ function prove(name, args) {
   }
 }
 
-/** Real servers under attack, restarted and cut off from each other: test/hostile. Each of its rows counts. */
+/**
+ * Attacks real servers, restarts them and cuts them off from each other: test/hostile. Each of its
+ * rows counts.
+ */
 function proveHostile() {
   const results = join(root, '.cache', 'proofs-hostile.json');
   mkdirSync(join(root, '.cache'), { recursive: true });

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * What users see of each package, kept in review: packages/<name>/api.md is made from the built declarations, and a difference is a failure
- * until it is written anew (`npm run golden -- --write`) and read. The documentation of the same symbols is judged as well.
+ * Compares the exports of each package with packages/<name>/api.md, which is made from the built
+ * declarations and reviewed: a difference is a failure until the file is written again (`npm run
+ * golden -- --write`). Also checks the documentation of the exported symbols.
  *
  *   node scripts/public-api.js [--write]
  */
@@ -14,44 +15,44 @@ import { publicPackages, root } from './public-packages.js';
 
 /** Packages without a report, and why. */
 const unreported = {
-  core: 'nobody imports it but its siblings: it is published since the server depends on it',
-  runtime: 'nobody imports it but its siblings: it is published since the server depends on it',
+  core: 'only its siblings import it: it is published because the server depends on it',
+  runtime: 'only its siblings import it: it is published because the server depends on it',
 };
 
 /** Packages whose symbols need no documentation, and why. */
 const undocumented = {
-  protocol: 'its records and fields bear the names of zookeeper.jute, and docs/internals/jute.md tells how to read them',
+  protocol: 'its records and fields have the names of zookeeper.jute, and docs/internals/jute.md explains how to read them',
 };
 
-/** Whose methods are those of somebody else's specification, and name it. */
+/** Classes whose methods implement an external specification, and name it. */
 const sourced = { client: ['Client', 'ClientView'] };
 
-/** Symbols a surface mentions and does not give away, and why. */
+/** Symbols that a public declaration mentions without exporting them, and why. */
 const internal = {
   client: new Map([
-    ['Session', 'argument of constructors that the package alone calls'],
-    ['Chroot', 'argument of constructors that the package alone calls'],
-    ['CallDefaults', 'argument of constructors that the package alone calls'],
-    ['Refusal', 'argument of constructors that the package alone calls'],
+    ['Session', 'argument of constructors that only the package calls'],
+    ['Chroot', 'argument of constructors that only the package calls'],
+    ['CallDefaults', 'argument of constructors that only the package calls'],
+    ['Refusal', 'argument of constructors that only the package calls'],
   ]),
   protocol: new Map([
-    ['requests', 'a module, whose members are exported one by one'],
-    ['replies', 'a module, whose members are exported one by one'],
+    ['requests', 'a module whose members are exported one by one'],
+    ['replies', 'a module whose members are exported one by one'],
   ]),
   recipes: new Map([
-    ['CacheSettings', 'argument of a constructor that the package alone calls'],
-    ['ZnodeStore', 'for the kinds of caches, which are all in the package'],
-    ['Result', 'short for what an iterator gives'],
-    ['Place', 'argument of a constructor that the package alone calls'],
-    ['HeldLeaseSettings', 'argument of a constructor that the package alone calls'],
-    ['QueueZnode', 'argument of a constructor that the package alone calls'],
-    ['MadeClaim', 'argument of a constructor that the package alone calls'],
-    ['RankKind', 'argument of a constructor that the package alone calls'],
-    ['QueueSetup', 'for the kinds of queues, which are all in the package'],
-    ['Transaction', 'argument of a constructor that the package alone calls'],
-    ['Ballot', 'argument of a constructor that the package alone calls'],
+    ['CacheSettings', 'argument of a constructor that only the package calls'],
+    ['ZnodeStore', 'base of the caches, which are all in the package'],
+    ['Result', 'abbreviation of an iterator result'],
+    ['Place', 'argument of a constructor that only the package calls'],
+    ['HeldLeaseSettings', 'argument of a constructor that only the package calls'],
+    ['QueueZnode', 'argument of a constructor that only the package calls'],
+    ['MadeClaim', 'argument of a constructor that only the package calls'],
+    ['RankKind', 'argument of a constructor that only the package calls'],
+    ['QueueSetup', 'base of the queues, which are all in the package'],
+    ['Transaction', 'argument of a constructor that only the package calls'],
+    ['Ballot', 'argument of a constructor that only the package calls'],
   ]),
-  testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
+  testing: new Map([['Member', 'EnsembleServer is its public part']]),
 };
 
 const temporary = join(root, '.cache', 'api');
@@ -66,7 +67,7 @@ const compilerOptions = {
   skipLibCheck: true,
 };
 
-/** The report and the model of a package, and what the extractor has to say against it. */
+/** The report and the model of a package, and the extractor's complaints. */
 function examine({ name, folder }) {
   mkdirSync(temporary, { recursive: true });
   const paths = { report: join(temporary, `${name}.api.md`), model: join(temporary, `${name}.api.json`) };
@@ -74,7 +75,7 @@ function examine({ name, folder }) {
     configObject: {
       projectFolder: folder,
       mainEntryPointFilePath: join(folder, 'dist', 'index.d.ts'),
-      // What the client passes on of it is the client's surface too.
+      // Types of the protocol that the client exports are part of the client's API.
       bundledPackages: name === 'protocol' ? [] : ['@tskeeper/protocol'],
       compiler: { overrideTsconfig: { compilerOptions, include: ['dist'] } },
       apiReport: { enabled: true, reportFolder: temporary, reportTempFolder: join(temporary, 'new'), reportFileName: name },
@@ -86,7 +87,7 @@ function examine({ name, folder }) {
         compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Warning } },
         extractorMessageReporting: {
           default: { logLevel: ExtractorLogLevel.Warning },
-          // Everything an index exports is public, and said to be documented or not by our own rules.
+          // Everything that an index exports is public, and our own rules check the documentation.
           'ae-missing-release-tag': { logLevel: ExtractorLogLevel.None },
           'ae-undocumented': { logLevel: ExtractorLogLevel.None },
         },
@@ -115,13 +116,15 @@ function reportComplaints({ folder, name }, report) {
   const path = join(folder, 'api.md');
   if (existsSync(path) && readFileSync(path, 'utf8') === report) return [];
   if (!process.argv.includes('--write'))
-    return [`packages/${name}/api.md is not what the package exports. \`npm run golden -- --write\` renews it: read the difference.`];
+    return [
+      `packages/${name}/api.md differs from the exports of the package. \`npm run golden -- --write\` updates it: review the difference.`,
+    ];
   writeFileSync(path, report);
   console.log(`packages/${name}/api.md written`);
   return [];
 }
 
-/** What is wrong with the surface of one package. */
+/** Complaints about the API of one package. */
 function complaintsOf(each) {
   const { report, model, complaints } = examine(each);
   return [

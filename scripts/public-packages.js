@@ -1,6 +1,4 @@
-/**
- * The packages that people install, which is what is judged by what a user gets of it: everything in packages/ that is not private.
- */
+/** The packages that people install: everything in packages/ that is not private. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

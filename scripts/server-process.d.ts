@@ -2,22 +2,28 @@ export type ServerKind = 'ours' | 'java-3.9.5' | 'java-3.8.0' | 'java-3.5.10';
 
 export interface ServerOptions {
   readonly kind: ServerKind;
-  /** Takes zoo.cfg, server.log and, unless `dataDir` says otherwise, data/. */
+  /** Contains zoo.cfg, server.log and, unless `dataDir` is set, data/. */
   readonly folder: string;
   readonly dataDir?: string;
-  /** Keys of zoo.cfg, over the defaults of `startServer`. With a clientPort of its own a server has the same one in each life. */
+  /**
+   * Keys of zoo.cfg, in addition to the defaults of `startServer`. With its own clientPort a server
+   * has the same port in each life.
+   */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Java system properties; our server takes them as -D options as well. */
+  /** Java system properties; our server takes them as -D options. */
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
   /** The JVM's heap, as for -Xmx. */
   readonly heap?: string;
   /** For ZooKeeper: further options of the JVM. */
   readonly jvmArguments?: readonly string[];
-  /** For our server: what stands before the program on node's command line, such as --max-old-space-size=64. */
+  /**
+   * For our server: arguments before the program on node's command line, such as
+   * --max-old-space-size=64.
+   */
   readonly nodeArguments?: readonly string[];
   /** The limit of open files, as `ulimit -n` sets it. */
   readonly openFilesMax?: number;
-  /** Variables over those of this process. */
+  /** Variables in addition to those of this process. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly readyTimeoutMs?: number;
 }
@@ -32,7 +38,7 @@ export interface ServerProcess {
   readonly exited: Promise<{ code: number | null; signal: string | null }>;
   log(): Promise<string>;
   fourLetterWord(word: string): Promise<string>;
-  /** Resolves to whether SIGTERM was heeded. */
+  /** Resolves with whether the server ended after SIGTERM. */
   stop(timeoutMs?: number): Promise<boolean>;
   kill(): Promise<void>;
   /** SIGSTOP and SIGCONT. */

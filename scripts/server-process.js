@@ -1,9 +1,11 @@
 /**
- * Runs a ZooKeeper server as a real process, ours or Apache's, behind one interface: written configuration in, a server that answers out.
+ * Runs a ZooKeeper server, ours or Apache's, as a real process behind one interface: configuration
+ * in, a server that answers out.
  *
- * Whoever compares servers (interop, bench, tests) differs only in the kind it names here. A server counts as started when it says its
- * mode over the four letter word `srvr`, never after a guess at how long that takes. Every process started is ended by its own pid, at
- * the latest when the process that started it ends.
+ * Comparisons of servers (interop, bench, tests) differ only in the kind they name here. A server
+ * counts as started when it reports its mode for the four letter word `srvr`, not after a fixed
+ * time. Every started process is ended by its own pid, at the latest when the process that started
+ * it ends.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,20 +16,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { ensurePeers, repositoryFolder } from './peers.js';
 
-/** Between two looks at a server that is starting. Small beside a JVM's start, large beside a connect. */
+/**
+ * Time between two checks of a starting server. Short compared with a JVM's start, long compared
+ * with a connect.
+ */
 const pollMs = 25;
 
-/** Processes still running. Invariant: every child started here is in it until it has exited. */
+/** Running processes. Invariant: contains every child started here until it has exited. */
 const running = new Set();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 for (const signal of ['SIGINT', 'SIGTERM']) {
-  // Ending by a signal skips 'exit' handlers, so it is turned into an ordinary exit.
+  // A signal skips 'exit' handlers, so it is turned into an ordinary exit.
   process.once(signal, () => process.exit(signal === 'SIGINT' ? 130 : 143));
 }
 
-/** A port nobody listens on at this moment. */
+/** A port on which no process listens at this moment. */
 export async function freePort() {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -42,7 +47,10 @@ const lowestLastingPort = 10_000;
 const lastingPortTries = 200;
 const lastingPorts = new Set();
 
-/** Where the system begins to take ports of outgoing connections; Linux's own figure where it does not say. */
+/**
+ * Where the system's range of ports for outgoing connections begins; Linux's default if the system
+ * does not say.
+ */
 async function firstOutgoingPort() {
   const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => '32768');
   return Number(range.split(/\s+/)[0]);
@@ -57,8 +65,9 @@ function isFree(port) {
 }
 
 /**
- * A port for a server that comes back to it: free at this moment, given to nobody else by this process, and out of the range from which any
- * dial on the machine may get one while the server is down.
+ * A port for a server that restarts on it: free at this moment, given to no other caller in this
+ * process, and outside of the range from which outgoing connections on the machine may take it
+ * while the server is down.
  */
 export async function lastingPort() {
   const above = Math.max(lowestLastingPort + 1000, await firstOutgoingPort());
@@ -71,13 +80,15 @@ export async function lastingPort() {
   throw new Error(`none of ${lastingPortTries} ports between ${lowestLastingPort} and ${above} is free`);
 }
 
-/** Asks a four letter word and gives the whole answer as text; rejects when nobody answers. */
+/** Sends a four letter word and resolves with the whole answer; rejects without an answer. */
 export function fourLetterWord(port, word, timeoutMs = 5000) {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     /** @type {Buffer[]} */
     const chunks = [];
-    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no answer to ${word} from port ${port} within ${timeoutMs} ms`)));
+    socket.setTimeout(timeoutMs, () =>
+      socket.destroy(new Error(`timed out after ${timeoutMs} ms waiting for the answer to ${word} from port ${port}`)),
+    );
     socket.on('connect', () => socket.write(word));
     socket.on('data', (chunk) => chunks.push(chunk));
     socket.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
@@ -86,7 +97,10 @@ export function fourLetterWord(port, word, timeoutMs = 5000) {
   });
 }
 
-/** The command line of a kind of server. `properties` are Java system properties, which our server takes as -D options too. */
+/**
+ * The command line of a kind of server. `properties` are Java system properties, which our server
+ * takes as -D options.
+ */
 async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], jvmArguments = [], openFilesMax }) {
   const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
   if (kind === 'ours') {
@@ -103,7 +117,7 @@ async function commandOf(kind, configFile, { properties = {}, heap = '512m', nod
 
 function limited([command, ...args], openFilesMax) {
   if (openFilesMax === undefined) return [command, args];
-  // The shell is replaced by the server, so that its pid is the server's.
+  // The server replaces the shell, so that its pid is the server's.
   return ['sh', ['-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'sh', command, ...args]];
 }
 
@@ -132,7 +146,7 @@ class ServerProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Everything it has printed so far, standard output and error. */
+  /** Its output so far, standard output and error. */
   log() {
     return readFile(this.#logFile, 'utf8');
   }
@@ -153,7 +167,7 @@ class ServerProcess {
     throw new Error(`${this.kind} did not answer srvr on port ${this.port} within ${timeoutMs} ms:\n${(await this.log()).slice(-3000)}`);
   }
 
-  /** The clean way: SIGTERM, and SIGKILL for one that does not heed it. */
+  /** Ends the server cleanly with SIGTERM, and with SIGKILL if it does not end in time. */
   async stop(timeoutMs = 20_000) {
     this.#child.kill('SIGTERM');
     const timeout = new AbortController();
@@ -165,7 +179,7 @@ class ServerProcess {
     return heeded;
   }
 
-  /** It does nothing any more, and keeps its connections, until `resume`. */
+  /** Stops the process, which keeps its connections, until `resume`. */
   pause() {
     this.#child.kill('SIGSTOP');
   }
@@ -174,7 +188,7 @@ class ServerProcess {
     this.#child.kill('SIGCONT');
   }
 
-  /** What a crash of the process does: nothing is flushed, nothing is told. */
+  /** Ends the process as a crash does: it flushes and sends nothing. */
   async kill() {
     this.#child.kill('SIGKILL');
     await this.exited;
@@ -182,8 +196,9 @@ class ServerProcess {
 }
 
 /**
- * Starts a process whose files live in `folder` (zoo.cfg, server.log, and data/ unless told otherwise), and does not wait for it to answer:
- * one of an ensemble has nobody to serve with before the others are there.
+ * Starts a process whose files are in `folder` (zoo.cfg, server.log, and data/ unless `dataDir` is
+ * set), without waiting for an answer: one server of an ensemble cannot serve before the others
+ * run.
  *
  * @param {import('./server-process.js').ServerOptions} options
  * @param {number} port
@@ -219,13 +234,13 @@ export async function launchServer(options, port) {
 }
 
 /**
- * Starts a server that answers `srvr`. See `launchServer` for where its files are.
+ * Starts a server and waits until it answers `srvr`. See `launchServer` for its files.
  *
  * @param {import('./server-process.js').ServerOptions} options
  */
 export async function startServer(options) {
   const { config = {} } = options;
-  // A free port may be taken by someone else before the server binds it; that is worth another try, any other failure is not.
+  // Another process may take a free port before the server binds it; only then try again.
   for (let attempt = 1; ; attempt++) {
     const server = await launchServer(options, Number(config.clientPort ?? (await freePort())));
     try {

@@ -1,6 +1,6 @@
 /**
- * `npm start`: makes a clone ready, and then is the server itself, in one process. npm passes SIGTERM on to the process that it started
- * and to none of its children.
+ * `npm start`: prepares a clone, and then runs the server in the same process, since npm passes
+ * SIGTERM only to the process that it started.
  *
  *   node scripts/start.js [arguments of tskeeper serve]
  */
@@ -8,9 +8,9 @@ const parent = process.ppid;
 
 await import('./ensure-built.js');
 
-// An installation takes minutes. A server that starts when npm has gone meanwhile would be an orphan.
+// An installation takes minutes. A server that starts after npm has ended would be an orphan.
 if (process.ppid !== parent) {
-  console.error('npm has ended while the server was built, so it is not started.');
+  console.error('npm ended while the server was built, so the server is not started.');
   process.exit(1);
 }
 process.argv.splice(2, 0, 'serve');

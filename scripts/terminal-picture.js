@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 /**
- * `node scripts/terminal-picture.js`: makes docs/images/terminal.svg, the picture in README.md, of what these commands print when they are run now. Needs bash, a build, and
- * port 2181. Run it anew when the output of these commands has changed; test/terminal-picture.test.ts and `npm run newcomer` say so.
+ * `node scripts/terminal-picture.js`: creates docs/images/terminal.svg, the picture in README.md,
+ * from the output of these commands. Needs bash, a build, and port 2181. Run it again when the
+ * output of these commands has changed; test/terminal-picture.test.ts and `npm run newcomer` detect
+ * that.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -32,7 +34,7 @@ await zk.close();
 await ensemble.close();
 `;
 
-/** What is typed, and what is done unseen before the next line is. */
+/** The commands, and what runs unseen before the next one. */
 export const typed = [
   { line: 'cat failover.mjs' },
   { line: 'node failover.mjs' },
@@ -44,7 +46,7 @@ export const typed = [
   { line: 'kill $!; wait; tail -2 server.log' },
 ];
 
-/** Programs that not every machine has. */
+/** Programs that may be missing on a machine. */
 const unseen = `
 tskeeper() { node '${join(root, 'packages/cli/bin/tskeeper.js')}' "$@"; }
 nc() { node -e 'const s = require("node:net").connect(+process.argv[2], process.argv[1]); process.stdin.pipe(s, { end: false }); s.pipe(process.stdout)' "$@"; }
@@ -75,7 +77,7 @@ function record() {
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** In a function the process that bash starts would be a shell, and not the server. */
+/** In a function, bash would start a shell process instead of the server. */
 const background = (line) => (line.endsWith('&') ? line.replace('tskeeper', `node '${join(root, 'packages/cli/bin/tskeeper.js')}'`) : line);
 
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,6 +1,8 @@
 /**
- * What `npm test` prints: a line for each package with its tests and seconds, and the sum. Of tests that failed it prints everything, as vitest's own
- * reporter does: title, place, message, difference and what the test wrote to the console. For a line for each file: `npx vitest run --reporter=default`.
+ * What `npm test` prints: a line for each package with its tests and seconds, and the sum. Of tests
+ * that failed it prints everything, as vitest's own reporter does: title, place, message,
+ * difference and what the test wrote to the console. For a line for each file: `npx vitest run
+ * --reporter=default`.
  */
 import { relative } from 'node:path';
 import { DefaultReporter } from 'vitest/node';

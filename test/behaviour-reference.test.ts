@@ -1,7 +1,8 @@
 /**
- * Keeps docs/reference/behaviour/ true: a test bears the id of each promise in its title, and no test bears an id that the pages do not
- * have. A promise that is called not built has neither a row nor a test, no id has two rows, and no number is left out. Likewise every key
- * of zoo.cfg that is called built has a test of its effect. scripts/behaviour.js reads the pages and the tests.
+ * Keeps docs/reference/behaviour/ true: each promise has a test with its id in the title, and no
+ * test has an id that the pages lack. A promise listed as not built has neither a row nor a test,
+ * no id has two rows, and no number is missing. Likewise every key of zoo.cfg listed as built has a
+ * test of its effect. scripts/behaviour.js reads the pages and the tests.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +13,9 @@ import { checksFolder, pagesFolder, readPages, readTestFiles, rowsOf, testsOf, t
 const root = join(import.meta.dirname, '..');
 const keysOfTitle = /['"`](?:[^'"`\n]*: )?option ((?:[\w.*-]+)(?:, [\w.*-]+)*): /g;
 
-/** Numbers that are neither promised nor called not built. Of F the pages have a part. */
+/**
+ * Numbers that are neither a promise nor listed as not built. The pages contain only a part of F.
+ */
 function gaps(pages: readonly TextFile[]): string[] {
   const known = new Set([...rowsOf(pages), ...unbuiltOf(pages)].map(({ id }) => id));
   const last = new Map<string, number>();
@@ -46,7 +49,7 @@ function slips(pages: readonly TextFile[], files: readonly TextFile[]): string[]
   ];
 }
 
-/** A page that is no chapter of the list in README.md, and a chapter without a page. */
+/** A page that is missing in the list of chapters in README.md, and a chapter without a page. */
 function chapterSlips(pages: readonly TextFile[]): string[] {
   const index = pages.find(({ path }) => path.endsWith('/README.md'))!;
   const chapters = [...index.text.matchAll(/^1\. \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map(([, name]) => `${pagesFolder}/${name}`);
@@ -60,7 +63,7 @@ function chapterSlips(pages: readonly TextFile[]): string[] {
 const page = (...lines: string[]): TextFile => ({ path: `${pagesFolder}/x.md`, text: lines.join('\n') });
 
 describe(pagesFolder, () => {
-  it('has the promises that tests bear in their titles, and no others', () => {
+  it('has the promises that tests name in their titles, and no others', () => {
     expect(slips(readPages(), readTestFiles())).toEqual([]);
   });
 
@@ -77,7 +80,7 @@ describe(pagesFolder, () => {
     ]);
   });
 
-  it('fails this test if a number is left out', () => {
+  it('fails this test if a number is missing', () => {
     expect(gaps([page('| A1 | One. |', '- A2, C0-2: none', '- A5a: none', '| F9 | Nine. |')])).toEqual(['A3', 'A4', 'A5', 'C0-1']);
     expect(gaps([page('| A1 | One. |'), page('| A2 | Two. |')])).toEqual([]);
   });
@@ -110,7 +113,7 @@ describe(pagesFolder, () => {
 });
 
 describe('the titles of tests', () => {
-  it('are found with their line and the groups around them', () => {
+  it('are found with their line and the enclosing groups', () => {
     const text = "describe('a lock', () => {\n  it('x', f);\n  it(\n    'A1, C3-2: isn\\'t held', f);\n});\nit(`B2: ${n} wait`, f);\n";
     const found = testsOf([{ path: 'packages/core/test/x.test.ts', text }]);
     const held = { title: "a lock > isn't held", path: 'packages/core/test/x.test.ts', line: 4 };
@@ -144,7 +147,7 @@ describe('npm run promise', () => {
     return { status, stdout, stderr };
   }
 
-  it('prints each promise with the tests that bear its id', () => {
+  it('prints each promise with the tests that name its id', () => {
     const { status, stdout, stderr } = run('C3-18', 'A20');
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toContain(
@@ -154,7 +157,7 @@ describe('npm run promise', () => {
     expect(stdout).toMatch(/^A20: .*\n {2}not built \(docs\/reference\/behaviour\/not-built\.md\)$/m);
   });
 
-  it('says that an id is unknown, and ends with 2', () => {
+  it('reports an unknown id, and ends with 2', () => {
     expect(run('C3-999')).toEqual({ status: 2, stdout: '', stderr: 'There is no promise C3-999 in docs/reference/behaviour.\n' });
     const { status, stdout, stderr } = run('X1', 'A1');
     expect([status, stderr]).toEqual([2, 'There is no promise X1 in docs/reference/behaviour.\n']);
@@ -169,12 +172,12 @@ describe('a key of zoo.cfg', () => {
     return { lacking: names.filter((name) => !shown.has(name)), unknown: [...shown].filter((name) => !names.includes(name)) };
   }
 
-  it('that is called built has a test that shows its effect, and no other has', () => {
+  it('listed as built has a test of its effect, and no other key has one', () => {
     const built = configKeys.filter(({ status }) => status === 'built').map(({ name }) => name);
     expect(unshown(built, readTestFiles())).toEqual({ lacking: [], unknown: [] });
   });
 
-  it('fails this test if it is built and has no test, or has a test and does not exist', () => {
+  it('fails this test if it is built without a test, or has a test and does not exist', () => {
     const file = { path: 'x.test.ts', text: "it('A29: option tickTime, tackTime: each', f)" };
     expect(unshown(['tickTime', 'snapCount'], [file])).toEqual({ lacking: ['snapCount'], unknown: ['tackTime'] });
   });

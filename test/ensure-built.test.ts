@@ -8,7 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const script = fileURLToPath(new URL('../scripts/ensure-built.js', import.meta.url));
 
-/** As npm: what was there goes, its own record comes early, and what is named by `NPM_ENDS` becomes of it. */
+/**
+ * Acts as npm does: removes what was there and writes its own record early; `NPM_ENDS` says how it
+ * ends.
+ */
 const npm = `#!/bin/sh
 echo npm "$@" >> calls
 rm -rf node_modules
@@ -61,23 +64,23 @@ function isAlive(pid: number): boolean {
 const installations = (): number =>
   existsSync(join(root, 'calls')) ? readFileSync(join(root, 'calls'), 'utf8').split('\n').length - 1 : 0;
 
-// The npm of this test is a script that a shell finds.
-describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => {
-  it('installs once, and again when another lockfile is there', () => {
+// The npm of this test is a script that a shell must find.
+describe.skipIf(process.platform === 'win32')('the preparation of a clone', () => {
+  it('installs once, and again for another lockfile', () => {
     expect([install(), installations()]).toEqual([0, 1]);
     expect([install(), installations()]).toEqual([0, 1]);
     writeFileSync(join(root, 'package-lock.json'), '{ }');
     expect([install(), installations()]).toEqual([0, 2]);
   });
 
-  it('installs again after an installation that was killed, however much of it is there', () => {
+  it('installs again after a killed installation, however far it came', () => {
     expect([install('killed'), installations()]).toEqual([1, 1]);
     expect(existsSync(join(root, 'node_modules', '.package-lock.json'))).toBe(true);
     expect([install(), installations()]).toEqual([0, 2]);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'takes npm along when it is ended by %s, so that no installation goes on beside the next',
+    'ends npm when it is ended by %s, so that no installation runs beside the next one',
     async (signal) => {
       const installing = spawn(process.execPath, command(), { cwd: root, env: environment('never'), stdio: 'ignore' });
       const pidFile = join(root, 'pid');

@@ -1,4 +1,7 @@
-/** Compares docs/reference/errors.md with the codes there are, and with those that the sources of the server answer. */
+/**
+ * Compares docs/reference/errors.md with the error codes, and with those that the sources of the
+ * server answer.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { op } from '@tskeeper/client';
@@ -35,7 +38,7 @@ describe('docs/reference/errors.md', () => {
 
   it('names as BadArguments of the client what is not a TypeError of its calls', () => {
     const [, row] = /^\| `BadArguments` \| (.+) \|$/m.exec(page)!;
-    const [refused, misused] = row!.split('. Nothing was sent. ');
+    const [refused, misused] = row!.split('. The client sent nothing. ');
     expect(refused).not.toContain('mode');
     expect(misused).toMatch(/a mode that does not exist.*TypeError/);
     expect(() => op.create('/a', 'x', { mode: 'CONTAINER' as never })).toThrow(TypeError);

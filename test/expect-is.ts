@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 
 /**
- * As `expect(actual, what).toBe(expected)`, for loops of many thousands: a call of `expect` takes some ten microseconds even when all is well.
+ * Like `expect(actual, what).toBe(expected)`, for loops of many thousands: a call of `expect` takes
+ * some ten microseconds even if it passes.
  *
  * @param what the message of a failure begins with this
  */

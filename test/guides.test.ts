@@ -1,6 +1,7 @@
 /**
- * What guides show is what runs. A page names its program in a comment, `<!-- ... packages/client/test/guide/x.ts, which runs. -->`, and shows all of
- * it, in one piece or in several. A program is a test by itself, or there is one beside it that calls everything it exports.
+ * The code in guides is code that runs. A page names its program in a comment, `<!-- ...
+ * packages/client/test/guide/x.ts, which runs. -->`, and shows all of it, in one piece or in
+ * several. A program is itself a test, or a test beside it calls everything it exports.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,12 +34,17 @@ function programsOf(page: string): string[] {
   return [...page.matchAll(/<!--[^>]*?\b([\w./-]+\.(?:ts|js)), which runs\. -->/g)].map(([, path]) => path!);
 }
 
-/** What is said to be somebody else's: `<!-- For node-zookeeper-client 1.1.3. -->` above it. */
+/**
+ * Removes code of other libraries, marked by `<!-- For node-zookeeper-client 1.1.3. -->` above it.
+ */
 function withoutForeign(page: string): string {
   return page.replaceAll(/<!-- For [\w-]+ [\d.]+\. -->\n\n```js\n[\s\S]*?^```$/gm, '');
 }
 
-/** What is left of a program when the pieces are taken out of it, each behind the one before. undefined when one is not in it. */
+/**
+ * The rest of a program without the pieces, which must appear in order; undefined if one is
+ * missing.
+ */
 function leftOf(program: string, pieces: readonly string[]): string | undefined {
   let left = '';
   let rest = program;
@@ -88,7 +94,7 @@ function notRun(name: string, program: string, open: (path: string) => string | 
   return exported.filter((each) => !new RegExp(`\\b${each}\\b`).test(test)).map((each) => `${name}: its test does not call ${each}`);
 }
 
-/** Of a page, from its heading to the next. */
+/** The section from a heading to the next. */
 function sectionOf(page: string, heading: string): string {
   const [, section] = page.split(`\n## ${heading}\n`);
   return section?.split('\n## ')[0] ?? '';
@@ -104,7 +110,7 @@ describe('the check of the guides', () => {
   const test = "import * as x from './x.ts';\nx.one();\nx.two();\n";
   const files = (more: Record<string, string>) => (path: string) => ({ 'a/x.ts': program, 'a/x.test.ts': test, ...more })[path];
 
-  it('finds code that runs nowhere, that is not shown, and that no test calls', () => {
+  it('finds code that does not run, that is not shown, and that no test calls', () => {
     expect(complaintsOf('p', page, files({}))).toEqual([]);
     expect(complaintsOf('p', 'Words.', files({}))).toEqual(['p names no program that runs']);
     expect(complaintsOf('p', '```ts\na();\n```\n', files({}))).toEqual(['p shows code, and names no program that runs']);
@@ -122,7 +128,7 @@ describe('the check of the guides', () => {
     expect(complaintsOf('p', page, files({ 'a/x.test.ts': '' }))).toEqual(['a/x.ts: no test beside it imports it']);
   });
 
-  it('lets a page show what is written for another library, if it says so', () => {
+  it('allows code for another library if the page marks it', () => {
     expect(complaintsOf('p', `${page}\n<!-- For other-client 1.2.3. -->\n\n\`\`\`js\nnever();\n\`\`\`\n`, files({}))).toEqual([]);
     expect(complaintsOf('p', `${page}\n\`\`\`js\nnever();\n\`\`\`\n`, files({}))).toEqual(['p: in no program that it names: never();']);
   });
@@ -144,7 +150,7 @@ describe('guides', () => {
     expect(complaintsOf(path, read(path), open)).toEqual([]);
   });
 
-  it('the recipes in README.md are a program that is compiled and run, each of twenty lines', () => {
+  it('the recipes in README.md are a program that is compiled and run, each of at most twenty lines', () => {
     const section = sectionOf(read('README.md'), 'Recipes');
     expect(complaintsOf('README.md', section, open)).toEqual([]);
     const lines = piecesOf(section).map(({ code }) => code.trimEnd().split('\n').length);

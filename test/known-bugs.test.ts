@@ -1,6 +1,7 @@
 /**
- * Keeps docs/internals/known-bugs.md true: every mutant and every test that it names exists, and a mutant made from a ZOOKEEPER issue is in the
- * row of that issue. A row names a mutant or a test, or says why the bug cannot be. docs/internals/mutants.md has all mutants.
+ * Keeps docs/internals/known-bugs.md true: every mutant and every test that it names exists, and a
+ * mutant made from a ZOOKEEPER issue is in the row of that issue. A row names a mutant or a test,
+ * or says why the bug is impossible. docs/internals/mutants.md has all mutants.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,7 +67,7 @@ describe('docs/internals/known-bugs.md', () => {
     expect(slips(rows, zoo, contentOf)).toEqual([]);
   });
 
-  it('would be caught with a mutant or a test that does not exist, with a row that has neither, or with a mutant missing from its row', () => {
+  it('fails this test for a mutant or a test that does not exist, a row that has neither, or a mutant missing from its row', () => {
     const mutants = { 'half-quorum': { from: 'ZOOKEEPER-7' } };
     const page =
       '| 7, 8 | It is lost. | `half-quorum`; [loses nothing](../x.test.ts) |\n| 9 | It is slow. | cannot be: there is no `wait` |';

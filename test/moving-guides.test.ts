@@ -1,11 +1,14 @@
-/** The tables of the guides for those who come from another client leave nothing out: what the other has was taken down from its installed package. */
+/**
+ * The tables of the guides for users of another client are complete: the other client's exports
+ * were recorded from its installed package.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as client from '@tskeeper/client';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-/** Names in the first column of the tables whose head is "theirs", without arguments and `new`. */
+/** Names in the first column of the tables with the head "theirs", without arguments and `new`. */
 function namesIn(page: string): Set<string> {
   const rows = [...page.matchAll(/^\| theirs \|[^\n]*\n\|[^\n]*\n((?:\|[^\n]*\n)+)/gm)].flatMap(([, table]) => table!.trim().split('\n'));
   const cells = rows.map((row) => row.split(/(?<!\\)\|/)[1]!);
@@ -30,7 +33,7 @@ describe('the guide for node-zookeeper-client', () => {
   const page = read('docs/guides/moving-from-node-zookeeper-client.md');
   const theirs = recorded('node-zookeeper-client-1.1.3');
 
-  it('names the version it is about', () => {
+  it('names the version that it covers', () => {
     expect(page).toContain(`\`${theirs.name}\` ${theirs.version}`);
   });
 
@@ -52,7 +55,7 @@ describe('the guide for zookeeper', () => {
   const page = read('docs/guides/moving-from-zookeeper.md');
   const theirs = recorded('zookeeper-7.3.0');
 
-  it('names the version it is about', () => {
+  it('names the version that it covers', () => {
     expect(page).toContain(`\`${theirs.name}\` ${theirs.version}`);
   });
 
@@ -67,8 +70,8 @@ describe('the guide for zookeeper', () => {
   });
 });
 
-describe('what stands beside it', () => {
-  it('is found missing when it is not there', () => {
+describe('the columns of the guides', () => {
+  it('a missing name is found', () => {
     expect(
       missing("| theirs | here |\n| --- | --- |\n| `a(b)`, `new C(d)` | `e` |\n| `on('f', g)`, `h`: 1 | |\n", [
         'a',
@@ -80,7 +83,7 @@ describe('what stands beside it', () => {
     ).toEqual(['e']);
   });
 
-  it.each(['moving-from-node-zookeeper-client', 'moving-from-zookeeper'])('are names that the client has, in %s', (name) => {
+  it.each(['moving-from-node-zookeeper-client', 'moving-from-zookeeper'])('name only exports of the client, in %s', (name) => {
     const page = read(`docs/guides/${name}.md`);
     const exported = [...page.matchAll(/`(Perms|op)\.(\w+)/g)].map(([, object, member]) => [object!, member!] as const);
     const all = client as unknown as Readonly<Record<string, Readonly<Record<string, unknown>>>>;

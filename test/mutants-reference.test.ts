@@ -1,6 +1,6 @@
 /**
- * Compares docs/internals/mutants.md with the mutants themselves. The tables are generated from the fields `what`, `from` and `file` of each mutant:
- * `npm run golden -- --write` writes them anew.
+ * Compares docs/internals/mutants.md with the mutants. The tables are generated from the fields
+ * `what`, `from` and `file` of each mutant: `npm run golden -- --write` writes them again.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const mark = '<!-- The rest of this page is generated from packages/simulator/sr
 
 type Zoo = Readonly<Record<string, Omit<Mutant, 'replace' | 'by'>>>;
 
-/** The heading of the table that has the mutants of a hunter. Mutants of recipes share one. */
+/** The heading of the table with the mutants of a hunter. Mutants of recipes share one. */
 const titles: Readonly<Record<string, string>> = {
   seeds: 'Caught by seeds',
   scenarios: 'Caught by named scenarios',
@@ -60,7 +60,7 @@ describe('docs/internals/mutants.md', () => {
     expect(Object.values(zoo).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
   });
 
-  it('would be noticed with a mutant too few, too many, of another hunter or in other words', () => {
+  it('fails this test for a missing mutant, a surplus one, another hunter or other words', () => {
     const one = { what: 'half of the voters are a quorum', from: 'P32', file: 'packages/core/src/quorum.ts' };
     const page = generated(`# Mutants\n${mark}`, { 'half-quorum': one });
     expect(page).toContain('## Caught by seeds');

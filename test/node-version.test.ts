@@ -1,4 +1,7 @@
-/** One range of Node versions: in the manifests, in the check of each program and package, and in what people read. */
+/**
+ * One range of Node versions: in the manifests, in the check of each program and package, and on
+ * the pages.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +27,7 @@ function satisfies(version: string): boolean {
   });
 }
 
-it('stands in the manifest of each package', () => {
+it('is in the manifest of each package', () => {
   const folders = ['.', 'interop', 'examples', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}`)];
   for (const folder of folders) {
     const { engines } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as { engines?: { node: string } };
@@ -32,7 +35,7 @@ it('stands in the manifest of each package', () => {
   }
 });
 
-it('is what the packages accept', () => {
+it('is the range that the packages accept', () => {
   for (const version of [...inRange, ...outOfRange]) {
     expect([version, nodeVersionFault(version) === undefined]).toEqual([version, satisfies(version)]);
   }
@@ -40,7 +43,7 @@ it('is what the packages accept', () => {
   expect(outOfRange.filter((version) => satisfies(version))).toEqual([]);
 });
 
-it.each(['packages/cli/bin/tskeeper.js', 'scripts/ensure-built.js'])('is what %s accepts', (path) => {
+it.each(['packages/cli/bin/tskeeper.js', 'scripts/ensure-built.js'])('is the range that %s accepts', (path) => {
   const [, condition] =
     /^if \((major > .*)\) \{$|^const isNodeNewEnough = (.*);$/m.exec(readFileSync(join(root, path), 'utf8'))?.filter(Boolean) ?? [];
   for (const version of [...inRange, ...outOfRange]) {
@@ -53,7 +56,7 @@ it.each(['packages/cli/bin/tskeeper.js', 'scripts/ensure-built.js'])('is what %s
 
 describe('npm start and npm test in a clone', () => {
   it.each(['14.21.3', '18.20.8', '21.7.3', '22.1.0'])(
-    'say on Node %s which versions they need, before anything is installed',
+    'print on Node %s which versions they need, before anything is installed',
     (version) => {
       const folder = mkdtempSync(join(tmpdir(), 'tskeeper-old-'));
       try {
@@ -71,10 +74,11 @@ describe('npm start and npm test in a clone', () => {
     },
   );
 
-  it('begin with files that Node 14 can read', () => {
+  it('begin with files that Node 14 can parse', () => {
     for (const script of ['start.js', 'ensure-built.js']) {
       const text = readFileSync(join(root, 'scripts', script), 'utf8');
-      // Each is an error of syntax there, or a module or an export that is missing, which is reported before the first statement runs.
+      // Each is a syntax error there, or a missing module or export, which is reported before the
+      // first statement runs.
       expect(text).not.toMatch(
         /\?\?=|\|\|=|&&=|#\w+ in |static \{|\d_\d|\bcreateRequire\b|node:(test|util\/types|timers\/promises|fs\/promises)/,
       );
@@ -82,7 +86,7 @@ describe('npm start and npm test in a clone', () => {
   });
 });
 
-it.each(['README.md', 'CONTRIBUTING.md', 'docs/guides/first-steps.md', 'docs/reference/cli.md'])('is what %s says', (path) => {
+it.each(['README.md', 'CONTRIBUTING.md', 'docs/guides/first-steps.md', 'docs/reference/cli.md'])('is the range that %s names', (path) => {
   expect(existsSync(join(root, path))).toBe(true);
   const text = readFileSync(join(root, path), 'utf8').replaceAll(/\s+/g, ' ');
   expect(text).toMatch(/Node 20\.19 or later in line 20, or (on )?22\.2 or later/);

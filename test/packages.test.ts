@@ -1,4 +1,7 @@
-/** The rules of scripts/pack.js, packed.js and packages.js. What they say of the packages is a part of `npm run check`, and of `npm run newcomer`. */
+/**
+ * The rules of scripts/pack.js, packed.js and packages.js. `npm run check` and `npm run newcomer`
+ * apply them to the packages.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -35,7 +38,7 @@ const complete = { manifest, files, readme };
 const without = (field: string): object => Object.fromEntries(Object.entries(manifest).filter(([name]) => name !== field));
 
 describe('the check of packed packages', () => {
-  it('finds files that only the maker of a package has a use for', () => {
+  it('finds files that only the developers of a package use', () => {
     const needless = ['dist/.tsbuildinfo', 'dist/index.js.map', 'test/a.ts', 'src/a.ts', 'src/a.test.ts', 'tsconfig.json'];
     expect(needlessFiles(['dist/index.js', 'dist/testing.d.ts', ...needless])).toEqual(needless);
   });
@@ -46,7 +49,7 @@ describe('the check of packed packages', () => {
       expect(missingFrom({ ...complete, files: files.filter((each) => each !== file) })).toEqual([`${file} is missing`]);
   });
 
-  it('finds a manifest that lacks what a registry shows', () => {
+  it('finds a manifest without a field that a registry shows', () => {
     for (const field of ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines', 'exports', 'type'])
       expect(missingFrom({ ...complete, manifest: without(field) })).toEqual([`package.json has no ${field}`]);
     expect(missingFrom({ ...complete, manifest: { ...manifest, keywords: [] } })).toEqual(['package.json has no keywords']);
@@ -62,8 +65,8 @@ describe('the check of packed packages', () => {
   });
 });
 
-describe('a package that is packed', () => {
-  it('has a manifest without what is for the repository only', () => {
+describe('a packed package', () => {
+  it('has a manifest without the fields for the repository only', () => {
     expect(manifest).toEqual({
       name: '@k/client',
       version: '1.0.0',
@@ -94,7 +97,7 @@ describe('npm run packages', () => {
   const all = publicPackages().map(({ name, manifest: each }) => ({ folder: name, name: each.name, manifest: each }));
   const foldersOf = (names: string[]): string[] => chosen(all, names).map(({ folder }: { folder: string }) => folder);
 
-  it('installs all packages, or those that are named and what they need', () => {
+  it('installs all packages, or the named ones and those they need', () => {
     expect(foldersOf([])).toEqual(all.map(({ folder }) => folder));
     expect(foldersOf(['client'])).toEqual(['client', 'protocol']);
     expect(foldersOf(['@tskeeper/recipes'])).toEqual(['client', 'protocol', 'recipes']);
@@ -102,11 +105,11 @@ describe('npm run packages', () => {
     expect(withSiblings(all, [])).toEqual([]);
   });
 
-  it('says which packages there are when one that is named does not exist', () => {
-    expect(() => foldersOf(['clients'])).toThrow(/^There is no package clients\. Packages are: .*\bclient, /);
+  it('lists the packages when a named one does not exist', () => {
+    expect(() => foldersOf(['clients'])).toThrow(/^Unknown package clients\. Packages are: .*\bclient, /);
   });
 
-  it('is shown in pages with packages that exist', () => {
+  it('appears on pages with packages that exist', () => {
     const folders = ['.', 'docs/guides', ...publicPackages().map(({ name }) => `packages/${name}`)];
     const pages = folders.flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)));
     const commands = pages
@@ -123,7 +126,7 @@ describe('npm run newcomer', () => {
   const shown =
     '# A\n\n## Tour\n\n```console\n$ one --a  # why\n1\n...\n4 of 5\n$ two ../my-app 127.0.0.1:2181\n```\n\n## Next\n\n```js\nx();\n```\n';
 
-  it('takes the commands, and what they print, out of a page', () => {
+  it('extracts the commands and their output from a page', () => {
     const section = sectionOf(shown, 'Tour');
     expect(section).not.toContain('x();');
     expect(commandsOf(firstExample(section, 'console'))).toEqual([
@@ -135,7 +138,7 @@ describe('npm run newcomer', () => {
     expect(() => firstExample(shown, 'ts')).toThrow('the page shows no ```ts');
   });
 
-  it('compares what a command prints with the page, line by line', () => {
+  it('compares the output of a command with the page, line by line', () => {
     const pattern = worded('1\n...\n4 of ...\n');
     for (const printed of ['1\n2\n3\n4 of 5\n', '1\n4 of 9\n']) expect(printed).toMatch(pattern);
     for (const printed of ['1\n2\n', '4 of 5\n', '1\n2\n4 of 5\nmore\n', '']) expect(printed).not.toMatch(pattern);

@@ -1,7 +1,8 @@
 /**
- * Compares docs/internals/properties.md and docs/internals/faults.md with the code, in both directions: every id that sources, tests or other
- * pages cite has a row or is listed as not built, and every row is cited by code. The columns that name checkers, mutants, canaries and
- * injectors are generated: `npm run golden -- --write` writes them anew.
+ * Compares docs/internals/properties.md and docs/internals/faults.md with the code, in both
+ * directions: every id that sources, tests or other pages cite has a row or is listed as not built,
+ * and code cites every row. The columns of checkers, mutants, canaries and injectors are generated:
+ * `npm run golden -- --write` writes them again.
  */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -34,7 +35,7 @@ function filesIn(folder: string, pattern: RegExp): TextFile[] {
     .map((path) => ({ path, text: read(path) }));
 }
 
-/** Sources and tests, without the tests of such pages, which cite ids only to show what they notice. */
+/** Sources and tests, without the tests of such pages, which cite ids only as examples. */
 function codeFiles(): TextFile[] {
   const folders = readdirSync(join(root, 'packages')).flatMap((name) => [`packages/${name}/src`, `packages/${name}/test`]);
   return [...folders, 'test', 'interop/src', 'scripts']
@@ -65,7 +66,7 @@ function rowsOf(page: string): string[] {
   return [...page.matchAll(/^\| ([PF]\d+) \| .+ \|$/gm)].map(([, id]) => id!);
 }
 
-/** `- F24: why not`. */
+/** Parses `- F24: why not`. */
 function unbuiltOf(page: string): string[] {
   return [...page.matchAll(/^- ([PF]\d+): ./gm)].map(([, id]) => id!);
 }
@@ -86,7 +87,7 @@ function slips(page: string, series: 'P' | 'F', count: number, code: readonly Te
   ];
 }
 
-/** Everything of a kind that bears an id, by id. */
+/** Names by the id that they cite. */
 function byId(named: Readonly<Record<string, string>>): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [name, ids] of Object.entries(named)) {
@@ -117,7 +118,10 @@ function link(label: string, path: string): string {
 const orNone = (parts: readonly string[]): string => (parts.length === 0 ? 'none' : parts.join(', '));
 const quoted = (name: string): string => `\`${name}\``;
 
-/** Writes the last columns of each row anew. A row begins with its id and ends with as many columns as `columns` gives. */
+/**
+ * Replaces the last columns of each row. A row begins with its id and ends with as many columns as
+ * `columns` returns.
+ */
 function withColumns(page: string, pattern: RegExp, columns: (id: string) => readonly string[]): string {
   return page.replaceAll(/^\| .+ \|$/gm, (line) => {
     const id = pattern.exec(line)?.[1];
@@ -127,7 +131,7 @@ function withColumns(page: string, pattern: RegExp, columns: (id: string) => rea
   });
 }
 
-/** What `canaries.test.ts` changes in a recording, by the checker that must notice it. */
+/** What `canaries.test.ts` changes in a recording, by the checker that must detect it. */
 function canariesOf(text: string): Map<string, string[]> {
   const canaries = new Map<string, string[]>();
   for (const [, checker, what] of text.matchAll(/^ {2}\[\s*'(\w+)',\s*'([^']+)',/gm)) {
@@ -142,7 +146,7 @@ function generatedProperties(page: string): string {
   const judges = byId(each(checkers, ({ property }) => property));
   const caught = byId(each(zoo, ({ from }) => from));
   const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
-  // A run that does not come to rest, or makes no progress, is a finding without a checker.
+  // A run that does not become quiet, or makes no progress, is a finding without a checker.
   const story = link('the run', `${simulator}/story/story.ts`);
   const judgedBy = (id: string) => [
     ...(judges.get(id) ?? []).map((name) => link(name, homes.get(name)!)),
@@ -194,19 +198,19 @@ describe.each([
     expect(slips(read(page), series, count, codeFiles(), docFiles())).toEqual([]);
   });
 
-  it('names the checkers, mutants and injectors that bear an id, and no other', () => {
+  it('names the checkers, mutants and injectors that cite an id, and no other', () => {
     const text = read(page);
     if (write) writeFileSync(join(root, page), generated(text));
     expect(read(page)).toBe(generated(text));
   });
 });
 
-describe('the comparison notices', () => {
+describe('the comparison detects', () => {
   const page = '| P1 | One. | a | b |\n| P2 | Two. | a | b |\n\n- P3: not built\n';
   const file = { path: 'x.ts', text: "property: 'P1, P2'" };
   const of = (text: string, code: readonly TextFile[] = [file], docs: readonly TextFile[] = []) => slips(text, 'P', 3, code, docs);
 
-  it('an id that is cited and not on the page, and a row or an entry too few or too many', () => {
+  it('an id that is cited and not on the page, and a missing or surplus row or entry', () => {
     expect(of(page)).toEqual([]);
     expect(of(page, [file], [{ path: 'y.md', text: 'as P4 says' }])).toEqual(['P4 is cited in y.md, and is not on the page']);
     expect(of(page.replace('- P3: not built', ''))).toEqual(['P3 is not on the page']);
@@ -216,7 +220,7 @@ describe('the comparison notices', () => {
     expect(of(`${page}\n- P9: not built`)).toEqual(['P9 is not one of P1 to P3']);
   });
 
-  it('a checker, a mutant, an injector or a canary that the page leaves out or makes up', () => {
+  it('a checker, a mutant, an injector or a canary that the page omits or invents', () => {
     const [properties, faultText] = [read(propertiesPage), read(faultsPage)];
     for (const name of ['oneOrder', '`ack-before-sync`', 'a gap in the log']) {
       expect(properties).toContain(name);

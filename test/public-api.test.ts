@@ -1,8 +1,11 @@
-/** The rules of scripts/doc-rules.js, each shown what breaks it. What they say of the packages is a part of `npm run check`. */
+/**
+ * The rules of scripts/doc-rules.js, each with an example that breaks it. `npm run check` applies
+ * them to the packages.
+ */
 import { describe, expect, it } from 'vitest';
 import { docComplaints } from '../scripts/doc-rules.js';
 
-/** A member of an interface or a class, as API Extractor writes it down. */
+/** A member of an interface or a class, in the format of API Extractor. */
 function member(kind: string, name: string, type: string, doc: string, more: object = {}): object {
   const range = { startIndex: 1, endIndex: 2 };
   const typed = kind.startsWith('Property') ? { propertyTypeTokenRange: range } : { returnTypeTokenRange: range };
@@ -22,13 +25,13 @@ function complaints(owner: string, ...members: object[]): string[] {
 }
 
 describe('the documentation of a public symbol', () => {
-  it('is there, unless a tag speaks for itself', () => {
+  it('is there, unless a single value needs none', () => {
     expect(complaints('A', member('PropertySignature', 'name', 'string', ''))).toEqual(['A.name has no documentation']);
     expect(complaints('A', member('PropertySignature', 'kind', "'state'", ''))).toEqual([]);
     expect(complaints('A', member('Property', 'names', "'a' | 'b'", ''))).toEqual(['A.names has no documentation']);
   });
 
-  it('says what an option is by default', () => {
+  it('states the default of an option', () => {
     const option = (doc: string) => member('PropertySignature', 'readOnly', 'boolean | undefined', doc, { isOptional: true });
     expect(complaints('ConnectOptions', option('Whether it will do.'))).toEqual([
       'ConnectOptions.readOnly is optional, and does not say its default',
@@ -37,7 +40,7 @@ describe('the documentation of a public symbol', () => {
     expect(complaints('Stat', option('Whether it will do.'))).toEqual([]);
   });
 
-  it('says in what time and size are counted, unless the name does', () => {
+  it('states the unit of times and sizes, unless the name does', () => {
     const number = (name: string, doc: string) => complaints('A', member('PropertySignature', name, 'number', doc));
     expect(number('timeout', 'How long.')).toEqual(['A.timeout is a time without a unit']);
     expect(number('timeout', 'How long, in ms.')).toEqual([]);
@@ -49,14 +52,14 @@ describe('the documentation of a public symbol', () => {
     expect(number('version', 'Changes of data.')).toEqual([]);
   });
 
-  it('says with what a call fails', () => {
+  it('states with what a call fails', () => {
     const call = (doc: string) => complaints('A', member('Method', 'ask', 'Promise<string>', doc));
     expect(call('Asks.')).toEqual(['A.ask does not say with what it fails']);
     for (const doc of ['Asks. Fails with NoNode.', 'Asks. Never rejects.', 'Asks. Throws.']) expect(call(doc)).toEqual([]);
     expect(complaints('A', member('Method', 'count', 'number', 'Counts.'))).toEqual([]);
   });
 
-  it('says where the calls of a client come from', () => {
+  it('states the source of the calls of a client', () => {
     const call = (doc: string) => complaints('Client', member('Method', 'ask', 'string', doc));
     expect(call('Asks.')).toEqual(['Client.ask does not say where it comes from (ZooKeeper, an issue, Curator, an RFC)']);
     expect(call("Asks (ZooKeeper's `ask`).")).toEqual([]);
@@ -65,7 +68,7 @@ describe('the documentation of a public symbol', () => {
 });
 
 describe('a bigint', () => {
-  it('stands only where there are 64 bits', () => {
+  it('is used only for 64-bit values', () => {
     const number = (name: string) => complaints('A', member('PropertySignature', name, 'bigint', 'A number.'));
     expect(number('version')).toEqual(['A.version is a bigint, and has no 64 bits']);
     for (const name of ['mzxid', 'sessionId', 'ephemeralOwner', 'fromConfig']) expect(number(name)).toEqual([]);

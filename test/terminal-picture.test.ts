@@ -1,4 +1,7 @@
-/** The picture in README.md is made by scripts/terminal-picture.js, by hand. What can be compared without making it anew: `npm run newcomer` runs the program in it. */
+/**
+ * scripts/terminal-picture.js creates the picture in README.md, by hand. These tests compare what
+ * can be compared without creating it again; `npm run newcomer` runs the program in it.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What `npm test` prints, and what `.ci/run` makes of it. */
+/** The output of `npm test`, and how `.ci/run` parses it. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs these files with the reporter, and that of vitest that writes JSON. */
+/** Runs these files with the reporter, and with vitest's JSON reporter. */
 function run(files: Readonly<Record<string, string>>): { readonly output: string; readonly lines: string[]; readonly report: string } {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(folder, path, '..'), { recursive: true });
@@ -39,7 +39,7 @@ function run(files: Readonly<Record<string, string>>): { readonly output: string
 }
 
 describe('the report of the tests', () => {
-  it('is a line for each package and one for all, and nothing of what passing tests print', () => {
+  it('has a line for each package and one for all, and no output of passing tests', () => {
     const passing = "it('one', () => { console.log('chatter'); }); it('two', () => {}); it.skip('three', () => {});";
     const { lines } = run({ 'packages/a/test/x.test.ts': passing, 'packages/a/test/y.test.ts': passing, 'test/z.test.ts': passing });
     expect(lines.filter((line) => line.includes('passed')).map((line) => line.replaceAll(/ +[\d.]+ s\b/g, ' S'))).toEqual([
@@ -51,7 +51,7 @@ describe('the report of the tests', () => {
     expect(lines.join('\n')).not.toContain('chatter');
   });
 
-  it('has the place, the message and the output of each test that failed, and of a file that cannot be loaded', () => {
+  it('has the place, the message and the output of each failed test, and of a file that cannot be loaded', () => {
     const failing =
       "describe('a', () => {\n  it('b', () => {\n    console.log('a clue');\n    expect({ n: 1 }).toEqual({ n: 2 });\n  });\n});\n";
     const { output, report } = run({
@@ -71,7 +71,7 @@ describe('the report of the tests', () => {
     expect(output).toMatch(/^ ! packages\/a +0 passed .* 1 FAILED$/m);
     expect(output).toMatch(/^ ! packages\/b +0 passed .* 1 FAILED$/m);
     expect(output).toMatch(/^0 passed, 2 failed, 0 skipped in 2 files/m);
-    // What .ci/run reads of it.
+    // What .ci/run reads from it.
     expect(failuresIn(output)).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/FAIL .*packages\/a\/test\/x\.test\.ts > a > b/),

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { missingOptionals, platformOf } from '../scripts/complete-lockfile.js';
 
 /**
- * Promises about the shape of the repository that no tool keeps for us. Each rule is a function from files to complaints, and each is
- * first shown a file that breaks it.
+ * Rules for the repository that no other tool checks. Each rule is a function from files to
+ * complaints, and each is first tested with a file that breaks it.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const skipped = new Set(['node_modules', 'dist', '.git', '.cache', 'data', 'coverage']);
@@ -34,7 +34,10 @@ const packages = readdirSync(join(root, 'packages'));
 const sources = files.filter(({ path }) => /^packages\/[^/]+\/src\/.*\.ts$/.test(path));
 const packageOf = (path: string) => path.split('/')[1]!;
 
-/** Which package may import which. The same table stands in `.dependency-cruiser.mjs`, which judges resolved paths. */
+/**
+ * Which package may import which. `.dependency-cruiser.mjs` has the same table, and checks resolved
+ * paths.
+ */
 const imports: Record<string, readonly string[]> = {
   protocol: [],
   client: ['protocol'],
@@ -63,7 +66,7 @@ function forbiddenImports({ path, text }: TextFile): string[] {
     .map((name) => `${path} imports ${name}`);
 }
 
-/** Names by which a source would reach the world past what it was handed. */
+/** Globals through which a source would bypass the interfaces it receives. */
 const world = [
   /\bDate\.now\b/,
   /\bnew Date\(\s*\)/,
@@ -79,11 +82,14 @@ const world = [
   /\brequire\s*\(/,
 ];
 const pure = ['protocol', 'core', 'runtime', 'client', 'recipes'];
-/** The exceptions: what a client is handed when nothing else is given, and the refusal of an old Node. */
+/**
+ * The exceptions: the client's default transport, clock and randomness, and the check of Node's
+ * version.
+ */
 const impure = ['packages/client/src/node/', 'packages/protocol/src/node-check.ts'];
 const pureModules = ['node:crypto', 'node:zlib', 'node:buffer', 'node:assert', 'node:stream', 'node:stream/promises'];
 
-/** Comments and texts may speak of the world. */
+/** Removes comments and texts, which may mention these globals. */
 function codeOf(text: string): string {
   return text
     .replaceAll(/\/\*[\s\S]*?\*\//g, '')
@@ -101,7 +107,7 @@ function impurities({ path, text }: TextFile): string[] {
   ];
 }
 
-/** The public surface is a list, not a place for code. */
+/** An index file is a list of exports, and contains no code. */
 function moreThanReExports({ path, text }: TextFile): string[] {
   const rest = codeOf(text)
     .replaceAll(/export (?:type )?\{[^}]*\}(?: from '')?;/g, '')
@@ -110,7 +116,10 @@ function moreThanReExports({ path, text }: TextFile): string[] {
   return rest === '' ? [] : [`${path} does more than re-export: ${rest.slice(0, 60)}`];
 }
 
-/** Places of one machine, which mean nothing on another, and names of registries. Assembled, so that this file does not name them. */
+/**
+ * Paths of one machine, which mean nothing on another, and names of registries. Assembled, so that
+ * this file does not contain them.
+ */
 const machineWords = [
   new RegExp(`(?<![\\w.])/(?:${['work', 'root', 'home/\\w+'].join('|')})/`),
   new RegExp(['(?<![\\w.])', 'tmp', ''].join('/')),
@@ -124,7 +133,7 @@ function machineSpecifics({ path, text }: TextFile): string[] {
     .flatMap((line, index) => (machineWords.some((word) => word.test(line)) ? [`${path}:${index + 1}: ${line.trim()}`] : []));
 }
 
-/** Titles of a page as links name them. */
+/** Anchors of the headings of a page. */
 function anchorsOf(text: string): Set<string> {
   return new Set(
     [...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => {
@@ -152,7 +161,7 @@ function brokenLinks({ path, text }: TextFile, exists: (path: string) => boolean
     .map((target) => `${path} links to ${target}`);
 }
 
-/** Sources nobody imports, by following imports from the front doors. */
+/** Sources that no file imports, found by following imports from the index files. */
 function orphans(all: readonly TextFile[], doors: readonly string[]): string[] {
   const byPath = new Map(all.map((file) => [file.path, file]));
   const seen = new Set<string>();
@@ -168,15 +177,19 @@ function orphans(all: readonly TextFile[], doors: readonly string[]): string[] {
   return all.map(({ path }) => path).filter((path) => !seen.has(path) && !path.endsWith('.d.ts'));
 }
 
-/** Tests that run in `npm test`: those of test/process and test/chaos have configurations of their own, and other names. */
+/**
+ * Tests of `npm test`: those of test/process and test/chaos have their own configurations, and
+ * other names.
+ */
 const isTest = ({ path }: TextFile): boolean => path.endsWith('.test.ts');
 /** A call that begins a test, a group of them, or a hook, at the start of a line. */
 const testCall =
   /^( *)(?:it|test|describe|suite|before(?:All|Each)|after(?:All|Each))(?:\.(?:each|for|skip|only|concurrent|sequential|fails|runIf|skipIf))*\(/;
 
 /**
- * Limits of time that tests set by themselves: in options, or as a last argument. Relies on the formatter: a call ends on the line on which it begins, or on the first one with the same
- * indentation that closes it; where each argument has a line, these are indented by two more.
+ * Time limits that tests set themselves: in options, or as a last argument. Relies on the
+ * formatter: a call ends on its first line, or on the first line with the same indentation that
+ * closes it; if each argument has its own line, these are indented by two more.
  */
 function ownLimits({ path, text }: TextFile): string[] {
   const lines = text.split('\n');
@@ -186,7 +199,7 @@ function ownLimits({ path, text }: TextFile): string[] {
     if (indent === undefined) continue;
     const isClosed = (line: string) => line.startsWith(indent) && /^[)}\]].*;$/.test(line.slice(indent.length));
     const own = first.endsWith(';') ? [first] : lines.slice(at, lines.findIndex((line, other) => other > at && isClosed(line)) + 1);
-    // The rows of `each` are no arguments of the test.
+    // The rows of `each` are not arguments of the test.
     const inner = own.slice(own.findIndex((line) => line.startsWith(`${indent}])(`)) + 1, -1);
     const limits = [
       /['`], *\{[^{}]*\btimeout\b/.test(first),
@@ -199,7 +212,7 @@ function ownLimits({ path, text }: TextFile): string[] {
 }
 
 describe('sources', () => {
-  it('import siblings as the table of layers says, by their front doors', () => {
+  it('import siblings only as the table of layers allows, and only their index files', () => {
     const wrong = {
       path: 'packages/core/src/x.ts',
       text: "import type { A } from '@tskeeper/runtime';\nimport { B } from '@tskeeper/protocol/src/b.ts';",
@@ -210,7 +223,7 @@ describe('sources', () => {
     expect(Object.keys(imports).sort()).toEqual([...packages].sort());
   });
 
-  it('of protocol, core, runtime, client and recipes touch no clock, randomness, environment, socket, file or timer', () => {
+  it('of protocol, core, runtime, client and recipes use no clock, randomness, environment, socket, file or timer', () => {
     const wrong = { path: 'packages/core/src/x.ts', text: '' };
     for (const code of [
       'Date.now()',
@@ -241,7 +254,7 @@ describe('sources', () => {
     expect(sources.filter(({ path }) => /\/src\/(?:index|internal)\.ts$/.test(path)).flatMap(moreThanReExports)).toEqual([]);
   });
 
-  it('are all reached from an index', () => {
+  it('are all reachable from an index', () => {
     const all = [
       { path: 'packages/a/src/index.ts', text: "export { b } from './b.ts';" },
       { path: 'packages/a/src/b.ts', text: '' },
@@ -254,7 +267,7 @@ describe('sources', () => {
 });
 
 describe('tests', () => {
-  it('have no time limit of their own, beside the guard of vitest.config.ts', () => {
+  it('have no time limit of their own besides the one in vitest.config.ts', () => {
     const wrong = [
       "it('a', { timeout: 300_000 }, () => {\n});",
       '  it(`a ${b}`, { retry: 0, timeout: 1000 }, async () => {\n  });',
@@ -287,7 +300,7 @@ describe('the repository', () => {
     expect(packages.filter((name) => !existsSync(join(root, 'packages', name, 'README.md')))).toEqual([]);
   });
 
-  it('has no link to a page or title that does not exist', () => {
+  it('has no link to a page or heading that does not exist', () => {
     const page = {
       path: 'docs/x.md',
       text: '# Here\n[a](missing.md) [b](#nowhere) [c](#here) [d](https://example.org) `[e](x)`\n```\n[f](y)\n```\n',
@@ -302,7 +315,7 @@ describe('the repository', () => {
     expect(files.filter(({ path }) => path.endsWith('.md')).flatMap((file) => brokenLinks(file, exists))).toEqual([]);
   });
 
-  it('names no place of one machine and no registry', () => {
+  it('contains no path of one machine and no registry name', () => {
     const wrong = `cd ${['', 'work', 'x'].join('/')}\nhttps://${['registry', 'npmjs', 'org'].join('.')}/x`;
     expect(machineSpecifics({ path: 'x', text: wrong })).toHaveLength(2);
     expect(machineSpecifics({ path: 'x', text: 'dataDir=/var/lib/zookeeper, /framework/, ./work/x' })).toEqual([]);

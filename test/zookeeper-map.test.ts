@@ -1,11 +1,13 @@
-/** docs/internals/zookeeper-map.md leads to files; each of them must be there. */
+/** Every file that docs/internals/zookeeper-map.md names exists. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 
-/** `core/request/{read,answer}.ts` names two files of packages/core/src; a folder ends in a slash. */
+/**
+ * `core/request/{read,answer}.ts` names two files of packages/core/src; a folder ends in a slash.
+ */
 function filesNamed(page: string): string[] {
   return [...page.matchAll(/`([a-z]+)\/([^`]+(?:\.ts|\/))`/g)].flatMap(([, name, path]) => {
     const braces = /^(.*)\{(.*)\}(.*)$/.exec(path!);
@@ -16,12 +18,12 @@ function filesNamed(page: string): string[] {
 
 const missing = (page: string): string[] => filesNamed(page).filter((path) => !existsSync(join(root, path)));
 
-it('every file on the map of ZooKeeper’s classes is there', () => {
+it('every file on the map of ZooKeeper’s classes exists', () => {
   const page = readFileSync(join(root, 'docs/internals/zookeeper-map.md'), 'utf8');
   expect(filesNamed(page).length).toBeGreaterThan(40);
   expect(missing(page)).toEqual([]);
 });
 
-it('a file that is not there is noticed', () => {
+it('a missing file is reported', () => {
   expect(missing('`core/request/{read,nothing}.ts`')).toEqual(['packages/core/src/request/nothing.ts']);
 });

@@ -1,10 +1,12 @@
 /**
- * The ceiling: how fast a Node server could be that has nothing to decide.
+ * The ceiling: how fast a Node server without any logic could be.
  *
- * It takes in frames, finds out which request each is, and answers with bytes that never change; there is no tree, no session, no ACL
- * and no watch. Writes are appended to a file and answered after fdatasync, in batches: whatever arrives during one sync waits for the
- * next. Output leaves with one write per connection and turn. Only the public interface of node:net and node:fs is used. A real server
- * does strictly more work per request, so its distance from here is what its own code costs.
+ * It reads frames, determines the type of each request, and answers with constant bytes; there is
+ * no tree, no session, no ACL and no watch. Writes are appended to a file and answered after
+ * fdatasync, in batches: writes that arrive during one sync wait for the next. Output leaves with
+ * one write per connection and turn. It uses only the public interface of node:net and node:fs. A
+ * real server does strictly more work per request, so its distance from here is the cost of its own
+ * code.
  *
  *     node bench/ceiling/server.js --port N --data-dir DIR
  */
@@ -26,15 +28,15 @@ const opCloseSession = -11;
 const errUnimplemented = -6;
 /** As ZooKeeper preallocates its log, so that a sync writes data and not the file's size. */
 const preallocatedBytes = 64 * 1024 * 1024;
-/** What a log entry holds besides the request: checksum, length, header, end mark. */
+/** Size of a log entry without the request: checksum, length, header, end mark. */
 const entryOverheadBytes = 56;
 
-/** Bytes that wait to be sent on one connection, or to be written to the file. */
+/** Bytes to send on one connection, or to write to the file. */
 class Output {
   bytes = Buffer.allocUnsafe(16 * 1024);
   length = 0;
 
-  /** Makes room for `count` bytes and returns where they go. */
+  /** Reserves `count` bytes and returns their position. */
   take(count) {
     const start = this.length;
     this.length += count;
@@ -50,9 +52,9 @@ class Output {
 class Connection {
   input = Buffer.alloc(0);
   greeted = false;
-  /** Replies that leave at the end of the turn. */
+  /** Replies to send at the end of the turn. */
   output = new Output();
-  /** Replies that wait for the sync under way, and for the one after it. */
+  /** Replies that wait for the pending sync, and for the one after it. */
   synced = new Output();
   pending = new Output();
 
@@ -120,7 +122,7 @@ class Connection {
     }
   }
 
-  /** Where a reply goes that needs no sync itself, but may not overtake one that does. */
+  /** The output for a reply that needs no sync itself, but must not overtake one that does. */
   lastInLine() {
     if (this.pending.length > 0) return this.pending;
     return this.synced.length > 0 ? this.synced : this.output;
@@ -138,7 +140,10 @@ class Connection {
     body.copy(bytes, at + frameLengthBytes + replyHeaderBytes);
   }
 
-  /** One write for all that has come together. The socket keeps the bytes, so the next ones go elsewhere. */
+  /**
+   * One write for everything collected. The socket keeps the bytes, so further ones go into a new
+   * buffer.
+   */
   flush(output) {
     if (output.length === 0) return;
     this.socket.write(Buffer.from(output.bytes.subarray(0, output.length)));
@@ -154,7 +159,7 @@ export class Ceiling {
   /** What getData answers: the data of the last create, and a Stat. */
   dataAndStat = Buffer.alloc(4 + statBytes);
 
-  /** The batch that gathers, and who waits for it. */
+  /** The batch being collected, and the connections that wait for it. */
   log = new Output();
   waiting = new Set();
   syncing = false;
@@ -197,7 +202,7 @@ export class Ceiling {
     this.waiting.add(connection);
     if (this.syncing || this.scheduled) return;
     this.scheduled = true;
-    // At the end of the turn, so that everything which arrived in it is one batch.
+    // At the end of the turn, so that everything that arrived in it is one batch.
     setImmediate(() => this.sync());
   }
 

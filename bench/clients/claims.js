@@ -1,8 +1,10 @@
 /**
- * What packages/client/README.md says of other clients, each with the place in their sources that shows it. The bench looks at all of them
- * in the packages that it has installed, so that a sentence that is not true, or not any more, is a failure of the bench.
+ * Claims of packages/client/README.md about other clients, each with the place in their sources
+ * that proves it. The bench checks all of them in the installed packages, so that a claim that is
+ * wrong, or no longer true, fails the bench.
  *
- * `in` names files or folders of the package. `has` is a pattern that one of these files has, `lacks` one that none of them has.
+ * `in` names files or folders of the package. `has` is a pattern that one of these files contains,
+ * `lacks` one that none of them contains.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -14,7 +16,10 @@ const nzc = ['index.js', 'lib'];
 const addon = ['lib', 'src'];
 const kazoo = ['client.py', 'protocol', 'hosts.py', 'retry.py', 'security.py'];
 
-/** @type {readonly { client: string, says: string, in: readonly string[], has?: RegExp, lacks?: RegExp }[]} */
+/**
+ * @type {readonly { client: string, says: string, in: readonly string[], has?: RegExp, lacks?:
+ * RegExp }[]}
+ */
 export const claims = [
   { client: 'node-zookeeper-client', says: 'calls take callbacks; there are no promises', in: nzc, lacks: /\bPromise\b|\basync function/ },
   { client: 'node-zookeeper-client', says: 'it is CommonJS', in: ['package.json'], lacks: /"type": "module"/ },
@@ -96,7 +101,7 @@ async function* textsOf(folder, names) {
   }
 }
 
-/** What is wrong with a claim about the package in `folder`; undefined when it is true. */
+/** What is wrong with a claim about the package in `folder`; undefined if it is true. */
 async function faultOf(claim, folder) {
   const missing = claim.in.find((name) => !existsSync(path.join(folder, name)));
   if (missing !== undefined) return `there is no ${missing} to look at`;
@@ -106,19 +111,21 @@ async function faultOf(claim, folder) {
   return claim.lacks !== undefined && found ? `something is like ${claim.lacks}` : undefined;
 }
 
-/** Looks at all claims about these clients; gives a sentence for each that is not true. */
+/** Checks all claims about these clients; returns a sentence for each false one. */
 export async function checkClaims(clients, all = claims) {
   const faults = [];
   for (const { kind, sourceFolder } of clients) {
     for (const claim of all.filter(({ client }) => client === kind)) {
       const fault = await faultOf(claim, sourceFolder);
-      if (fault !== undefined) faults.push(`${claim.client}: that ${claim.says} is not true: ${fault}`);
+      if (fault !== undefined) faults.push(`${claim.client}: it is not true that ${claim.says}: ${fault}`);
     }
   }
   return faults;
 }
 
-/** How many packages an installation from npm has put into its folder, beside the one that was asked for. */
+/**
+ * Number of packages that an npm installation has put into its folder, besides the requested one.
+ */
 export async function countDependencies(packageFolder) {
   let count = 0;
   const modules = path.join(packageFolder, '..');

@@ -1,4 +1,7 @@
-/** The clients that are measured, each a process that is told by standard input what to do: ours, those of npm, kazoo, the Java client, and a bare socket. */
+/**
+ * The measured clients, each a process that receives commands on standard input: ours, those on
+ * npm, kazoo, the Java client, and a bare socket.
+ */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +12,7 @@ import { countDependencies } from './claims.js';
 
 const driversFolder = path.join(import.meta.dirname, 'drivers');
 
-/** In the order of the tables. `ours` is what the others are compared with. */
+/** In the order of the tables. The others are compared with `ours`. */
 export const clientKinds = ['ours', 'node-zookeeper-client', 'zookeeper', 'kazoo', 'java', 'bare'];
 
 const peerOf = { 'node-zookeeper-client': 'node-zookeeper-client', zookeeper: 'zookeeper-npm', kazoo: 'kazoo', java: 'zookeeper-3.9.5' };
@@ -40,12 +43,12 @@ const kinds = {
   }),
   java: async (peer) => ({
     version: '3.9.5',
-    // A source file is compiled as it is started; that is over before anything is measured.
+    // Java compiles the source file when it starts, before anything is measured.
     command: (connectString) => ['java', '-cp', peer.classpath, path.join(driversFolder, 'JavaClient.java'), connectString],
   }),
 };
 
-/** Those that can be measured on this machine, and why the others cannot. */
+/** The clients that can be measured on this machine, and why the others cannot. */
 export async function availableClients(wanted, log) {
   const clients = [];
   const absent = [];
@@ -81,17 +84,17 @@ class ClientProcess {
     child.once('exit', () => running.delete(child));
   }
 
-  /** Gives a command, and the first line of its answer. */
+  /** Sends a command, and resolves with the first line of its answer. */
   async ask(command) {
     this.#child.stdin.write(`${JSON.stringify(command)}\n`);
     return this.answer();
   }
 
-  /** The next line of an answer. */
+  /** Resolves with the next line of an answer. */
   async answer() {
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`the client "${this.kind}" does not answer`)), answerTimeoutMs);
+      timer = setTimeout(() => reject(new Error(`timed out waiting for an answer of the client "${this.kind}"`)), answerTimeoutMs);
     });
     try {
       const { value, done } = await Promise.race([this.#answers.next(), late]);

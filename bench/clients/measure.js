@@ -1,4 +1,7 @@
-/** npm run bench -- clients: several clients against one server, in turns, first Java's server and then ours. See bench/README.md. */
+/**
+ * npm run bench -- clients: several clients with one server, in turns, first with Java's server and
+ * then with ours. See bench/README.md.
+ */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -12,7 +15,10 @@ import { bareOp, bytes, requestsOf, rows, znodes } from './rows.js';
 const root = '/bench';
 const watched = '/watched';
 
-/** The znodes that are read, and those that are watched. Gives what fires all watches in one txn. */
+/**
+ * Creates the znodes that are read, and those that are watched. Returns a function that fires all
+ * watches in one txn.
+ */
 async function prepare(connectString) {
   const zk = await connect(connectString, { sessionTimeoutMs: 30_000 });
   const data = 'x'.repeat(bytes);
@@ -30,9 +36,9 @@ async function measureLoad(client, server, load, seconds) {
   const before = await server.metric('zk_packets_received');
   const result = await client.ask({ do: 'load', root, znodes, bytes, seconds, ...load });
   const received = (await server.metric('zk_packets_received')) - before;
-  // A client that says more than it has asked would be a fast one.
+  // A client that reports more requests than it sent would appear fast.
   const asked = result.operations * requestsOf[load.op];
-  if (received < asked) throw new Error(`the client "${client.kind}" speaks of ${asked} requests, and the server has had ${received}`);
+  if (received < asked) throw new Error(`the client "${client.kind}" reports ${asked} requests, but the server received ${received}`);
   return {
     throughput: result.operations / result.seconds,
     cpuUsPerOp: (result.cpuSeconds * 1e6) / result.operations,
@@ -78,7 +84,7 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
       const demands = row.demands.filter((demand) => demand.server === serverKind);
       const result = { ...row, demands, server: serverKind, rounds: [] };
       results.push(result);
-      // The round before the first one is for the compilers, and does not count.
+      // The round before the first one warms up the compilers, and does not count.
       for (let round = -1; round < rounds; round++) {
         const measured = {};
         const those = started.filter(({ kind }) => kind !== 'bare' || row.load?.op === bareOp);
@@ -108,7 +114,10 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
   return results;
 }
 
-/** Gives results as bench/report.js knows them, with clients in place of servers; those of each server one behind the other. */
+/**
+ * Returns results in the form of bench/report.js, with clients in place of servers, for one server
+ * after the other.
+ */
 export async function measureClients({ clientKinds, serverKinds, dataDir, say, ...settings }) {
   const { clients, absent } = await availableClients(clientKinds, say);
   const failures = [...absent, ...(await checkClaims(clients))];

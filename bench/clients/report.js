@@ -1,6 +1,6 @@
 /**
- * The page of the clients, and the measured part of the table in packages/client/README.md: pure, like bench/report.js, whose medians,
- * ratios and verdicts it uses.
+ * The page of the clients, and the measured part of the table in packages/client/README.md: pure
+ * functions, like bench/report.js, whose medians, ratios and verdicts it uses.
  */
 import { measureOf, ratioOf, shown, table, thousands, verdicts, wording } from '../report.js';
 
@@ -18,7 +18,7 @@ const micros = (value) => (value === undefined ? '-' : shown(value));
 const millis = (us) => (us === undefined ? '-' : (us / 1000).toFixed(us < 100_000 ? 2 : 0));
 const times = (ratio) => (ratio === undefined ? '-' : `${ratio.toFixed(2)} x`);
 
-/** What the columns of a kind of row are, each with how to fill it for a client. */
+/** The columns of each kind of row, with the function that fills them for a client. */
 const columns = {
   load: [
     ['CPU of the client, us/op', (result, client) => micros(measureOf(result, client, 'cpuUsPerOp'))],
@@ -89,7 +89,7 @@ export function clientsMarkdown({ environment, settings, versions, results, fail
 
 const rowOf = (results, server, name) => results.find((result) => result.server === server && result.name === name);
 
-/** The lines of the README's table: what they say, of which row, and how. */
+/** The lines of the README's table: label, row, and format. */
 const readmeLines = [
   ['CPU per getData, 16 under way, from Apache ZooKeeper 3.9.5, us', 'java', 'getData-16', 'cpuUsPerOp', shown],
   ['the same from tskeeper, us', 'ours', 'getData-16', 'cpuUsPerOp', shown],
@@ -100,10 +100,10 @@ const readmeLines = [
   ['the same after the load, MB', 'java', 'memory', 'loadedMb', (mb) => mb.toFixed(0)],
 ];
 
-/** Compared in the README: all but the bare socket. */
+/** The clients in the README: all except the bare socket. */
 const compared = Object.keys(names).filter((client) => client !== 'bare');
 
-/** Whether a run has all that the README says. */
+/** Whether a run has everything that the README shows. */
 export function fillsReadme({ results, versions }) {
   return (
     compared.every((client) => versions[client] !== undefined) &&

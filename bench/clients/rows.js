@@ -1,14 +1,16 @@
 /**
- * What is measured of a client, and what is demanded of ours. `load` keeps so many requests under way; `watch` sets as many watches and
- * lets one txn fire all of them; `connect` opens and closes sessions one after the other. A demand is for one of the servers.
+ * The measurements of a client, and the demands on ours. `load` keeps a number of requests in
+ * flight; `watch` sets watches and lets one txn fire all of them; `connect` opens and closes
+ * sessions one after the other. A demand applies to one of the servers.
  */
 export const znodes = 1000;
 export const bytes = 100;
 
 /**
- * Half of the other's. Apache's server answers requests one by one, which wakes its client for each of them: to be woken, to read and to write then
- * cost more than what a client does in between, and cost every client the same. So with that server it is a goal, and also met close to what
- * Node needs at the least.
+ * Half of the other's cost. Apache's server answers requests one by one, which wakes its client for
+ * each of them: waking, reading and writing then cost more than the client's own work, and cost
+ * every client the same. So with that server the demand is a goal, and is also met close to Node's
+ * minimum.
  */
 const half = (against) =>
   Object.entries({ ours: 'tripwire', java: 'goal' }).map(([server, level]) => ({
@@ -20,7 +22,7 @@ const half = (against) =>
     ...(level === 'goal' ? { or: { measure: 'cpuUsPerOp', against: 'bare', atMost: 1.4 } } : {}),
   }));
 
-/** The bare socket can do nothing else. */
+/** The only load of the bare socket. */
 export const bareOp = 'getData';
 
 export const rows = [

@@ -1,6 +1,7 @@
 /**
- * Proves the generator before its numbers are believed: it must get through its modes against a server that answers rightly, and must
- * refuse one that answers wrongly in any of the ways below. Takes a second or two; `npm run bench` does it first.
+ * Checks the generator before its numbers are used: it must complete its modes with a correct
+ * server, and must reject one that is wrong in any of the ways below. Takes a second or two; `npm
+ * run bench` does it first.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,7 +12,10 @@ import { GeneratorError, runGenerator, startGenerator } from './generator.js';
 
 const statBytes = 68;
 
-/** A server of a few lines that knows paths and data, and lies on request. `lie` sees each reply before it is sent and may return another. */
+/**
+ * A small server that knows paths and data, and answers wrongly on request. `lie` receives each
+ * reply before it is sent and may return another.
+ */
 async function startFake(lie = (reply) => reply) {
   const data = new Map();
   const watchers = new Map();
@@ -145,7 +149,7 @@ const truths = [
     },
   },
   {
-    title: 'counts refusals and goes on',
+    title: 'counts errors and continues',
     check: async (program, fake) => {
       const { operations, errors } = await runGenerator(program, 'load', { ...short, port: fake.port, znodes: 2 * znodes, inFlight: 3 });
       assert.deepEqual(Object.keys(errors), ['-101']);
@@ -153,7 +157,7 @@ const truths = [
     },
   },
   {
-    title: 'probes until it is told to stop',
+    title: 'probes until it is stopped',
     check: async (program, fake) => {
       const probe = startGenerator(program, 'probe', { port: fake.port, interval: 1 });
       await delay(60);
@@ -162,7 +166,7 @@ const truths = [
     },
   },
   {
-    title: 'keeps a session alive that has nothing to ask',
+    title: 'keeps an idle session alive',
     check: async (program, fake) => {
       const { operations } = await runGenerator(program, 'load', { ...short, port: fake.port, interval: 1000, sessionTimeout: 40 });
       assert.equal(operations, 1);
@@ -170,14 +174,14 @@ const truths = [
     },
   },
   {
-    title: 'sets watches and hears of each once',
+    title: 'sets watches and receives each event once',
     check: async (program, fake) => {
       const { watches } = await runGenerator(program, 'watches', { port: fake.port, connections: 4, znodes });
       assert.equal(watches, 4 * znodes);
     },
   },
   {
-    title: 'leaves sessions behind',
+    title: 'leaves sessions without closing them',
     check: async (program, fake) => {
       const { sessions } = await runGenerator(program, 'expire', { port: fake.port, connections: 9, sessionTimeout: 4000 });
       assert.equal(sessions, 9);
@@ -199,7 +203,7 @@ const lies = [
     complaint: /reply with xid 2 where 1 was next/,
   },
   {
-    title: 'a zxid that goes back',
+    title: 'a zxid that decreases',
     lie: (reply) => ({ ...reply, zxid: 1000 - reply.xid }),
     complaint: /zxid 0x3e6 after 0x3e7/,
   },
@@ -213,7 +217,7 @@ const lies = [
     lie: (reply) => ({ ...reply, body: Buffer.concat([reply.body.subarray(0, 4), Buffer.alloc(reply.body.length - 4, 7)]) }),
     complaint: /getData did not give the data that was written/,
   },
-  { title: 'an error code that does not exist', lie: (reply) => ({ ...reply, error: 3 }), complaint: /error code 3/ },
+  { title: 'an unknown error code', lie: (reply) => ({ ...reply, error: 3 }), complaint: /error code 3/ },
 ];
 
 export async function checkGenerator(program) {

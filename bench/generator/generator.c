@@ -1,9 +1,11 @@
 /*
  * Load for a ZooKeeper server: one process, one thread, one epoll.
  *
- * It speaks the client protocol itself and checks every answer: replies must come in the order of the requests, with the xid and the
- * length that belong to them, with zxids that never go back, and with the data that was written. An answer that does not fit ends the
- * run with exit code 2 and a sentence; an error code of the protocol is counted. The result is one line of JSON on standard output.
+ * It speaks the client protocol itself and checks every answer: replies must come in the order of
+ * the requests, with the xid and the length that belong to them, with zxids that never go back, and
+ * with the data that was written. An answer that does not fit ends the run with exit code 2 and a
+ * sentence; an error code of the protocol is counted. The result is one line of JSON on standard
+ * output.
  *
  *   generator preload  --port P --znodes N [--first F] [--value B]     makes N znodes, pipelined, and leaves them there
  *   generator load     --port P --op getData|setData|create|mixed ...  keeps each connection at its number of requests in flight
@@ -11,9 +13,11 @@
  *   generator watches  --port P --connections C --znodes N             sets C x N watches, then changes every znode
  *   generator expire   --port P --connections C --session-timeout MS   opens C sessions with an ephemeral each, and vanishes
  *
- * Several ports, separated by commas, are the servers of one ensemble: connections are spread over them in turn. So are several pids.
+ * Several ports, separated by commas, are the servers of one ensemble: connections are spread over
+ * them in turn. So are several pids.
  *
- * A latency runs from before the request's write to after the read that brought its reply. Histograms keep two digits.
+ * A latency runs from before the request's write to after the read that brought its reply.
+ * Histograms keep two digits.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -73,7 +77,7 @@ static void on_signal(int number) {
   stopped = 1;
 }
 
-/* Ends the run. 1: it could not be done. 2: the server did something the protocol does not allow. */
+/* Ends the run. 1: it could not run. 2: the server violated the protocol. */
 __attribute__((noreturn, format(printf, 2, 3))) static void fail(int code, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -90,7 +94,10 @@ static uint64_t now_ns(void) {
   return (uint64_t)at.tv_sec * second_ns + (uint64_t)at.tv_nsec;
 }
 
-/* xorshift64: which znode comes next need not be a secret, only cheap and spread out. The same in each run. */
+/*
+ * xorshift64: the choice of the next znode only has to be cheap and evenly spread. The same in each
+ * run.
+ */
 static uint64_t chance = 0x9e3779b97f4a7c15ULL;
 static uint32_t random_below(uint32_t bound) {
   chance ^= chance << 13;
@@ -185,7 +192,7 @@ static int znode_path(char *path, int number) {
   return snprintf(path, PATH_MAX_BYTES, "/bench/d%04d/n%07d", number / ZNODES_PER_PARENT, number);
 }
 
-/* Space one request may need, its frame length included. */
+/* Space that one request may need, including its frame length. */
 static size_t request_bytes_max(void) { return PATH_MAX_BYTES + 64 + (size_t)options.value_bytes; }
 
 static uint8_t *put_request(uint8_t *at, int32_t xid, int32_t type, const char *path, int path_length, int flags) {
@@ -217,7 +224,7 @@ static uint8_t *put_request(uint8_t *at, int32_t xid, int32_t type, const char *
   return at;
 }
 
-/* Checks the parts of a reply that all have, and gives its error code. */
+/* Checks the common part of a reply, and returns its error code. */
 static int32_t check_header(const uint8_t *frame, int length, int32_t xid, int64_t *last_zxid) {
   if (length < REPLY_HEADER_BYTES) fail(2, "a reply of %d bytes is too short for its header", length);
   if (get_int(frame) != xid) fail(2, "reply with xid %d where %d was next", get_int(frame), xid);
@@ -249,10 +256,10 @@ struct sent {
 struct connection {
   int fd;
   int index;
-  /* The start of a frame whose rest has not come yet. */
+  /* The start of a frame whose rest has not arrived yet. */
   uint8_t *input;
   size_t input_length, input_capacity;
-  /* What the socket did not take. */
+  /* Bytes that the socket did not accept. */
   uint8_t *output;
   size_t output_length, output_capacity;
   int32_t next_xid, next_reply;
@@ -264,11 +271,11 @@ struct connection {
   int made;
   uint64_t due;
   bool open;
-  /* Has sent something since heartbeats were last looked at. */
+  /* Has sent something since the last check of heartbeats. */
   bool spoke;
 };
 
-/* Each server gets its turn. */
+/* Connects to the servers in turn. */
 static int dial(void) {
   static int dialled;
   int port = options.ports.numbers[dialled++ % options.ports.count];
@@ -327,7 +334,7 @@ static int read_frame(int fd, uint8_t *frame, int capacity) {
   return length;
 }
 
-/* A session on a blocking socket, for what comes before the measurement. */
+/* A session on a blocking socket, for work before the measurement. */
 static int open_blocking(void) {
   int fd = dial();
   uint8_t bytes[64];
@@ -345,7 +352,7 @@ static void close_blocking(int fd) {
   close(fd);
 }
 
-/* Creates `count` znodes whose paths `name` gives, at most 512 in flight. */
+/* Creates `count` znodes with the paths of `name`, at most 512 in flight. */
 static void create_all(int fd, int count, int (*name)(char *, int), bool may_exist, int32_t *xid, int64_t *last_zxid) {
   enum { BATCH = 512 };
   uint8_t *requests = allocate(BATCH * request_bytes_max());
@@ -388,7 +395,7 @@ static uint64_t received_bytes_max = 256 * 1024;
 static uint8_t *received;
 static uint8_t *building;
 
-/* What a mode does with a frame, and with a connection that may send again. Given by each mode. */
+/* How a mode handles a frame, and a connection that may send again. */
 struct behaviour {
   void (*frame)(struct connection *, const uint8_t *, int, uint64_t);
   void (*refill)(struct connection *);
@@ -478,7 +485,7 @@ static void receive(struct connection *connection, const struct behaviour *behav
 static struct connection *opened;
 static int opened_count;
 
-/* Pings for those that have been silent for a quarter of their session's timeout. */
+/* Pings on connections that have been silent for a quarter of their session's timeout. */
 static void keep_alive(void) {
   static uint64_t looked;
   uint64_t now = now_ns();
@@ -556,7 +563,9 @@ static void close_connections(struct connection *connections, int count) {
   uint8_t bytes[12];
   put_int(put_int(put_int(bytes, 8), 0x7ffffff0), OP_CLOSE_SESSION);
   for (int i = 0; i < count; i++) {
-    /* Best effort: the measurement is over, and the session ends by itself if this does not arrive. */
+    /*
+     * Best effort: the measurement is over, and the session ends by itself if this does not arrive.
+     */
     if (connections[i].output_length == 0 && write(connections[i].fd, bytes, sizeof bytes) < 0) continue;
   }
   for (int i = 0; i < count; i++) close(connections[i].fd);
@@ -616,7 +625,7 @@ static void load_refill(struct connection *connection) {
   for (; room > 0; room--) {
     int32_t type = options.op;
     if (type == 0) type = random_below(100) < (uint32_t)options.read_percent ? OP_GET_DATA : OP_SET_DATA;
-    /* The reply is checked against the same count, which runs behind by what is in flight. */
+    /* The reply is checked against the same counter, which lags by the requests in flight. */
     int path_length = type == OP_CREATE ? created_path(path, connection, connection->made + connection->in_flight + 1)
                                         : znode_path(path, (int)random_below((uint32_t)options.znodes));
     at = put_request(at, connection->next_xid, type, path, path_length, 0);
@@ -634,7 +643,7 @@ static double cpu_seconds_of(int pid) {
   fclose(file);
   text[length] = 0;
   unsigned long user, system;
-  /* The name of the program may hold anything, so count from its closing bracket. */
+  /* The name of the program may contain anything, so parse from its closing parenthesis. */
   char *after = strrchr(text, ')');
   if (after == NULL || sscanf(after + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
     fail(1, "%s does not read as expected", name);
@@ -710,7 +719,9 @@ static void run_load(void) {
   double seconds = (double)(now - start) / 1e9;
   if (options.server_pids.count != 0) server_cpu = cpu_seconds_of_all(&options.server_pids) - server_cpu;
   own_cpu = own_cpu_seconds() - own_cpu;
-  /* A request that is still unanswered has waited at least this long; leaving it out would hide the worst. */
+  /*
+   * A request without a reply has waited at least this long; omitting it would hide the worst case.
+   */
   uint64_t waiting_max = 0;
   for (int i = 0; i < options.connections; i++) {
     struct connection *connection = &connections[i];
@@ -928,7 +939,10 @@ int main(int count, char **words) {
   if (strcmp(mode, "preload") == 0) run_preload();
   else if (strcmp(mode, "load") == 0) run_load();
   else if (strcmp(mode, "probe") == 0) {
-    /* A probe that waits for a processor would report its own wait as the server's. Refused without the right to; then lateUsMax tells. */
+    /*
+     * A probe that waits for a processor would report its own wait as the server's. Fails without
+     * permission; then lateUsMax shows it.
+     */
     setpriority(PRIO_PROCESS, 0, -10);
     if (options.interval_ms == 0) options.interval_ms = 1;
     run_load();

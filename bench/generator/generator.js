@@ -1,4 +1,4 @@
-/** Builds the load generator and runs it; see generator.c for what it can do. */
+/** Builds the load generator and runs it; see generator.c for its modes. */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ const source = path.join(import.meta.dirname, 'generator.c');
 const cacheFolder = path.resolve(import.meta.dirname, '..', '..', '.cache');
 const flags = ['-O2', '-Wall', '-Wextra', '-Wconversion', '-Werror'];
 
-/** The path of the program, compiled when its source or the flags have changed. */
+/** The path of the program, compiled if its source or the flags have changed. */
 export async function buildGenerator() {
   const digest = createHash('sha256')
     .update(flags.join(' '))
@@ -25,14 +25,14 @@ export async function buildGenerator() {
   try {
     await run('gcc', [...flags, '-o', unfinished, source]);
   } catch (error) {
-    if (error.code === 'ENOENT') throw new Error('the load generator needs gcc, which is not on this machine', { cause: error });
+    if (error.code === 'ENOENT') throw new Error('the load generator needs gcc, which is not installed on this machine', { cause: error });
     throw error;
   }
   await rename(unfinished, program);
   return program;
 }
 
-/** The generator has ended by itself with something to say: 1, it could not do what was asked; 2, the server broke the protocol. */
+/** The generator ended with an error: 1, it could not run; 2, the server violated the protocol. */
 export class GeneratorError extends Error {
   constructor(exitCode, message) {
     super(message);
@@ -48,7 +48,8 @@ function argumentsOf(options) {
 }
 
 /**
- * Starts one mode of the generator. `result` resolves to its JSON; `stop` asks it to end early, which only a probe does well.
+ * Starts one mode of the generator. `result` resolves with its JSON; `stop` ends it early, which
+ * only a probe supports.
  */
 export function startGenerator(program, mode, options) {
   const child = spawn(program, [mode, ...argumentsOf(options)], { stdio: ['ignore', 'pipe', 'pipe'] });

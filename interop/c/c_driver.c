@@ -1,8 +1,10 @@
 /*
- * Drives the operations of the ZooKeeper C client (libzookeeper_mt) against one server and prints one JSON line per check.
+ * Drives the operations of the ZooKeeper C client (libzookeeper_mt) against one server and prints
+ * one JSON line per check.
  *
- * Usage: c_driver host:port super:password version minSessionTimeoutMs maxSessionTimeoutMs tickTimeMs extendedTypes enforceQuota [hold path]
- * With "hold" it keeps a session with an ephemeral znode until it is killed.
+ * Usage: c_driver host:port super:password version minSessionTimeoutMs maxSessionTimeoutMs
+ * tickTimeMs extendedTypes enforceQuota [hold path] With "hold" it keeps a session with an
+ * ephemeral znode until it is killed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,9 +22,12 @@
 #include <netinet/in.h>
 #include <zookeeper.h>
 
-/* Seconds. Above any delay of a busy machine; nothing waits this long unless something is wrong. */
+/* Seconds. Above any delay of a busy machine; only a failure takes this long. */
 enum { patience = 20 };
-/* How many of the shortest time-outs a session has that shall expire: a machine may stand still for one of them. */
+/*
+ * Timeout of a session that should expire, in shortest timeouts: a machine may pause for one of
+ * them.
+ */
 enum { brief = 4 };
 
 static const char *server;
@@ -30,7 +35,7 @@ static const char *super_auth;
 static int min_timeout, max_timeout, extended_types, enforce_quota;
 static char **arguments;
 
-/* The check under way leaves through here when it fails. */
+/* A failing check leaves through here. */
 static jmp_buf failed;
 static char failure[1024];
 
@@ -53,12 +58,12 @@ static void fail(const char *format, ...) {
     if (got_ != (code)) fail("line %d: %s gave %d (%s), not %d", __LINE__, #call, got_, zerror(got_), (code)); \
   } while (0)
 
-/* What a handle's watchers have heard. */
+/* Events that a handle's watchers received. */
 struct events {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int connected, expired, auth_failed, count;
-  /* How often it has come to be connected, and how often it ceased to be: a change that nobody waited for in time still counts. */
+  /* How often it was connected and disconnected: a change before the wait for it still counts. */
   int times_connected, times_disconnected;
   struct {
     int type;
@@ -92,7 +97,7 @@ static void on_event(zhandle_t *zh, int type, int state, const char *path, void 
   pthread_mutex_unlock(&events->lock);
 }
 
-/* Waits until *count is at least value; returns whether it came to be in time. */
+/* Waits until *count is at least value; returns whether that happened in time. */
 static int wait_for(struct events *events, int *count, int value) {
   struct timespec deadline;
   clock_gettime(CLOCK_REALTIME, &deadline);
@@ -142,7 +147,10 @@ static zhandle_t *connected_handle(struct events *events, const char *chroot, in
   return zh;
 }
 
-/* Cuts the TCP connection under a handle, as a broken network would: the socket whose other end is the server and that came last. */
+/*
+ * Cuts the TCP connection of a handle, as a broken network would: the newest socket whose other end
+ * is the server.
+ */
 static void cut_connection(void) {
   int port = atoi(strrchr(server, ':') + 1);
   int newest = -1;
@@ -226,7 +234,7 @@ static void container_znode(void) {
   make("/c/child", "", 0);
   expect_code(zoo_wexists(other, at("/c"), on_event, &events, &stat), ZOK);
   expect_code(zoo_delete(zk, at("/c/child"), -1), ZOK);
-  /* Childless now, so the server sweeps it away. */
+  /* Without children now, so the server deletes it. */
   expect_event(&events, ZOO_DELETED_EVENT, at("/c"));
   zookeeper_close(other);
 }
@@ -244,7 +252,7 @@ static void ttl_znode(void) {
   expect(stat.ephemeralOwner == 0);
   expect_code(zoo_create_ttl(zk, at("/ts-"), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT_SEQUENTIAL_WITH_TTL, 100000, path, sizeof path), ZOK);
   expect(strcmp(path, at("/ts-0000000001")) == 0);
-  /* It may have gone already. */
+  /* It may have been deleted already. */
   int rc = zoo_wexists(other, at("/t"), on_event, &events, &stat);
   if (rc == ZOK) expect_event(&events, ZOO_DELETED_EVENT, at("/t"));
   else expect_code(rc, ZNONODE);
@@ -495,7 +503,7 @@ static struct events pipeline;
 
 static void on_stat(int rc, const struct Stat *stat, const void *context) {
   pthread_mutex_lock(&pipeline.lock);
-  /* In order means that the versions count up one by one. */
+  /* In order means that the versions increase one by one. */
   if (rc == ZOK && stat->version == (int)(intptr_t)context && pipeline.count == stat->version - 1) pipeline.count++;
   pthread_cond_broadcast(&pipeline.changed);
   pthread_mutex_unlock(&pipeline.lock);

@@ -6,7 +6,10 @@ import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.PathChildrenCache;
 import org.apache.curator.framework.recipes.cache.TreeCache;
 
-/** Curator's caches, for CuratorPeer: {@code shown} is each path with its data and version, in the order of paths. */
+/**
+ * Curator's caches, for CuratorPeer: {@code shown} is each path with its data and version, in the
+ * order of paths.
+ */
 final class CuratorCaches {
     private CuratorCaches() {}
 

@@ -48,15 +48,17 @@ import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 
 /**
- * A process with one session of Curator that contends by Curator's recipes, as it is told to by lines on its standard input.
+ * A process with one session of Curator that uses Curator's recipes as lines on its standard input
+ * request.
  *
  * <p>Usage: CuratorPeer host:port session-timeout-in-ms
  *
- * <p>A line is {@code number TAB handle TAB verb TAB argument ...}, its answer {@code number TAB ok|error TAB text}. {@code open} gives a handle a recipe; what a
- * handle is told is done in order by a thread of its own, as Curator's locks belong to threads.
+ * <p>A line is {@code number TAB handle TAB verb TAB argument ...}, its answer {@code number TAB
+ * ok|error TAB text}. {@code open} gives a handle a recipe; a thread of the handle executes its
+ * lines in order, since Curator's locks belong to threads.
  */
 public class CuratorPeer {
-    /** Seconds. Above any delay of a busy machine; nothing waits this long unless something is wrong. */
+    /** Seconds. Above any delay of a busy machine; only a failure takes this long. */
     static final int PATIENCE = 20;
 
     static CuratorFramework zk;
@@ -83,7 +85,10 @@ public class CuratorPeer {
         if (!isSo) throw new IllegalStateException(otherwise);
     }
 
-    /** A counter that is read and written without its version, by whoever has the lock; nobody else may be inside. */
+    /**
+     * Reads and writes a counter without its version while holding the lock; no other process may
+     * be inside.
+     */
     static void countUp(InterProcessLock lock, String path, int rounds) throws Exception {
         for (int round = 0; round < rounds; round++) {
             inTime(lock.acquire(PATIENCE, TimeUnit.SECONDS), "no lock");
@@ -121,7 +126,10 @@ public class CuratorPeer {
         };
     }
 
-    /** One that hears when it is asked for back. {@code await_asked} is for its thread, which gives it back; Curator calls on another. */
+    /**
+     * A revocable lock. {@code await_asked} runs on its thread, which releases the lock; Curator
+     * calls on another thread.
+     */
     static Recipe revocableLock(String path) {
         InterProcessMutex lock = new InterProcessMutex(zk, path);
         CountDownLatch asked = new CountDownLatch(1);
@@ -284,7 +292,7 @@ public class CuratorPeer {
                     member.close();
                     return "";
                 case "members":
-                    // At one moment: whoever is there in one look may be gone in the next.
+                    // At one moment: a member seen now may be gone in the next look.
                     return new TreeMap<>(member.getCurrentMembers()).entrySet().stream()
                             .map(each -> each.getKey() + "=" + new String(each.getValue(), UTF_8))
                             .collect(Collectors.joining(","));
@@ -313,7 +321,9 @@ public class CuratorPeer {
         };
     }
 
-    /** {@code set} goes by what it was told last, as all do that change a value with care. */
+    /**
+     * {@code set} uses the version that it received last, as every careful change of a value does.
+     */
     static Recipe sharedValue(String path, String seed) throws Exception {
         SharedValue shared = new SharedValue(zk, path, seed.getBytes(UTF_8));
         shared.start();

@@ -18,7 +18,10 @@ import org.apache.curator.framework.recipes.queue.QueueConsumer;
 import org.apache.curator.framework.recipes.queue.QueueSerializer;
 import org.apache.curator.framework.state.ConnectionState;
 
-/** Curator's queues whose items have a form of their own, for CuratorPeer. They hand items to a consumer, so what is taken is what that has been handed. */
+/**
+ * Curator's queues whose items have their own encoding, for CuratorPeer. They pass items to a
+ * consumer, so what is taken is what the consumer has received.
+ */
 final class CuratorQueues {
     private static final QueueSerializer<String> TEXT = new QueueSerializer<String>() {
         @Override
@@ -34,7 +37,10 @@ final class CuratorQueues {
 
     private CuratorQueues() {}
 
-    /** {@code consumes} is no, yes, or the path of its locks, with which an item stays until the consumer has done with it; one that begins with "held" takes for ever. */
+    /**
+     * {@code consumes} is no, yes, or the path of its locks, with which an item stays until the
+     * consumer has finished it; an item that begins with "held" takes forever.
+     */
     static CuratorPeer.Recipe queue(String path, String order, String consumes) throws Exception {
         BlockingQueue<String> handed = new LinkedBlockingQueue<>();
         QueueConsumer<String> consumer = new QueueConsumer<String>() {
@@ -101,7 +107,7 @@ final class CuratorQueues {
                 DistributedIdQueue<String> withIds = builder.buildIdQueue();
                 return new Queue(withIds, withIds::put);
             case "priority":
-                // Looks again after every item, whether something more urgent has come.
+                // Checks after every item whether a more urgent one has arrived.
                 DistributedPriorityQueue<String> urgent = builder.buildPriorityQueue(0);
                 return new Queue(urgent, (item, label) -> urgent.put(item, Integer.parseInt(label)));
             case "delay":

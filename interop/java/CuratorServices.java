@@ -10,7 +10,10 @@ import org.apache.curator.x.discovery.ServiceType;
 import org.apache.curator.x.discovery.UriSpec;
 import org.apache.curator.x.discovery.details.JsonInstanceSerializer;
 
-/** Curator's service discovery, for CuratorPeer: one instance to register, and what it sees of a service. */
+/**
+ * Curator's service discovery, for CuratorPeer: one instance to register, and its view of a
+ * service.
+ */
 final class CuratorServices {
     /** A payload that is an object: written with the name of this class. */
     public static class Zone {
@@ -24,7 +27,10 @@ final class CuratorServices {
 
     private CuratorServices() {}
 
-    /** With {@code writesEnabled} all fields are written; without, as by default, {@code enabled} is left out. */
+    /**
+     * With {@code writesEnabled} all fields are written; otherwise, as by default, {@code enabled}
+     * is omitted.
+     */
     static <T> CuratorPeer.Recipe discovery(String path, Class<T> payloadClass, boolean writesEnabled) throws Exception {
         ServiceDiscovery<T> discovery = ServiceDiscoveryBuilder.builder(payloadClass)
                 .client(CuratorPeer.zk)
@@ -81,7 +87,7 @@ final class CuratorServices {
             }
         }
 
-        /** All at one address, so that nothing but the payload, and whether it is enabled, changes. */
+        /** All at one address, so that only the payload, and whether it is enabled, changes. */
         ServiceInstance<T> instance(String name, String id, String payload, boolean isEnabled, ServiceType type) throws Exception {
             ServiceInstanceBuilder<T> builder = ServiceInstance.<T>builder()
                     .name(name)

@@ -45,12 +45,16 @@ import org.apache.zookeeper.data.Stat;
 /**
  * Drives the API of the Java client against one server and prints one JSON line per check.
  *
- * <p>Usage: JavaDriver host:port super:password version minSessionTimeoutMs maxSessionTimeoutMs tickTimeMs extendedTypes enforceQuota
+ * <p>Usage: JavaDriver host:port super:password version minSessionTimeoutMs maxSessionTimeoutMs
+ * tickTimeMs extendedTypes enforceQuota
  */
 public class JavaDriver {
-    /** Seconds. Above any delay of a busy machine; nothing waits this long unless something is wrong. */
+    /** Seconds. Above any delay of a busy machine; only a failure takes this long. */
     static final int PATIENCE = 20;
-    /** How many of the shortest time-outs a session has that shall expire: a machine may stand still for one of them. */
+    /**
+     * Timeout of a session that should expire, in shortest timeouts: a machine may pause for one of
+     * them.
+     */
     static final int BRIEF = 4;
 
     static String server;
@@ -71,7 +75,7 @@ public class JavaDriver {
 
     static final Map<String, Check> CHECKS = new java.util.LinkedHashMap<>();
 
-    /** Keeps what a watcher hears, session events apart from watch events. */
+    /** Records a watcher's events, session events separate from watch events. */
     static class Events implements Watcher {
         final BlockingQueue<WatchedEvent> events = new LinkedBlockingQueue<>();
         final List<KeeperState> states = Collections.synchronizedList(new ArrayList<>());
@@ -99,7 +103,7 @@ public class JavaDriver {
             require(events.isEmpty(), "unexpected " + events);
         }
 
-        /** Waits until the state has been told once more than {@code seen} times. */
+        /** Waits until the state was reported once more than {@code seen} times. */
         void await(KeeperState state, int seen) throws Exception {
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE);
             synchronized (changed) {
@@ -118,7 +122,9 @@ public class JavaDriver {
         }
     }
 
-    /** A TCP proxy before the server that can cut its connections and go silent, as a network does. */
+    /**
+     * A TCP proxy before the server that can cut its connections and go silent, as a network does.
+     */
     static class Proxy implements AutoCloseable {
         final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         final Set<Socket> sockets = Collections.synchronizedSet(new HashSet<>());
@@ -251,7 +257,7 @@ public class JavaDriver {
             equal(stat.getEphemeralOwner(), 0L);
             equal(zk.create(base + "/t-", null, Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT_SEQUENTIAL_WITH_TTL, null, 3600_000), base + "/t-0000000001");
             Events events = new Events();
-            // It may have gone already.
+            // It may have been deleted already.
             if (zk.exists(base + "/t", events) != null) {
                 events.expect(EventType.NodeDeleted, base + "/t");
             }
@@ -314,7 +320,7 @@ public class JavaDriver {
             fails(Code.NOAUTH, () -> zk.getData(base + "/a", false, null));
             fails(Code.NOAUTH, () -> zk.setACL(base + "/a", Ids.OPEN_ACL_UNSAFE, -1));
             fails(Code.NOAUTH, () -> zk.getACL(base + "/a", null));
-            // Someone who may read but not administer sees no password hashes.
+            // A user who may read but not administer sees no password hashes.
             List<ACL> readable = new ArrayList<>(ann.getACL(base + "/a", null));
             readable.add(new ACL(Perms.READ, Ids.ANYONE_ID_UNSAFE));
             ann.setACL(base + "/a", readable, -1);
@@ -356,7 +362,7 @@ public class JavaDriver {
             equal(((OpResult.CreateResult) results.get(1)).getPath(), base + "/s-0000000002");
             equal(((OpResult.SetDataResult) results.get(2)).getStat().getVersion(), 1);
             require(results.get(3) instanceof OpResult.CheckResult && results.get(5) instanceof OpResult.DeleteResult, results.toString());
-            // All of it is one txn.
+            // All parts are one txn.
             equal(zk.exists(base + "/a", false).getCzxid(), zk.exists(base + "/c", false).getCzxid());
             equal(zk.exists(base + "/old", false), null);
             Transaction transaction = zk.transaction().delete(base + "/a", -1).create(base + "/b", null, Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL);
@@ -524,7 +530,7 @@ public class JavaDriver {
                 heard.get("deleted").expect(EventType.NodeDeleted, base + "/deleted");
                 heard.get("parent").expect(EventType.NodeChildrenChanged, base + "/parent");
                 heard.get("created").expect(EventType.NodeCreated, base + "/created");
-                // What a persistent watch missed stays missed, but it hears again.
+                // A persistent watch does not receive what it missed, but it receives later events.
                 heard.get("below").expectNone();
                 other.exists(base, false);
                 zk.setData(base + "/same", null, -1);
@@ -568,7 +574,7 @@ public class JavaDriver {
                 Events session = new Events();
                 ZooKeeper first = connect(proxy.address(), 10_000, session);
                 first.create(base + "/e", null, Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL);
-                // Else it would take its session back, at a moment of its own.
+                // Otherwise it would resume its session at an arbitrary moment.
                 proxy.refusing = true;
                 Events second = new Events();
                 ZooKeeper heir = new ZooKeeper(server, 10_000, second, first.getSessionId(), first.getSessionPasswd());
@@ -576,7 +582,7 @@ public class JavaDriver {
                 equal(heir.getSessionId(), first.getSessionId());
                 session.await(KeeperState.Disconnected, 0);
                 equal(heir.getEphemerals(), Arrays.asList(base + "/e"));
-                // The first to close ends the session for both.
+                // The first one to close ends the session for both.
                 heir.close();
                 equal(zk.exists(base + "/e", false), null);
                 proxy.refusing = false;
@@ -694,7 +700,7 @@ public class JavaDriver {
                 try {
                     zk.create(path.toString(), null, Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
                 } catch (KeeperException.NodeExistsException e) {
-                    // A neighbour's quota made it.
+                    // Another check's quota created it.
                 }
             }
             zk.create(path + "/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=2".getBytes(UTF_8), Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
@@ -742,7 +748,8 @@ public class JavaDriver {
             System.out.println("{\"check\": " + json(check.getKey()) + ", " + result + "}");
         }
         zk.close();
-        // The proxy's threads and those of handles that a failed check left open shall not keep the process.
+        // The proxy's threads and those of handles that a failed check left open must not keep the
+        // process alive.
         System.exit(0);
     }
 }

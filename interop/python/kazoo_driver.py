@@ -1,7 +1,8 @@
 """Drives every operation of kazoo against one server and prints one JSON line per check.
 
-Usage: kazoo_driver.py '{"connect": "127.0.0.1:2181", "superAuth": "super:secret", ...}'
-The facts about the server are given from outside, so that the same checks serve Apache ZooKeeper and any server that claims to be like it.
+Usage: kazoo_driver.py '{"connect": "127.0.0.1:2181", "superAuth": "super:secret", ...}' The
+facts about the server are arguments, so that the same checks work with Apache ZooKeeper and any
+compatible server.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from kazoo.security import ACL, Id, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE, make_acl, 
 
 FACTS = json.loads(sys.argv[1])
 CONNECT = FACTS["connect"]
-# Above any delay of a busy machine. Nothing waits this long unless something is wrong.
+# Above any delay of a busy machine; only a failure takes this long.
 PATIENCE = 20
 
 
@@ -43,7 +44,7 @@ def raises(kind, call, *args, **kwargs):
         result = call(*args, **kwargs)
     except kind:
         return
-    except Exception as error:  # the wrong refusal is as wrong as none
+    except Exception as error:  # a wrong error is as wrong as none
         raise AssertionError(f"expected {kind.__name__}, got {error!r}") from error
     raise AssertionError(f"expected {kind.__name__}, got {result!r}")
 
@@ -53,7 +54,7 @@ def equal(actual, expected):
 
 
 class Events:
-    """Collects watch events and waits for the next one."""
+    """Records watch events and waits for the next one."""
 
     def __init__(self):
         self.condition = threading.Condition()
@@ -347,7 +348,8 @@ def data_watchers_go_on_after_a_reconnect(zk, base):
         equal(seen, [b"old"])
         lost = threading.Event()
         other.add_listener(lambda state: lost.set() if state == KazooState.SUSPENDED else None)
-        # The socket is taken away as a broken network would. kazoo forgets plain watches then; its watchers set theirs anew.
+        # Cuts the socket as a broken network would. kazoo then forgets plain watches; its watchers
+        # set theirs again.
         other._connection._socket.shutdown(2)
         assert lost.wait(PATIENCE), "the client did not notice"
         zk.set(base + "/a", b"new")
@@ -403,7 +405,9 @@ def ephemerals_go_with_their_session(zk, base):
 
 @contextlib.contextmanager
 def holder_of(path):
-    """A process that holds a session of each time-out with an ephemeral: the brief one at path, the long one beside it."""
+    """A process that holds a session of each timeout with an ephemeral znode: the brief one at
+    path, the long one beside it.
+    """
     holder = subprocess.Popen([sys.executable, __file__, sys.argv[1], "--hold", path], stdout=subprocess.PIPE, text=True)
     try:
         line = holder.stdout.readline()
@@ -419,7 +423,7 @@ def holder_of(path):
 def a_session_moves_to_a_new_connection_by_id_and_password(zk, base):
     with holder_of(base + "/e") as (holder, identities):
         session, password = identities["long"]
-        # It keeps its connection and does nothing any more, or it would take the session back.
+        # It keeps its connection and does nothing, or it would resume the session.
         os.kill(holder.pid, signal.SIGSTOP)
         second = KazooClient(hosts=CONNECT, timeout=10, client_id=(session, bytes.fromhex(password)))
         try:
@@ -455,13 +459,13 @@ def a_dead_clients_session_expires(zk, base):
         equal(zk.exists(base + "/e", watch=events).ephemeralOwner, identities["brief"][0])
         os.kill(holder.pid, signal.SIGKILL)
         events.expect(EventType.DELETED, base + "/e")
-        # Each in its own time: the other has died with it.
+        # Each at its own time: the process of both has ended.
         equal(zk.exists(base + "/e-long").ephemeralOwner, identities["long"][0])
 
 
 @check
 def timeouts_are_negotiated_within_the_servers_bounds(zk, base):
-    # kazoo does not hand out what was granted, so the server is asked.
+    # kazoo does not expose the granted timeout, so ask the server.
     for wanted, granted in ((0.5, FACTS["minSessionTimeout"]), (3600, FACTS["maxSessionTimeout"])):
         other = client(timeout=wanted)
 
@@ -567,9 +571,9 @@ class Skipped(Exception):
 
 
 def hold(path):
-    """Keeps two sessions with an ephemeral each until it is killed."""
+    """Keeps two sessions with an ephemeral znode each until it is killed."""
     identities = {}
-    # The brief one is not the shortest: a machine may stand still for so long.
+    # The brief one is not the shortest: a machine may pause for that long.
     for name, timeout, ephemeral in (
         ("brief", 4 * FACTS["minSessionTimeout"], path),
         ("long", FACTS["maxSessionTimeout"], path + "-long"),

@@ -1,9 +1,11 @@
-"""A process with one session of kazoo that contends by kazoo's recipes, as it is told to by lines on its standard input.
+"""A process with one session of kazoo that uses kazoo's recipes as lines on its standard input
+request.
 
 Usage: kazoo_peer.py host:port session-timeout-in-seconds
 
-A line is `number TAB handle TAB verb TAB argument ...`, its answer `number TAB ok|error TAB text`. `open` gives a handle a recipe; what a handle is told is done in
-order by a thread of its own, so that one may wait while others go on. No text has a tab or a line break in it.
+A line is `number TAB handle TAB verb TAB argument ...`, its answer `number TAB ok|error TAB
+text`. `open` gives a handle a recipe; a thread of the handle executes its lines in order, so
+that one may wait while others continue. No text contains a tab or a line break.
 """
 
 import datetime
@@ -15,14 +17,14 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
 from kazoo.recipe.lock import Lock, ReadLock, WriteLock
 
-# Above any delay of a busy machine. Nothing waits this long unless something is wrong.
+# Above any delay of a busy machine; only a failure takes this long.
 PATIENCE = 20
 
 zk = KazooClient(hosts=sys.argv[1], timeout=float(sys.argv[2]))
 
 
 class NamedLock(Lock):
-    """A Lock whose contenders have another name, as those of Curator do."""
+    """A Lock whose contenders have other names, as those of Curator do."""
 
     def __init__(self, client, path, name):
         self._NODE_NAME = name
@@ -48,7 +50,9 @@ class LockVerbs:
         return ",".join(self.lock.contenders())
 
     def count_up(self, path, rounds):
-        """A counter that is read and written without its version, by whoever has the lock; nobody else may be inside."""
+        """Reads and writes a counter without its version while holding the lock; no other process
+        may be inside.
+        """
         for _ in range(int(rounds)):
             self.lock.acquire(timeout=PATIENCE)
             try:
@@ -178,7 +182,9 @@ class LeaseVerbs:
 
 
 class PartitionerVerbs:
-    """Works on its share; while it owns an item there is an ephemeral of its own below `inside`, which must be nobody else's."""
+    """Works on its share; while it owns an item it has an ephemeral znode below `inside`, which no
+    other process may have.
+    """
 
     def __init__(self, path, identifier, items, time_boundary_ms):
         self.partitioner = zk.SetPartitioner(
@@ -192,7 +198,7 @@ class PartitionerVerbs:
         self.thread.start()
 
     def follow(self):
-        """What kazoo leaves to the program: to give the share back whenever that is asked for."""
+        """kazoo leaves this to the program: to release the share when that is requested."""
         while not self.asked.wait(0.01) and not self.partitioner.failed:
             if self.partitioner.release:
                 self.let_go()
@@ -203,7 +209,7 @@ class PartitionerVerbs:
                         zk.create(self.inside + "/" + item, ephemeral=True)
                         self.mine.append(item)
                     except NodeExistsError:
-                        self.trouble = "somebody else works on " + item
+                        self.trouble = "another process works on " + item
         self.let_go()
 
     def let_go(self):

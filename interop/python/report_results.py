@@ -1,4 +1,6 @@
-"""A plugin of pytest that prints one JSON line for each test: {"test": name} with "ok", or with "detail" and why it did not pass."""
+"""A plugin of pytest that prints one JSON line for each test: {"test": name} with "ok", or with
+"detail" and why it did not pass.
+"""
 
 import json
 import sys
@@ -7,7 +9,7 @@ results = {}
 
 
 def pytest_runtest_logreport(report):
-    # A test has three phases, and any of them may fail; the last that did not pass counts.
+    # A test has three phases, each of which may fail; the last failure counts.
     name = report.nodeid.replace(".py::", "::")
     if report.passed:
         results.setdefault(name, None)

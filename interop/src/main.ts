@@ -1,8 +1,10 @@
 /**
- * `npm run interop`: the foreign clients, the exchange of data folders and the differential run, against one kind of server.
+ * `npm run interop`: the foreign clients, the exchange of data folders and the differential run,
+ * with one kind of server.
  *
- * Each part names what it needs; what cannot be installed on this machine is skipped by name. Parts run one after the other, since they
- * share the machine with a JVM or two. The last line counts all checks.
+ * Each part names its requirements; parts whose requirements cannot be installed on this machine
+ * are skipped by name. Parts run one after the other, since they share the machine with one or two
+ * JVMs. The last line counts all checks.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -63,12 +65,17 @@ interface Part {
   readonly run: (settings: Settings, report: Report) => Promise<void>;
 }
 
-/** Short ticks and a busy reaper, so that expiry and sweeping are seen within seconds. */
+/**
+ * Short ticks and frequent checks of containers, so that expiry and deletes happen within seconds.
+ */
 const tickTime = 500;
 const driverConfig = { tickTime, extendedTypesEnabled: true, enforceQuota: true };
 const driverProperties = { ...superDigestProperty, 'znode.container.checkIntervalMs': 500 };
 
-/** No container goes in the moment between one who leaves it and the next who comes, who would have to make it again. */
+/**
+ * Containers stay, so that none has to be created again between one client that leaves it and the
+ * next one.
+ */
 const neverSweeps = { 'znode.container.checkIntervalMs': 3_600_000 };
 
 function factsOf(server: ServerProcess): DriverFacts {
@@ -84,7 +91,7 @@ function factsOf(server: ServerProcess): DriverFacts {
   };
 }
 
-/** Runs `use` with a fresh server for drivers, and ends it whatever happens. */
+/** Runs `use` with a fresh server for drivers, and ends the server in any case. */
 async function withServer(
   kind: ServerKind,
   use: (server: ServerProcess) => Promise<void>,
@@ -131,7 +138,8 @@ const parts: Record<PartName, Part> = {
       if (!java.installed) return;
       const classes = await buildJavaProgram('JavaDriver', java);
       await withServer(kind, (server) => {
-        // A client refuses replies above its own jute.maxbuffer, and the reply with the largest data is longer than the request was.
+        // A client rejects replies above its own jute.maxbuffer, and the reply with the largest
+        // data is longer than the request.
         const options = ['-Xmx256m', '-Dlog.level=OFF', '-Djute.maxbuffer=4194304', '-cp', `${classes}:${java.classpath}`];
         return runDriver('java', 'java', [...options, 'JavaDriver', ...factArguments(factsOf(server))], {}, report);
       });
@@ -161,7 +169,7 @@ const parts: Record<PartName, Part> = {
     },
   },
   'c-suite': {
-    // The compiler of records, which the client is built with, comes with ZooKeeper.
+    // The compiler of records, needed to build the client, comes with ZooKeeper.
     peers: ['zookeeper-c-suite', 'zookeeper-3.8.0'],
     run: async ({ kind, bounded }, report) => {
       const { 'zookeeper-c-suite': suite, 'zookeeper-3.8.0': java } = await ensurePeers(['zookeeper-c-suite', 'zookeeper-3.8.0']);
@@ -171,7 +179,8 @@ const parts: Record<PartName, Part> = {
   client: {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
     run: async ({ kind }, report) => {
-      // What is tried here is our client, so the others are there for it as well, unless one is asked for by name.
+      // This part tests our client, so it runs with the other servers as well, unless one kind is
+      // named.
       const servers = kind === 'ours' ? kinds : [kind];
       await twoAtATime(servers, (each) => withServer(each, (server) => runClient(server, factsOf(server), report)));
       // Ours has no secureClientPort and no SASL.
@@ -179,7 +188,7 @@ const parts: Record<PartName, Part> = {
         servers.filter((each) => each !== 'ours'),
         report,
       );
-      // Ensembles are of several kinds by themselves.
+      // Ensembles contain several kinds.
       if (kind === 'ours') await runClientEnsembles(report);
     },
   },
@@ -190,7 +199,7 @@ const parts: Record<PartName, Part> = {
       if (!kazoo.installed || !curator.installed) return;
       const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues', 'CuratorCaches']);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
-      // What is tried here is our recipes, so ZooKeeper is there for them as well.
+      // This part tests our recipes, so it runs with ZooKeeper as well.
       for (const each of kind === 'ours' ? [kind, reference] : [kind]) {
         await withServer(each, (server) => runRecipes(server, programs, report));
         await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs }, neverSweeps);
@@ -200,7 +209,7 @@ const parts: Record<PartName, Part> = {
   conformance: {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0', 'zookeeper-3.5.10'],
     run: async ({ kind }, report) => {
-      // A check that Apache's servers do not pass is no check, so they are there as well.
+      // A check that Apache's servers do not pass is wrong, so it runs with them as well.
       await runConformance(kind === 'ours' ? [...kinds, 'java-3.5.10'] : [kind], report);
     },
   },
@@ -211,7 +220,8 @@ const parts: Record<PartName, Part> = {
         if (other === 'ours' || (other === kind && kind !== reference)) continue;
         const there = scenariosFor(other, kind, seed);
         const back = other === kind ? [] : scenariosFor(kind, other, seed + 100);
-        // Bounded, each pair still meets a crash, a clean end and a compressed snapshot, if not in every combination.
+        // In the bounded form each pair still has a crash, a clean end and a compressed snapshot,
+        // but not every combination.
         const chosen = bounded ? [there[1]!, there[2]!, there.at(-1)!, ...back.slice(3)] : [...there, ...back];
         await twoAtATime(chosen, (scenario) => runExchange(scenario, report));
       }
@@ -223,14 +233,14 @@ const parts: Record<PartName, Part> = {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
     run: async ({ kind, seed, operations }, report) => {
       await runCanary(seed, report);
-      // 3.8.0 is only ever the canary: its differences are many and known.
+      // 3.8.0 is only the canary: its differences are many and known.
       if (kind !== 'java-3.8.0') await runComparison(kind, seed, operations, report);
     },
   },
   ensemble: {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
     run: async ({ kind, seed, bounded, rounds }, report) => {
-      // What is tried here is how ours stands beside the others.
+      // This part tests ours together with the others.
       if (kind === 'ours') await runEnsembles({ seed, bounded, rounds }, report);
     },
   },
@@ -253,14 +263,14 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
     },
   });
   const { server, bounded, verbose } = values;
-  if (!isOneOf(server, kinds)) throw new Error(`--server takes one of ${kinds.join(', ')}, not ${server}`);
+  if (!isOneOf(server, kinds)) throw new Error(`--server must be one of ${kinds.join(', ')}, not ${server}`);
   const only = values.only.split(',').map((name) => {
-    if (!isOneOf(name, partNames)) throw new Error(`--only takes a list of ${partNames.join(', ')}, not ${name}`);
+    if (!isOneOf(name, partNames)) throw new Error(`--only must be a list of ${partNames.join(', ')}, not ${name}`);
     return name;
   });
   const number = (name: string, text: string): number => {
     const value = Number(text);
-    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number, not ${text}`);
+    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} must be a whole number, not ${text}`);
     return value;
   };
   const operations = number('operations', values.operations ?? (bounded ? '40000' : '500000'));
@@ -289,7 +299,7 @@ async function main(): Promise<void> {
     const peers = await ensurePeers(part.peers, { log: (line) => print(`  ${line}`) });
     const missing = Object.values(peers).find((peer) => !peer.installed);
     if (missing?.installed === false) {
-      report.skip(name, `${missing.name} could not be installed: ${missing.reason}`);
+      report.skip(name, `cannot install ${missing.name}: ${missing.reason}`);
     } else {
       try {
         await part.run(settings, report);
@@ -308,7 +318,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // Only a slip on the command line gets here; what goes wrong in a part is a failed check.
+  // Only errors of the command line arrive here; an error in a part is a failed check.
   process.stderr.write(`interop: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 64;
 }

@@ -1,8 +1,12 @@
 /**
- * Random choices from one seed. The same seed gives the same choices on every machine, so a run can be repeated by the number it prints.
+ * Random choices from one seed. The same seed gives the same choices on every machine, so a run can
+ * be repeated by the number that it prints.
  */
 
-/** A 32-bit generator (mulberry32): short, fast, and good enough to mix requests; nothing here needs secrecy. */
+/**
+ * A 32-bit generator (mulberry32): short, fast, and good enough to mix requests; nothing here needs
+ * secrecy.
+ */
 export class Random {
   #state: number;
 
@@ -31,7 +35,7 @@ export class Random {
     return choices[this.below(choices.length)]!;
   }
 
-  /** One of the values, in proportion to the weights beside them. */
+  /** One of the values, with a probability by its weight. */
   weighted<T>(choices: readonly (readonly [number, T])[]): T {
     let total = 0;
     for (const [weight] of choices) total += weight;

@@ -1,4 +1,7 @@
-/** Counts checks and prints each as it is known. Failures are told with their reason, successes by name. */
+/**
+ * Counts checks and prints each as soon as it has a result: failures with their reason, successes
+ * by name.
+ */
 
 export interface Counts {
   passed: number;

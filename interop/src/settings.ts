@@ -1,4 +1,7 @@
-/** What all parts of interop agree on: the servers' configuration and the facts the drivers are told about it. */
+/**
+ * Settings that all parts of interop share: the servers' configuration and the facts that the
+ * drivers receive about it.
+ */
 import { createHash } from 'node:crypto';
 
 import type { ServerKind } from '../../scripts/server-process.js';
@@ -13,7 +16,7 @@ function digestOf(identity: string): string {
 /** zookeeper.DigestAuthenticationProvider.superDigest for `superAuth`. */
 export const superDigestProperty = { 'zookeeper.DigestAuthenticationProvider.superDigest': digestOf(superAuth) };
 
-/** A reaper that never comes by: what it deletes, and when, is a matter of time. */
+/** No checks of containers: which ones they delete, and when, would depend on time. */
 export const noReaper = { 'znode.container.checkIntervalMs': 3_600_000 };
 
 /** The ZooKeeper version whose behaviour a kind of server has. */

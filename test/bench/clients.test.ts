@@ -35,7 +35,7 @@ describe('the page of the clients', () => {
     expect(text).toContain('| kazoo | 120 | 1,000 | 0.50 | 1.50 | 0.04 x |');
   });
 
-  it('demands half of the CPU of others, and with the server of Apache is content with little more than a bare socket needs', () => {
+  it("requires half of the CPU of other clients, and accepts little more than a bare socket needs with Apache's server", () => {
     const of = (server: string, round: Readonly<Record<string, number>>) =>
       verdicts([result(server, round)]).map(({ against, verdict }) => [against, verdict]);
     const [met, missed] = ['met', 'missed'];
@@ -54,7 +54,7 @@ describe('the page of the clients', () => {
     ]);
   });
 
-  it('is a tripwire with our server, and with that of Apache, which dribbles, a goal', () => {
+  it("has tripwires with our server, and goals with Apache's, which sends replies one by one", () => {
     const levels = (server: string) => [...new Set(verdicts([result(server, { ours: 1 })]).map(({ level }) => level))];
     expect([levels('ours'), levels('java')]).toEqual([['tripwire'], ['goal']]);
   });
@@ -70,17 +70,17 @@ describe('the table in the README of the client', () => {
     expect(withMeasurements(readme, { ...report, dependencies: { ...report.dependencies, ours: 7 } })).not.toBe(readme);
   });
 
-  it('is not filled by a run that has left something out', () => {
+  it('is not written by an incomplete run', () => {
     expect(fillsReadme({ results: [], versions: { ours: '0.1.0' } })).toBe(false);
   });
 });
 
 describe('claims about other clients', () => {
-  it('are each a pattern that is there, or one that is not', () => {
+  it('are patterns that match the source, or must not match', () => {
     for (const { has, lacks } of claims) expect([has, lacks].filter((pattern) => pattern !== undefined)).toHaveLength(1);
   });
 
-  it('are caught when they are not true', async () => {
+  it('fail the run when they are not true', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-'));
     try {
       await mkdir(path.join(folder, 'lib', 'deep'), { recursive: true });
@@ -89,9 +89,9 @@ describe('claims about other clients', () => {
       const faults = (claim: object) => checkClaims([{ kind: 'other', sourceFolder: folder }], [claimed(claim)]);
       expect(await faults({ has: /addWatch/ })).toEqual([]);
       expect(await faults({ lacks: /removeWatches/ })).toEqual([]);
-      expect(await faults({ lacks: /addWatch/ })).toEqual(['other: that so it is is not true: something is like /addWatch/']);
-      expect(await faults({ has: /removeWatches/ })).toEqual(['other: that so it is is not true: nothing is like /removeWatches/']);
-      expect(await faults({ in: ['src'], has: /x/ })).toEqual(['other: that so it is is not true: there is no src to look at']);
+      expect(await faults({ lacks: /addWatch/ })).toEqual(['other: it is not true that so it is: something is like /addWatch/']);
+      expect(await faults({ has: /removeWatches/ })).toEqual(['other: it is not true that so it is: nothing is like /removeWatches/']);
+      expect(await faults({ in: ['src'], has: /x/ })).toEqual(['other: it is not true that so it is: there is no src to look at']);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

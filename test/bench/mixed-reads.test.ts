@@ -1,4 +1,7 @@
-/** What ZooKeeper's overview promises of clients that mostly read, in the last measurement that is committed (bench/results/mixed.md). */
+/**
+ * What ZooKeeper's overview promises to clients that mostly read, in the last committed measurement
+ * (bench/results/mixed.md).
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -13,7 +16,7 @@ interface Measured {
 
 const { results } = JSON.parse(readFileSync(join(import.meta.dirname, '../../bench/results/mixed.json'), 'utf8')) as Measured;
 
-it('C0-18: serves 1,000 sessions, of whose requests 90, 95 or 99 % are reads, tens of thousands of requests a second, as docs/reference/behaviour/ensembles.md says', () => {
+it('C0-18: serves 1,000 sessions with 90, 95 or 99 % reads at tens of thousands of requests a second, as docs/reference/behaviour/ensembles.md says', () => {
   expect(results.map(({ load }) => [load.connections, load.readPercent])).toEqual([
     [1000, 90],
     [1000, 95],

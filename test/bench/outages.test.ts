@@ -5,7 +5,7 @@ import { rows } from '../../bench/rows.js';
 import { Writers } from '../../bench/writers.js';
 
 describe('a percentile', () => {
-  it('is a number that was measured, and of a hundred rounds the p99 is the second worst', () => {
+  it('is a measured number, and of a hundred rounds the p99 is the second worst', () => {
     const rounds = Array.from({ length: 100 }, (_, index) => 100 - index);
     expect([percentile(rounds, 50), percentile(rounds, 90), percentile(rounds, 99), percentile(rounds, 100)]).toEqual([50, 90, 99, 100]);
     expect(percentile([7], 99)).toBe(7);
@@ -13,7 +13,7 @@ describe('a percentile', () => {
 });
 
 describe('rows of three servers', () => {
-  it('have somebody who measures them', () => {
+  it('each have a function that measures them', () => {
     const all = rows as readonly { readonly group?: string; readonly kind: string; readonly ensemble?: number }[];
     const kinds = all.filter((row) => row.group === 'failover').map((row) => row.kind);
     expect(kinds.toSorted()).toEqual(Object.keys(outages).toSorted());
@@ -27,7 +27,7 @@ describe('writers', () => {
     for (const each of open.splice(0)) each.close();
   });
 
-  /** Lets everyone in, and answers each write. */
+  /** Accepts every session, and answers each write. */
   async function fake(): Promise<{ readonly port: number; readonly sockets: Socket[]; silent: boolean }> {
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
@@ -69,7 +69,7 @@ describe('writers', () => {
     return state;
   }
 
-  it('see how long nobody was answered, and go to another server when theirs is gone', async () => {
+  it('measure how long no write is answered, and connect to another server when theirs ends', async () => {
     const [one, two] = [await fake(), await fake()];
     const writers = new Writers([one.port, two.port]);
     writers.start();
@@ -77,7 +77,7 @@ describe('writers', () => {
     const before = performance.now();
     one.silent = two.silent = true;
     for (const socket of [...one.sockets, ...two.sockets]) socket.destroy();
-    // Each of the two has been let wait, and has gone to the other.
+    // Each of the two servers was silent, and its clients have moved to the other.
     const dialled = () => one.sockets.length + two.sockets.length;
     const atFirst = dialled();
     await vi.waitUntil(() => dialled() >= atFirst + 4, { timeout: 120_000, interval: 5 });

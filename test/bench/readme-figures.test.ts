@@ -1,4 +1,4 @@
-/** The figures that README.md leads with are those of the last measurements in bench/results. */
+/** The first figures of README.md are those of the last measurements in bench/results. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const readme = read('README.md');
 
-/** The cells of the first row of a page of results that begins with this. */
+/** The cells of the first row that begins with this on a page of results. */
 function cells(page: string, row: string): string[] {
   const line = read(`bench/results/${page}.md`)
     .split('\n')
@@ -17,7 +17,7 @@ function cells(page: string, row: string): string[] {
   return line.split('|').map((cell) => cell.trim());
 }
 
-/** Java's, then ours. */
+/** Java's value, then ours. */
 const both = (row: string): string =>
   cells('failover', row)
     .slice(2, 4)

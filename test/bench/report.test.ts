@@ -27,13 +27,13 @@ describe('numbers', () => {
     expect(median(numbers)).toBe(expected);
   });
 
-  it('a ratio is taken within each round, so that a slow moment of the machine counts for both', () => {
+  it('a ratio is computed within each round, so that a slow moment of the machine affects both sides', () => {
     const drifting = result([100, 130], [50, 65], [10, 13]);
     expect(ratioOf(drifting, 'throughput', 'java')).toBeCloseTo(1.3);
     expect(measureOf(drifting, 'ours', 'throughput')).toBe(65);
   });
 
-  it('a round in which one side failed says nothing about the ratio', () => {
+  it('a round in which one side failed does not count for the ratio', () => {
     expect(ratioOf(result([100, undefined], [50, 100]), 'throughput', 'java')).toBe(2);
     expect(ratioOf(result([100, undefined]), 'throughput', 'java')).toBeUndefined();
   });
@@ -56,7 +56,7 @@ describe('the verdict', () => {
 });
 
 describe('the page', () => {
-  it('shows each row, each demand and what could not be measured', () => {
+  it('shows each row, each demand and the failed measurements', () => {
     const page = markdown({
       environment: { node: 'v20' },
       settings: { rounds: 1, seconds: 1, warmUp: 1 },
@@ -81,7 +81,7 @@ describe('the page', () => {
     expect(page).toContain('- getData-50, round 2, ours: it ended');
   });
 
-  it('knows how to word every demand of every row', () => {
+  it('has words for every demand of every row', () => {
     for (const row of rows) {
       for (const demand of row.demands) expect(wording(demand)).toMatch(/^[\w ]+ (?:>=|<=) [\d.]+/);
       expect(verdicts([{ ...row, rounds: [] }]).map(({ verdict }) => verdict)).toEqual(row.demands.map(() => 'unknown'));

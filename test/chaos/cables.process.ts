@@ -1,4 +1,4 @@
-/** The cables do to real sockets what the episodes believe they do. */
+/** The proxies affect real sockets as the episodes assume. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,10 +9,10 @@ import { eventually } from './real-clock.ts';
 let cables: Cables;
 let cable: Cable;
 let server: Server;
-/** What has reached the server, and the sockets it has. */
+/** The bytes that reached the server, and its sockets. */
 let heard: string;
 let accepted: Socket[];
-/** How many bytes have been passed on to the server at a time. */
+/** The number of bytes of each chunk passed to the server. */
 let passed: number[];
 
 beforeEach(async () => {
@@ -41,7 +41,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Somebody at `a`, and what has come back to him. */
+/** A client connected to `a`, and the bytes it has received. */
 function dialled(): { readonly socket: Socket; readonly back: () => string; readonly error: () => string | undefined } {
   const socket = connect(cable.port, '127.0.0.1');
   let back = '';
@@ -55,18 +55,18 @@ function dialled(): { readonly socket: Socket; readonly back: () => string; read
   return { socket, back: () => back, error: () => error };
 }
 
-/** Long enough for anything that is to happen, and for what is not to happen to have happened. */
+/** Long enough for an expected event, and for an unexpected one to have happened. */
 const soonMs = 5000;
 const notSoonMs = 150;
 
 describe('a cable', () => {
-  it('passes on what is said, in both directions', async () => {
+  it('passes bytes on in both directions', async () => {
     const { socket, back } = dialled();
     socket.write('hello');
     expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
   });
 
-  it('cut one way holds what goes that way only, and lets it go when it heals', async () => {
+  it('cut one way holds back the bytes in that direction only, and delivers them when it heals', async () => {
     const { socket, back } = dialled();
     socket.write('1');
     await eventually(() => back() === '1', soonMs, 1);
@@ -78,7 +78,7 @@ describe('a cable', () => {
     expect(await eventually(() => back() === '12', soonMs, 1)).toBe(true);
   });
 
-  it('cut when somebody dials leaves him without an answer until it heals', async () => {
+  it('cut during a connect leaves the client without an answer until it heals', async () => {
     cables.lane('b', 'a').cut = true;
     const { socket, back } = dialled();
     socket.write('hello');
@@ -87,7 +87,7 @@ describe('a cable', () => {
     expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
   });
 
-  it('says nothing of an end while it is cut', async () => {
+  it('does not report the end of a connection while it is cut', async () => {
     const { socket, back } = dialled();
     socket.write('1');
     await eventually(() => back() === '1', soonMs, 1);
@@ -102,7 +102,7 @@ describe('a cable', () => {
     expect(await eventually(() => isOver, soonMs, 1)).toBe(true);
   });
 
-  it('delays, and passes a few bytes at a time', async () => {
+  it('delays bytes, and passes a few at a time', async () => {
     const lane = cables.lane('a', 'b');
     lane.delayMs = 50;
     const { socket } = dialled();
@@ -113,11 +113,11 @@ describe('a cable', () => {
     Object.assign(lane, { delayMs: 0, dribbleBytes: 1 });
     socket.write('bytes');
     await eventually(() => heard === 'latebytes', soonMs, 1);
-    // A server that is busy reads several at once.
+    // A busy server reads several at once.
     expect(passed).toEqual([4, 1, 1, 1, 1, 1]);
   });
 
-  it('resets a connection in the midst of what is said', async () => {
+  it('resets a connection in the middle of a message', async () => {
     const { socket, back, error } = dialled();
     socket.write('1');
     await eventually(() => back() === '1', soonMs, 1);
@@ -142,7 +142,7 @@ describe('a cable', () => {
     expect(await eventually(() => heard === 'onewOLD', soonMs, 1)).toBe(true);
   });
 
-  it('refuses while there is nobody, and lets in again afterwards', async () => {
+  it('refuses connections without a server, and accepts them again afterwards', async () => {
     cables.down('b');
     const refused = dialled();
     expect(await eventually(() => refused.error() === 'ECONNREFUSED', soonMs, 1)).toBe(true);
@@ -154,7 +154,7 @@ describe('a cable', () => {
 });
 
 describe('the beginning of a connection to an election port', () => {
-  it('names the way back over the cables instead of the own port, however it is cut', () => {
+  it('names the return path through the proxies instead of its own port, however it is cut', () => {
     const address = Buffer.from('127.0.0.1:3888');
     const head = Buffer.alloc(20);
     head.writeBigInt64BE(-65536n, 0);

@@ -1,10 +1,11 @@
 /**
- * The cables of a real ensemble: every connection between two machines goes through this proxy, over a port of its own for each pair and
- * purpose, so that it is known who speaks to whom. A cable has two lanes, one for each direction, whoever dialled; each may be cut, be
- * slow, or pass a few bytes at a time, while nobody is told. Single connections may be reset, or held and let go later.
+ * The links of a real ensemble: every connection between two machines passes through this proxy, on
+ * its own port for each pair and purpose, so that the proxy knows both ends. A link has two lanes,
+ * one per direction, whichever side dialled; each may be cut, be slow, or pass a few bytes at a
+ * time, without closing a connection. Single connections may be reset, or held and released later.
  *
- * What a cut lane holds back arrives when it heals, as TCP sends again what was lost. A server that is down refuses: its ports are closed
- * here as well, since servers conclude something from a refusal.
+ * Bytes that a cut lane holds back arrive when it heals, as TCP resends lost bytes. A server that
+ * is down refuses connections: its ports are closed here as well, since servers react to a refusal.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -17,7 +18,7 @@ export class Lane {
   cut = false;
   delayMs = 0;
   jitterMs = 0;
-  /** Bytes that pass at once, and the pause behind them; 0 for any number. */
+  /** Number of bytes that pass at once before a pause; 0 for any number. */
   dribbleBytes = 0;
   readonly pipes = new Set<Pipe>();
 
@@ -52,9 +53,9 @@ class Pipe {
   #timer: NodeJS.Timeout | undefined;
   #isFull = false;
   #over = false;
-  /** This connection alone is held. */
+  /** Only this connection is held. */
   held = false;
-  /** So many more bytes pass, and then the connection is reset, in the midst of a frame as likely as not. */
+  /** Bytes that still pass before the connection is reset, often in the middle of a frame. */
   resetAfterBytes = Infinity;
 
   constructor(lane: Lane, from: Socket, to: Socket, passed: ((bytes: Buffer) => void) | undefined) {
@@ -76,7 +77,7 @@ class Pipe {
     this.pump();
   }
 
-  /** The sender has ended or broken the connection; that arrives behind what it sent. */
+  /** The sender has ended or broken the connection; that arrives after its bytes. */
   ended(how: 'end' | 'reset'): void {
     this.#queue.push({ end: how, dueMs: this.#due() });
     this.pump();
@@ -142,7 +143,7 @@ class Pipe {
     this.close();
   }
 
-  /** A reset for both sides, at once. */
+  /** Resets both sides at once. */
   breakOff(): void {
     drop(this.#from);
     drop(this.#to);
@@ -156,13 +157,13 @@ class Pipe {
   }
 }
 
-/** Node loses a socket that is reset while its end is on the way, and then never comes to its own end. */
+/** If a socket is reset while its end is pending, Node never emits its end. */
 function drop(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
 }
 
-/** Forth from who dialled, and back. */
+/** `forth` from the dialling side, and `back`. */
 export interface Connection {
   readonly forth: Pipe;
   readonly back: Pipe;
@@ -175,19 +176,19 @@ export interface CableParts {
   readonly targetPort: number;
   readonly forth: Lane;
   readonly back: Lane;
-  /** Told of everything that reaches the target, with the port its sender has dialled from. */
+  /** Receives everything that reaches the target, with the sender's port. */
   readonly passed?: ((senderPort: number, bytes: Buffer) => void) | undefined;
-  /** Makes something else of the beginning of what is sent; undefined as long as more is needed to say. */
+  /** Replaces the first bytes of what is sent; returns undefined while it needs more bytes. */
   readonly rewrite?: ((beginning: Buffer) => Buffer | undefined) | undefined;
 }
 
-/** The way from one machine to one port of another. */
+/** The link from one machine to one port of another. */
 export class Cable {
   readonly port: number;
   readonly parts: CableParts;
   readonly connections = new Set<Connection>();
   readonly #sockets = new Set<Socket>();
-  /** Dialled while a lane was cut: nothing of them has arrived. */
+  /** Connections dialled while a lane was cut: none of their bytes has arrived. */
   readonly #waiting = new Set<() => void>();
   #server: Server | undefined;
 
@@ -200,7 +201,7 @@ export class Cable {
     return new Cable(await lastingPort(), parts);
   }
 
-  /** There is somebody at the other end. */
+  /** Accepts connections: the target runs. */
   async open(): Promise<void> {
     if (this.#server !== undefined) return;
     const server = (this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => this.#accept(near)));
@@ -208,13 +209,13 @@ export class Cable {
     await once(server, 'listening');
   }
 
-  /** There is nobody: who dials is refused. Connections that are there stay. */
+  /** Refuses connections: the target is down. Existing connections stay. */
   refuse(): void {
     this.#server?.close();
     this.#server = undefined;
   }
 
-  /** Both lanes may have healed: those who dialled meanwhile get through. */
+  /** Both lanes may have healed: connects pending connections. */
   renew(): void {
     if (this.parts.forth.cut || this.parts.back.cut) return;
     for (const go of this.#waiting) go();
@@ -285,7 +286,7 @@ export class Cable {
   }
 }
 
-/** Takes pieces and passes them on, the beginning rewritten. */
+/** Passes pieces on, with the first bytes rewritten. */
 function rewriting(rewrite: (beginning: Buffer) => Buffer | undefined, take: (bytes: Buffer) => void): (bytes: Buffer) => void {
   let beginning: Buffer | undefined = Buffer.alloc(0);
   return (bytes) => {
@@ -301,7 +302,7 @@ function rewriting(rewrite: (beginning: Buffer) => Buffer | undefined, take: (by
   };
 }
 
-/** All cables of an ensemble. */
+/** All links of an ensemble. */
 export class Cables {
   readonly #lanes = new Map<string, Lane>();
   readonly all: Cable[] = [];
@@ -354,8 +355,9 @@ export class Cables {
 const headBytes = 20;
 
 /**
- * Who dials an election port says first at which address it can be dialled back (two longs, a length, the text). It names its own port,
- * which leads past the cables; here it is given the way that has one.
+ * A server that dials an election port first sends the address at which it can be dialled back (two
+ * longs, a length, the text). It names its own port, which bypasses the proxies; this replaces it
+ * by the port of a proxy.
  */
 export function redirected(dialBackPort: number): (beginning: Buffer) => Buffer | undefined {
   return (beginning) => {

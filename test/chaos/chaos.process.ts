@@ -1,4 +1,4 @@
-/** Ensembles of real processes come through everything that is done to them, with what they have acknowledged. */
+/** Ensembles of real processes keep every acknowledged write under all faults. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,23 +11,26 @@ import { type FaultName, faults } from './faults.ts';
 import { judge } from './ledger.ts';
 import { KillDeck } from './stage.ts';
 
-/** Episodes follow each other until there have been so many SIGKILLs of the deck, and so many acknowledged lines of the ledger. */
+/**
+ * Episodes run until there have been this many SIGKILLs, and this many acknowledged lines of the
+ * ledger.
+ */
 const kills = Number(process.env['TSKEEPER_CHAOS_KILLS'] ?? 8);
 const lines = Number(process.env['TSKEEPER_CHAOS_WRITES'] ?? 2000);
 const seed = Number(process.env['TSKEEPER_SEED'] ?? 1);
-/** At least so many: the second leaves out no fault that the first had left out. */
+/** At least two: the second one has the faults that the first one left out. */
 const episodesMin = 2;
-/** Chance may keep a fault from being felt: so many more episodes are played for those that are missing. */
+/** A fault may by chance have no effect: this many more episodes are run for the missing ones. */
 const episodesMore = 4;
-/** All that an episode has, once. */
+/** Number of faults in an episode, each once. */
 const strikes = 10;
 const names = Object.keys(faults) as FaultName[];
-/** Longer evidence is in the file that is named. */
+/** Longer evidence is in the file that the message names. */
 const evidenceMax = 12;
 
 const kinds = ['kill of leader', 'kill of all', 'kill of any'] as const;
 
-/** What must really have happened. */
+/** Events that must have happened. */
 const marks = [
   ...names.map((name) => `fault ${name}`),
   'the leader was killed',
@@ -38,7 +41,7 @@ const marks = [
   'a call to the disk felt slowSyncs',
 ];
 
-/** One episode has half of the faults, and the next the other half, SIGKILL being in both. */
+/** One episode has half of the faults, and the next one the other half; both have SIGKILL. */
 function faultsOf(episode: number): FaultName[] {
   const half = names.filter((name, index) => name !== 'kill' && (index + (episode >> 1)) % 2 === episode % 2);
   return ['kill', 'kill', 'kill', ...half];
@@ -90,7 +93,7 @@ class Tally {
 }
 
 describe('an ensemble of real processes', () => {
-  it(`keeps what it has acknowledged, once, and every living session, while ${kills} kills and all else strikes it`, async () => {
+  it(`keeps every acknowledged write once, and every living session, during ${kills} kills and all other faults`, async () => {
     const diskFaults = await buildDiskFaults();
     const deck = new KillDeck(seed);
     const tally = new Tally();
@@ -101,7 +104,7 @@ describe('an ensemble of real processes', () => {
       if (isDone()) more--;
       const number = tally.episodes;
       const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-chaos-'));
-      // Every third has five servers; of these one observes now and then.
+      // Every third episode has five servers, of which one is an observer at times.
       const servers = number % 3 === 1 ? 5 : 3;
       const observers = servers === 5 && number % 2 === 0 ? 1 : 0;
       const options = { seed: seed * 1000 + number, folder, servers, observers, strikes, faults: faultsOf(number), deck, diskFaults };
@@ -126,7 +129,7 @@ describe('an ensemble of real processes', () => {
     expect(spoiled(last!)).toEqual([]);
   });
 
-  it('turns red over a line that is lost, there twice, or nobody’s', () => {
+  it('fails when a line is lost, is there twice, or was written by no client', () => {
     const acknowledged = new Map([['/ledger/n-1', 'a']]);
     const sent = new Set(['a', 'b']);
     expect(judge(acknowledged, sent, new Map([['/ledger/n-1', 'a']]))).toEqual([]);
@@ -155,7 +158,7 @@ describe('an ensemble of real processes', () => {
   });
 });
 
-/** The canary: what a recording must not get away with. Returns what it did get away with. */
+/** The canary: changes of a recording that must be detected. Returns those that were not. */
 function spoiled({ recording }: EpisodeReport): string[] {
   const missed: string[] = [];
   const at = recording.log.findIndex(({ logged }) => logged.txn.kind === 'create' && logged.txn.path.startsWith('/ledger/'));

@@ -1,17 +1,20 @@
-/** The network of a client's machine: real sockets over the cables, and a tap on each that writes down what is asked and answered. */
+/**
+ * The network of a client's machine: real sockets through the proxies, with a tap on each that
+ * records requests and replies.
+ */
 import { connect, type Socket } from 'node:net';
 import type { Endpoint, Listener, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { ClientMachine, CnxnRecord, Recording } from '@tskeeper/simulator';
 import { CnxnTap } from '@tskeeper/simulator/internal';
 import type { RealClock } from './real-clock.ts';
 
-/** What machines share: time, paper, and who may be told apart by the port it has dialled from. */
+/** What machines share: clock, recording, and names of connections by their port. */
 export interface Ground {
   readonly clock: RealClock;
   readonly recording: Recording;
-  /** The port of the cable that leads to this server. */
+  /** The port of the proxy that leads to this server. */
   cablePort(client: string, server: string): number;
-  /** A connection from this port has been made. Ports are used again; the name that is returned is not. */
+  /** A connection from this port was opened. Ports are reused; the returned name is not. */
   nameCnxn(localPort: number): string;
 }
 
@@ -41,7 +44,7 @@ export class RealMachine implements ClientMachine {
     if (this.#unplugged) return -1;
     const { clock, recording } = this.#ground;
     const id = ++this.#lastStream;
-    // Its address is that of whoever comes through the proxy.
+    // Its address is the proxy's.
     const cnxn = { client: this.#client, server, address: '127.0.0.1', openedMs: clock.elapsedMs };
     const tap = new CnxnTap(recording, cnxn);
     const socket = connect({ port: this.#ground.cablePort(this.#client, server), host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
@@ -107,12 +110,12 @@ export class RealMachine implements ClientMachine {
     return this.#streams.get(id)?.tap.record;
   }
 
-  /** Harm comes over the cables. */
+  /** Faults act on the proxies. */
   wireOf(): undefined {
     return undefined;
   }
 
-  /** Its sockets stay open, and nobody reads them: the server is not told that the client has gone. */
+  /** Its sockets stay open without a reader: the server does not learn that the client has gone. */
   unplug(): void {
     this.#unplugged = true;
     for (const { socket } of this.#streams.values()) socket.pause();
@@ -124,10 +127,10 @@ export class RealMachine implements ClientMachine {
   }
 
   listen(): Promise<Listener> {
-    return Promise.reject(new Error('nobody dials a client'));
+    return Promise.reject(new Error('a client does not accept connections'));
   }
 
-  /** Servers are called by their names, and the cables know where they are. */
+  /** Servers have names here; the proxies know their ports. */
   resolve(host: string): Promise<string[]> {
     return Promise.resolve([host]);
   }

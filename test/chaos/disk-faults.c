@@ -1,12 +1,13 @@
 /*
- * A disk with somebody's hand on it, for one process: loaded before the C library (LD_PRELOAD), it stands between the process and the calls
- * that write to regular files. What it does is written into a small file that both sides have mapped, and may change at any moment:
+ * Disk faults for one process: loaded before the C library (LD_PRELOAD), it intercepts the calls
+ * that write to regular files. A small file that both sides have mapped controls it, and may change
+ * at any moment:
  *
  *   word 0   0 nothing, 1 a quota, 2 syncs fail with EIO, 3 writes fail with EIO, 4 syncs are slow
- *   word 1   for a quota the bytes that are left, counted down here; for slow syncs how many milliseconds each takes
- *   word 2   how many calls have failed or been held up; counted here
+ *   word 1   for a quota the remaining bytes, counted down here; for slow syncs the milliseconds of each
+ *   word 2   how many calls have failed or were delayed; counted here
  *
- * TSKEEPER_DISK_FAULTS names the file. Standard output and error are never touched.
+ * TSKEEPER_DISK_FAULTS names the file. Standard output and error are never affected.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,7 +49,7 @@ static int mode_of(int fd) {
   return control[0];
 }
 
-/* How many of these bytes may be written; -1 with errno set when none may. */
+/* How many of these bytes may be written; -1 with errno set if none may. */
 static ssize_t allowed(int fd, size_t wanted) {
   int mode = mode_of(fd);
   if (mode == write_eio) {
@@ -101,7 +102,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
   return may < 0 ? -1 : REAL(pwrite64)(fd, bytes, (size_t)may, at);
 }
 
-/* A vector is written whole or not at all: its first part alone would have to be cut. */
+/* A vector is written as a whole or not at all: its first part alone would have to be cut. */
 static size_t length_of(const struct iovec *parts, int count) {
   size_t sum = 0;
   for (int at = 0; at < count; at++) sum += parts[at].iov_len;

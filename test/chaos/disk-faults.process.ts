@@ -1,4 +1,4 @@
-/** The hand on a disk does to a process what the episodes believe it does. */
+/** The injected disk faults affect a process as the episodes assume. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Two writes of a hundred bytes and a sync, and what came of each. */
+/** Two writes of a hundred bytes and a sync, with their results. */
 function written(): string {
   const file = JSON.stringify(path.join(folder, 'file'));
   const script = `
@@ -34,12 +34,12 @@ function written(): string {
   return stdout.trim();
 }
 
-it('a disk that is well takes everything', () => {
+it('a disk without faults accepts everything', () => {
   expect(written()).toBe('100 100 synced');
   expect(disk.struck).toBe(0);
 });
 
-it('a disk that fills up takes what there is room for, and then nothing', () => {
+it('a disk that fills up accepts what fits, and then nothing', () => {
   disk.set('full', 150);
   expect(written()).toBe('100 50 synced');
   expect(written()).toBe('ENOSPC ENOSPC synced');
@@ -55,7 +55,7 @@ it('syncs fail, or writes do, with EIO', () => {
   expect(written()).toBe('100 100 synced');
 });
 
-it('a sync takes as long as it is told to', () => {
+it('a sync takes as long as requested', () => {
   disk.set('slowSyncs', 300);
   const begunMs = performance.now();
   expect(written()).toBe('100 100 synced');

@@ -1,4 +1,7 @@
-/** Faults of one server's disk, which strike at any moment: see disk-faults.c. It needs gcc, and neither root nor a file system of its own. */
+/**
+ * Faults of one server's disk, which can start at any moment: see disk-faults.c. Needs gcc, but
+ * neither root nor a file system of its own.
+ */
 import { execFile } from 'node:child_process';
 import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs';
 import { mkdir, readFile, rename } from 'node:fs/promises';
@@ -13,7 +16,7 @@ const source = path.join(here, 'disk-faults.c');
 const cacheFolder = path.resolve(here, '..', '..', '.cache');
 const flags = ['-O2', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC'];
 
-/** Each with its number in the file that both sides read. */
+/** The number of each fault in the shared file. */
 const modes = { none: 0, full: 1, syncFails: 2, writeFails: 3, slowSyncs: 4 } as const;
 
 export type DiskFault = keyof typeof modes;
@@ -45,24 +48,24 @@ export class FaultyDisk {
     this.set('none');
   }
 
-  /** For the process whose disk this is. */
+  /** Environment of the process with this disk. */
   get environment(): Readonly<Record<string, string>> {
-    // Calls that go to the kernel by another way than the C library could not be seen.
+    // Calls that bypass the C library could not be intercepted.
     return { LD_PRELOAD: this.#library, TSKEEPER_DISK_FAULTS: this.#file, UV_USE_IO_URING: '0' };
   }
 
-  /** `value`: bytes that are left of a disk that fills up; milliseconds of a slow sync. */
+  /** `value`: the remaining bytes of a disk that fills up; milliseconds of a slow sync. */
   set(fault: DiskFault, value = 0): void {
     const words = Buffer.alloc(8);
     words.writeInt32LE(modes[fault], 0);
     words.writeInt32LE(value, 4);
-    // The value comes first: the mode makes it count.
+    // Write the value first: the mode activates it.
     writeSync(this.#fd, words, 4, 4, 4);
     writeSync(this.#fd, words, 0, 4, 0);
     if (this.struck === undefined) writeSync(this.#fd, Buffer.alloc(4), 0, 4, 8);
   }
 
-  /** How many calls have felt it so far. */
+  /** How many calls the fault has affected so far. */
   get struck(): number | undefined {
     const word = Buffer.alloc(4);
     return readSync(this.#fd, word, 0, 4, 8) === 4 ? word.readInt32LE(0) : undefined;

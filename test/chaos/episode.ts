@@ -1,9 +1,11 @@
 /**
- * One seed's episode with real processes, told like the simulator's stories: clients work while everything that can go wrong does; then
- * all is well again, and within bounds everyone must be served; then everything is killed at once, started again, and read back from each
- * server; and the checkers judge what was written down.
+ * One seed's episode with real processes, in the form of the simulator's stories: clients work
+ * while faults occur; then all faults end, and within time limits every client must be served; then
+ * all servers are killed at once, restarted, and read back one by one; and the checkers examine the
+ * recording.
  *
- * Seeds decide what strikes and when, not how the machine takes it: an episode is not repeated by its seed, it is explained by its recording.
+ * The seed decides which faults occur and when, but not how the machine reacts: an episode cannot
+ * be repeated by its seed; its recording explains it.
  */
 import path from 'node:path';
 import { type Actor, check, type Finding, RawClient } from '@tskeeper/simulator';
@@ -24,7 +26,7 @@ export interface EpisodeOptions {
   readonly servers: number;
   readonly observers: number;
   readonly faults: readonly FaultName[];
-  /** How many faults strike. */
+  /** Number of faults. */
   readonly strikes: number;
   readonly deck: KillDeck;
   readonly diskFaults: string;
@@ -36,21 +38,24 @@ export interface EpisodeReport {
   readonly recording: RealWorld['recording'];
   readonly marks: ReadonlyMap<string, number>;
   readonly sigkills: number;
-  /** Lines of the ledger that were acknowledged; each was asked of every server. */
+  /** Acknowledged lines of the ledger; each was read from every server. */
   readonly acknowledged: number;
   readonly readBack: number;
   readonly txns: number;
-  /** Of trouble, of proof, and of looking through what was written down. */
+  /** Seconds with faults, of the proof, and of the checks. */
   readonly seconds: readonly [number, number, number];
 }
 
-/** Long beside anything that servers wait for, with many processes on few processors. */
+/** Long compared with any wait of a server, with many processes on few processors. */
 const restMaxMs = 30_000;
-/** Longer than all faults together keep anyone from being served. */
+/** Longer than all faults together can keep a client from being served. */
 const livingMs = 30_000;
-/** Longer than the shortest session takes to expire, with a few elections between. */
+/** Longer than the shortest session takes to expire, with a few elections in between. */
 const leaveMaxMs = 15_000;
-/** Short, so that servers give each other up in less than two seconds; and longer than a busy machine lets a process wait. */
+/**
+ * Short, so that servers drop each other in less than two seconds; and longer than a busy machine
+ * delays a process.
+ */
 const tickMs = 300;
 const outstandingMax = 12;
 const habits: Habits = { dataMax: 3000, closeEvery: 60, writes: 50, usesAcls: true, usesQuotas: true, succeeds: false };
@@ -165,9 +170,9 @@ class Episode {
     await this.#keeper.begin();
     for (const server of world.servers) await server.start();
     if (!(await this.#whole()))
-      throw new Error(`the servers do not find together:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
+      throw new Error(`the servers do not form an ensemble:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
     const first = await connectedTo(world, 'server-1', 'first', this.#chance());
-    if (first === undefined) throw new Error(`nobody is let in:\n${world.servers[0]!.lastWords()}`);
+    if (first === undefined) throw new Error(`no server accepts a session:\n${world.servers[0]!.lastWords()}`);
     const made = first.send('create', { path: ledgerPath, data: null, acl: openAcl, flags: 0 });
     if (!(await eventually(() => made?.reply !== undefined, restMaxMs))) throw new Error('the first write is not answered');
     await leave(first);
@@ -175,7 +180,8 @@ class Episode {
 
   #worker(name: string): Actor {
     const credentials = [undefined, 'alice:secret', 'bob:pw'][this.#random.below(3)];
-    // So short that they may well expire while their way to the servers is blocked; and what they leave behind goes soon.
+    // So short that they may expire while their links are blocked; and their ephemeral znodes are
+    // deleted soon.
     const timeoutMs = 1000 + this.#random.below(2000);
     const options = { name, address: '127.0.0.1', timeoutMs, credentials };
     if (name.startsWith('real')) return new RealClient(this.#world, this.#chance(), options);
@@ -199,7 +205,8 @@ class Episode {
       const name = hand.pop()!;
       this.#stage.note(`fault ${name}`);
       await faults[name].strike(this.#stage);
-      // Some faults come upon others, and some upon servers that have found together again and got something done.
+      // Some faults overlap with others, and some start after servers have recovered and served
+      // requests.
       if (this.#random.below(3) > 0) {
         await this.#whole(4000);
         await delay(this.#stage.between(50, 400));
@@ -216,15 +223,17 @@ class Episode {
     }, atMostMs);
   }
 
-  /** All servers have come equally far: what is on its way to some has arrived. */
+  /** All servers have the same zxid: pending packets have arrived. */
   async #level(): Promise<void> {
     const { servers, recording } = this.#world;
     const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.ask('srvr', 2000))?.[1]));
     if (await eventually(async () => new Set(await zxids()).size === 1, restMaxMs)) return;
-    recording.faults.push(`the servers do not come equally far: ${(await zxids()).join(', ')}`);
+    recording.faults.push(`the servers do not reach the same zxid: ${(await zxids()).join(', ')}`);
   }
 
-  /** Servers remember the digest of the tree at every 128th txn; where two have been, it is the same. */
+  /**
+   * Servers remember the digest of the tree at every 128th txn; two servers must have the same one.
+   */
   async #compareDigests(): Promise<void> {
     const { servers, recording } = this.#world;
     const known = new Map<string, { readonly digest: string; readonly server: string }>();
@@ -241,7 +250,7 @@ class Episode {
     }
   }
 
-  /** All is well: everyone is served, and everyone gets something done. */
+  /** After all faults: every client is served, and every request is answered. */
   async #rests(): Promise<boolean> {
     const { recording } = this.#world;
     const { actors } = this.#stage;
@@ -249,24 +258,24 @@ class Episode {
       const modes = await Promise.all(
         this.#world.servers.map(async (server) => `${server.name} ${(await server.mode()) ?? 'does not serve'}`),
       );
-      recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${modes.join(', ')}`);
+      recording.faults.push(`not recovered ${restMaxMs} ms after the last fault: ${modes.join(', ')}`);
       return false;
     }
     const idle = () => actors.every((actor) => actor.ready && actor.outstandingCount === 0);
     if (!(await eventually(idle, restMaxMs))) {
       const waiting = actors
         .filter((actor) => !actor.ready || actor.outstandingCount > 0)
-        .map(({ name, ready, outstandingCount }) => `${name} (${ready ? `${outstandingCount} unanswered` : 'not let in'})`);
-      recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${waiting.join(', ')}`);
+        .map(({ name, ready, outstandingCount }) => `${name} (${ready ? `${outstandingCount} unanswered` : 'no session'})`);
+      recording.faults.push(`not recovered ${restMaxMs} ms after the last fault: ${waiting.join(', ')}`);
       return false;
     }
     for (const actor of actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
     if (await eventually(idle, restMaxMs)) return true;
-    recording.faults.push('a write is not answered, though nothing is wrong any more');
+    recording.faults.push('a write is not answered, although all faults have ended');
     return false;
   }
 
-  /** Everyone goes, and nothing of anybody may be left on any server. */
+  /** All clients leave, and no server may keep anything of them. */
   async #leave(): Promise<void> {
     const { servers, recording } = this.#world;
     for (const actor of this.#stage.actors) actor.ask({ name: 'closeSession', record: undefined });
@@ -280,7 +289,7 @@ class Episode {
         server: server.name,
         watches: await server.metric('zk_watch_count'),
         sessions: await server.metric('zk_global_sessions'),
-        // Four letter words come over one as well, and are counted.
+        // The connections of four letter words are listed as well.
         cnxns: (await server.ask('cons', 5000)).split('\n').filter((line) => /sid=0x/.test(line)).length,
         ephemerals: await server.metric('zk_ephemerals_count'),
         outstanding: await server.metric('zk_outstanding_requests'),

@@ -1,4 +1,6 @@
-/** What servers have left on their disks: the txns they agree on, and the states that their snapshots lead to. */
+/**
+ * What servers have on their disks: the txns that they agree on, and the states of their snapshots.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type CoreOptions, coreDefaults } from '@tskeeper/core';
@@ -25,12 +27,13 @@ interface Entry {
   readonly bytes: Buffer;
 }
 
-/** What a log file holds, in order. */
+/** The content of a log file, in order. */
 type Contents = readonly Zxid[];
 
 /**
- * Puts the logs of all servers together, those included that have been removed since: a zxid names one txn, whoever has it. What an
- * epoch had proposed and not committed when it ended is left out: it stands behind the last txn that any later history goes on from.
+ * Merges the logs of all servers, including removed ones: a zxid names one txn in all of them. Txns
+ * that an epoch proposed without committing them are omitted: they come after the last txn from
+ * which a later history continues.
  */
 export async function readLogs(world: RealWorld, states: LogKeeper['states']): Promise<void> {
   const { recording } = world;
@@ -66,8 +69,8 @@ async function readOne({ name, path: file }: KeptLog, server: Member, entries: M
 }
 
 /**
- * By epoch, the counter of its last committed txn, as far as anyone's history goes on behind it. In the end all histories must agree; one
- * that was given up on the way tells only of epochs that nobody has kept.
+ * By epoch, the counter of its last committed txn, as far as a history continues after it. In the
+ * end all histories must agree; an abandoned one counts only for epochs that no other history has.
  */
 function epochEnds(states: LogKeeper['states'], contents: ReadonlyMap<KeptLog, Contents>, faults: string[]): Map<number, number> {
   const ends = new Map<number, number>();
@@ -93,7 +96,7 @@ function endsIn(logs: LogsAtOnce, contents: ReadonlyMap<KeptLog, Contents>): Map
   let before: Zxid | undefined;
   for (const log of logs) {
     for (const zxid of contents.get(log) ?? []) {
-      // An epoch that is passed over has left nothing.
+      // A skipped epoch has left no txn.
       for (let epoch = epochOf(before ?? zxid); epoch < epochOf(zxid); epoch++) {
         ends.set(epoch, epoch === epochOf(before!) ? counterOf(before!) : 0);
       }
@@ -103,7 +106,7 @@ function endsIn(logs: LogsAtOnce, contents: ReadonlyMap<KeptLog, Contents>): Map
   return ends;
 }
 
-/** Of each server's snapshots the oldest, the newest and some between. */
+/** Of each server's snapshots the oldest, the newest and some in between. */
 export async function readSnapshots(world: RealWorld, core: Partial<CoreOptions>, random: SeededRandom, countMax: number): Promise<void> {
   const options: CoreOptions = { ...coreDefaults, ...core };
   for (const server of world.servers) {

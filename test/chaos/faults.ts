@@ -1,4 +1,4 @@
-/** Everything that goes wrong in an episode. Ids are those of docs/internals/faults.md. */
+/** All faults of an episode. Ids are those of docs/internals/faults.md. */
 import { RawClient } from '@tskeeper/simulator';
 import type { DiskFault } from './disk-faults.ts';
 import type { Member } from './member.ts';
@@ -27,7 +27,7 @@ const kill: Fault = {
     }
     const leader = await stage.world.leader();
     const others = stage.servers.filter((server) => server.running && server !== leader);
-    // Of the leader only when there is one: waiting for it is no reason to kill somebody else in its name.
+    // Of the leader only if there is one: otherwise do not kill another server in its place.
     const victim =
       kind === 'leader' ? (leader ?? (await someLeader(stage))) : (others[stage.random.below(Math.max(1, others.length))] ?? leader);
     if (victim === undefined) return;
@@ -36,7 +36,7 @@ const kill: Fault = {
   },
 };
 
-/** Whoever leads within a while. */
+/** The leader, as soon as there is one. */
 async function someLeader(stage: Stage): Promise<Member | undefined> {
   for (let tries = 0; tries < 100; tries++) {
     const leader = await stage.world.leader();
@@ -78,7 +78,7 @@ const partition: Fault = {
 
 const oneWay: Fault = {
   id: 'F19',
-  what: 'a server is heard and does not hear, or hears and is not heard',
+  what: 'a server can send but not receive, or receive but not send',
   async strike(stage) {
     const server = stage.random.below(2) === 0 ? await stage.leaderOrAny() : stage.anyServer();
     const isDeaf = stage.random.below(2) === 0;
@@ -93,7 +93,7 @@ const oneWay: Fault = {
 
 const slow: Fault = {
   id: 'F16',
-  what: 'delay and jitter on some cables',
+  what: 'delay and jitter on some links',
   strike(stage) {
     const { cables } = stage.world;
     const names = [...stage.servers, ...stage.actors].map(({ name }) => name);
@@ -134,7 +134,7 @@ const reset: Fault = {
 
 const holdOld: Fault = {
   id: 'F17',
-  what: 'a connection is held until another has taken its place, and then let go',
+  what: 'a connection is held until another has taken its place, and then released',
   strike(stage) {
     const cables = stage.world.cables.all.filter(({ connections }) => connections.size > 0);
     const cable = cables[stage.random.below(cables.length)];
@@ -154,7 +154,7 @@ const holdOld: Fault = {
   },
 };
 
-/** A disk that fails, and is well again when the server is started the next time. */
+/** A disk that fails, and works again at the server's next start. */
 async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: number): Promise<void> {
   const server = stage.random.below(2) === 0 ? await stage.leaderOrAny() : stage.anyServer();
   const { disk } = server.parts;
@@ -163,14 +163,14 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
   server.excuses++;
   disk.set(fault, value);
   const calm = stage.disturbance();
-  // A server that writes nothing just now feels nothing.
+  // A server that writes nothing at the moment is not affected.
   await eventually(() => (disk.struck ?? 0) > struck || !server.running, feltMaxMs);
   stage.undoAfter(ms, async () => {
     disk.set('none');
     calm();
     if ((disk.struck ?? 0) > struck) stage.note(`a call to the disk felt ${fault}`);
     if (server.ownEnds > ownEnds) stage.note(`a server ended over ${fault}`);
-    // One that has heard of it may be about to end.
+    // A server affected by the fault may be about to end.
     if (server.running && fault !== 'slowSyncs' && (disk.struck ?? 0) > struck) await server.kill();
     server.excuses--;
     await server.start();
@@ -203,11 +203,11 @@ const slowSyncs: Fault = {
 
 const rollingRestart: Fault = {
   id: 'F23',
-  what: 'each server is ended in good order and started again, one after the other',
+  what: 'each server is stopped cleanly and started again, one after the other',
   async strike(stage) {
     for (const server of stage.servers) {
       if (!server.running || server.paused) continue;
-      if (!(await server.stop())) stage.world.recording.faults.push(`${server.name} did not heed SIGTERM`);
+      if (!(await server.stop())) stage.world.recording.faults.push(`${server.name} did not end after SIGTERM`);
       await server.start();
       for (let tries = 0; tries < 100 && (await server.mode()) === undefined; tries++) await delay(20);
     }

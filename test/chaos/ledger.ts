@@ -1,6 +1,6 @@
 /**
- * Clients that only add to one long list, many at a time and each value once, and what is found of it in the end. Every acknowledged line of
- * the list is asked of every server, one by one.
+ * Clients that only add to one long list, many at a time and each value once, and the check of that
+ * list at the end. Every acknowledged line is read from every server, one by one.
  */
 import { type CreateRequest, CreateMode, openAcl, type GetDataReply, type GetChildren2Reply } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
@@ -10,20 +10,26 @@ import { eventually } from './real-clock.ts';
 export const ledgerPath = '/ledger';
 const prefix = `${ledgerPath}/n-`;
 const inFlight = 16;
-/** At most a hundred lines a second and writer: the proof of an episode takes more than proportionally longer with more. */
+/**
+ * At most a hundred lines per second and writer: the proof of an episode takes more than
+ * proportionally longer with more.
+ */
 const topUpMs = 20;
 const linesAtOnce = 2;
-/** Questions that one reader has open at a time. */
+/** Pending requests of one reader. */
 const window = 200;
 const answerMaxMs = 30_000;
-/** For the whole list of one server. */
+/** Time limit for the whole list of one server. */
 const readMaxMs = 120_000;
 
 export class LedgerWriter extends RawClient {
   #lines = 0;
   #stopped = false;
 
-  /** Asks for lines at a steady pace, and does not wait for the answers to the last; so something is under way whenever a fault strikes. */
+  /**
+   * Adds lines at a steady pace, without waiting for replies; so requests are pending whenever a
+   * fault starts.
+   */
   begin(world: ClientWorld): void {
     const go = () => {
       if (this.#stopped) return;
@@ -41,7 +47,7 @@ export class LedgerWriter extends RawClient {
   }
 }
 
-/** Every line that was acknowledged, by its path, and every line that was ever sent. */
+/** Every acknowledged line, by its path, and every line ever sent. */
 export function ledgerOf(recording: Recording): { readonly acknowledged: ReadonlyMap<string, string>; readonly sent: ReadonlySet<string> } {
   const acknowledged = new Map<string, string>();
   const sent = new Set<string>();
@@ -58,12 +64,15 @@ export function ledgerOf(recording: Recording): { readonly acknowledged: Readonl
   return { acknowledged, sent };
 }
 
-/** Reads the list from one server; what is lost, there twice, or nobody's, is a fault. Returns how many acknowledged lines were asked for. */
+/**
+ * Reads the list from one server; a line that is lost, there twice, or was never sent is a fault.
+ * Returns the number of acknowledged lines that were read.
+ */
 export async function readBack(world: ClientWorld, server: string, name: string, random: SeededRandom): Promise<number> {
   const { recording } = world;
   const reader = await connectedTo(world, server, name, random);
   if (reader === undefined) {
-    recording.faults.push(`${server} lets nobody in`);
+    recording.faults.push(`${server} accepts no session`);
     return 0;
   }
   try {
@@ -73,7 +82,7 @@ export async function readBack(world: ClientWorld, server: string, name: string,
   }
 }
 
-/** Ends a client's session, and the client with it. */
+/** Closes a client's session, and the client with it. */
 export async function leave(client: RawClient): Promise<void> {
   client.send('closeSession', undefined);
   client.retire();
@@ -81,7 +90,7 @@ export async function leave(client: RawClient): Promise<void> {
   client.reset();
 }
 
-/** A client that knows this server only. */
+/** A client that knows only this server. */
 export async function connectedTo(world: ClientWorld, server: string, name: string, random: SeededRandom): Promise<RawClient | undefined> {
   const { clock, recording } = world;
   const only: ClientWorld = {
@@ -100,7 +109,7 @@ export async function connectedTo(world: ClientWorld, server: string, name: stri
 async function readList(reader: RawClient, recording: Recording, server: string): Promise<number> {
   const { acknowledged, sent } = ledgerOf(recording);
   const isLate = timer(readMaxMs);
-  // What was acknowledged anywhere must be seen here from now on.
+  // From here on everything acknowledged at any server must be visible here.
   let listing: Asked;
   while (listing?.reply === undefined && !isLate()) {
     await eventually(() => reader.ready, answerMaxMs, 5);
@@ -115,7 +124,7 @@ async function readList(reader: RawClient, recording: Recording, server: string)
   const { children } = listing.reply.body as GetChildren2Reply;
   const paths = new Set([...acknowledged.keys(), ...children.map((child) => `${ledgerPath}/${child}`)]);
   const found = new Map<string, string | undefined>();
-  // Who loses the connection asks for what is missing over the next one.
+  // After a lost connection the rest is read on the next one.
   while (found.size < paths.size && !isLate()) await askFor(reader, paths, found);
   const unanswered = paths.size - found.size;
   if (unanswered > 0) recording.faults.push(`${server} does not answer for ${unanswered} lines of ${paths.size}`);
@@ -125,7 +134,7 @@ async function readList(reader: RawClient, recording: Recording, server: string)
 
 type Asked = ReturnType<RawClient['send']>;
 
-/** Asks once for everything that is not known yet. */
+/** Requests once everything that is not known yet. */
 async function askFor(reader: RawClient, paths: ReadonlySet<string>, found: Map<string, string | undefined>): Promise<void> {
   await eventually(() => reader.ready, answerMaxMs, 5);
   const asked = new Map<string, Asked>();
@@ -147,7 +156,7 @@ function timer(ms: number): () => boolean {
   return () => performance.now() > end;
 }
 
-/** Holds what was found at each path against what was acknowledged there and what was ever sent. */
+/** Compares the line found at each path with the acknowledged line, and with all lines sent. */
 export function judge(
   acknowledged: ReadonlyMap<string, string>,
   sent: ReadonlySet<string>,
@@ -162,7 +171,7 @@ export function judge(
     if (line === undefined) continue;
     const before = seen.get(line);
     if (before !== undefined) faults.push(`"${line}" is there twice: ${before} and ${path}`);
-    if (!sent.has(line)) faults.push(`${path} holds "${line}", which nobody has sent`);
+    if (!sent.has(line)) faults.push(`${path} holds "${line}", which no client sent`);
     seen.set(line, path);
   }
   return faults;

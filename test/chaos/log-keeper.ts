@@ -1,6 +1,7 @@
 /**
- * Keeps a second name for every log file that servers write, so that what a server removes later can still be read: one that takes over its
- * leader's snapshot throws its own log away. A truncation is seen through the second name as well, since the file is the same.
+ * Keeps a hard link to every log file that servers write, so that it can be read after a server has
+ * removed it, for example when it installs its leader's snapshot. A truncation is visible through
+ * the link as well, since the file is the same.
  */
 import { link, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,23 +9,23 @@ import { numberedFiles } from '@tskeeper/runtime';
 import { delay } from './real-clock.ts';
 import type { Member } from './member.ts';
 
-/** Often, beside what it takes to write a log of its own. */
+/** Often compared with the time that it takes to write a new log. */
 const everyMs = 50;
 
 export interface KeptLog {
   readonly name: string;
-  /** Where it can be read for good. */
+  /** The permanent path. */
   readonly path: string;
 }
 
-/** The logs that a server had at one time: together, and in this order, they were its history. */
+/** The logs that a server had at one time: together, in this order, they were its history. */
 export type LogsAtOnce = readonly KeptLog[];
 
 export class LogKeeper {
   readonly #folder: string;
-  /** By server, name and inode: a start may write a file anew, and a name may come again. */
+  /** By server, name and inode: a start may replace a file, and names are reused. */
   readonly #kept = new Map<string, KeptLog>();
-  /** By server, everything it ever had at once, the last at the end. */
+  /** By server, all sets of logs that it ever had, the last at the end. */
   readonly states: ReadonlyMap<Member, LogsAtOnce[]>;
   #stopped = false;
   #work: Promise<void> = Promise.resolve();
@@ -66,7 +67,7 @@ export class LogKeeper {
     }
   }
 
-  /** Undefined for one that is gone between two calls: there was nothing to keep. */
+  /** undefined for a file that was removed between two calls: there was nothing to keep. */
   async #keep(server: Member, file: string): Promise<KeptLog | undefined> {
     const inode = await stat(file).then(
       ({ ino }) => ino,

@@ -1,4 +1,7 @@
-/** One server of an ensemble: a process of its own, which is started, stopped, killed and harmed, and comes back to its folder and ports. */
+/**
+ * One server of an ensemble: a process that can be started, stopped, killed and disturbed, and that
+ * restarts with the same folder and ports.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -15,7 +18,10 @@ export type ProcessRecord = Recording['processes'][number];
 
 const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
-/** Processes that run. Each is ended by its own pid, at the latest when the process that started it ends. */
+/**
+ * Running processes. Each is ended by its own pid, at the latest when the process that started it
+ * ends.
+ */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -25,12 +31,12 @@ export interface MemberParts {
   readonly sid: number;
   readonly folder: string;
   readonly ports: { readonly client: number; readonly quorum: number; readonly election: number };
-  /** All of zoo.cfg but what follows from the above. */
+  /** All of zoo.cfg that does not follow from the fields above. */
   readonly settings: Readonly<Record<string, string | number | boolean>>;
   readonly disk: FaultyDisk;
   readonly clock: RealClock;
   readonly recording: Recording;
-  /** It is up and may be dialled; it is not, any more. */
+  /** Called when it accepts connections, and when it no longer does. */
   readonly up: () => Promise<void>;
   readonly down: () => void;
 }
@@ -41,15 +47,18 @@ export class Member {
   readonly name: string;
   readonly parts: MemberParts;
   readonly dataDir: string;
-  /** How often its disk has been told to fail, and is not known to be well again: it may end by itself, and may not come up. */
+  /**
+   * How often a disk fault was started and not known to be over: it may end by itself, and may not
+   * start.
+   */
   excuses = 0;
   paused = false;
-  /** Ends that nobody had asked for. */
+  /** Unexpected ends. */
   ownEnds = 0;
   kills = 0;
   #child: ChildProcess | undefined;
   #record: ProcessRecord | undefined;
-  /** The end of the last process, once it was asked for. */
+  /** The end of the last process, after it was requested. */
   #gone: Promise<unknown> | undefined;
 
   constructor(parts: MemberParts) {
@@ -62,7 +71,7 @@ export class Member {
     return this.#child !== undefined;
   }
 
-  /** What clients' records and checkers call its address. */
+  /** Its address in clients' records and checkers. */
   get address(): string {
     return this.name;
   }
@@ -76,7 +85,7 @@ export class Member {
     await writeFile(path.join(folder, 'zoo.cfg'), lines.join(''));
   }
 
-  /** Two that start it at the same time start one process, and not before the last one is gone. */
+  /** Concurrent calls start one process, and not before the last one has ended. */
   async start(): Promise<void> {
     await this.#gone;
     if (this.#child !== undefined) return;
@@ -108,7 +117,7 @@ export class Member {
     running.delete(child);
     if (this.#child !== child) return;
     const { clock, recording } = this.parts;
-    // By itself, then: whoever ends it forgets it first.
+    // An unexpected end: a requested one forgets the process first.
     this.#bury(record);
     this.ownEnds++;
     record.failedMs = clock.elapsedMs;
@@ -124,7 +133,7 @@ export class Member {
     this.parts.down();
   }
 
-  /** What a crash of the process does: nothing is flushed, nothing is told. */
+  /** Ends the process as a crash does: it flushes and sends nothing. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -135,7 +144,7 @@ export class Member {
     await gone;
   }
 
-  /** The clean way. Returns whether it was heeded in time. */
+  /** Ends the server cleanly. Returns whether it ended in time. */
   async stop(): Promise<boolean> {
     const child = this.#child;
     if (child === undefined) return true;
@@ -164,13 +173,13 @@ export class Member {
     this.#child.kill('SIGCONT');
   }
 
-  /** What it says of itself; undefined while it does not serve. */
+  /** The mode that it reports; undefined while it does not serve. */
   async mode(): Promise<Mode | undefined> {
     const answer = await this.ask('srvr');
     return /^Mode: (\w+)$/m.exec(answer)?.[1] as Mode | undefined;
   }
 
-  /** The answer to a four letter word, past the cables; empty when there is none. */
+  /** The answer to a four letter word, bypassing the proxies; empty without an answer. */
   async ask(word: string, timeoutMs = 500): Promise<string> {
     if (this.#child === undefined || this.paused) return '';
     return fourLetterWord(this.parts.ports.client, word, timeoutMs).catch(() => '');

@@ -1,4 +1,7 @@
-/** The machine's own time, in the shape that the simulator's clients know. It shows the wall clock's figures, and runs steadily. */
+/**
+ * The machine's time in the form that the simulator's clients use. It shows wall clock time, and
+ * runs steadily.
+ */
 import type { ClientClock } from '@tskeeper/simulator';
 
 type Timer = ReturnType<typeof setTimeout>;
@@ -44,7 +47,7 @@ export class RealClock implements ClientClock {
     setImmediate(callback);
   }
 
-  /** Nothing happens any more. */
+  /** Stops all timers. */
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -58,7 +61,7 @@ export function delay(ms: number): Promise<void> {
   });
 }
 
-/** Looks again and again until it is so; false when it never was. */
+/** Polls until the condition holds; false after the time limit. */
 export async function eventually(isSo: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
   const end = performance.now() + atMostMs;
   while (!(await isSo())) {

@@ -1,6 +1,7 @@
 /**
- * A world of real processes in the shape of the simulator's: servers with names, client machines, cables between all of them, and one
- * recording. The simulator's clients work in it, and its checkers judge what is left.
+ * A world of real processes in the form of the simulator's: servers with names, client machines,
+ * proxies between all of them, and one recording. The simulator's clients work in it, and its
+ * checkers examine the result.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,7 +19,7 @@ import { RealClock } from './real-clock.ts';
 export interface RealWorldOptions {
   readonly folder: string;
   readonly servers: number;
-  /** Of these, the last so many observe. */
+  /** The last ones of the servers are observers. */
   readonly observers: number;
   readonly clients: readonly string[];
   readonly tickMs: number;
@@ -26,7 +27,7 @@ export interface RealWorldOptions {
   readonly maxSessionTimeoutMs: number;
   /** Further keys of zoo.cfg. */
   readonly settings: Readonly<Record<string, string | number | boolean>>;
-  /** Where the library of disk faults is. */
+  /** Path of the library of disk faults. */
   readonly diskFaults: string;
 }
 
@@ -36,7 +37,7 @@ export class RealWorld implements ClientWorld {
   readonly cables = new Cables();
   readonly servers: Member[] = [];
   readonly #machines: RealMachine[] = [];
-  /** Of connections that are open: by the port they were dialled from. */
+  /** Names of open connections by their port. */
   readonly #names = new Map<number, string>();
   #cnxns = 0;
 
@@ -92,7 +93,7 @@ export class RealWorld implements ClientWorld {
   async #layBetween(from: number, to: number, ports: Member['parts']['ports']): Promise<void> {
     const [dialler, target] = [`server-${from}`, `server-${to}`];
     await this.cables.lay(dialler, target, 'quorum', ports.quorum);
-    // The way back may be laid later; it is asked for when the first connection is made.
+    // The proxy for the return path may be created later; look it up at the first connection.
     const rewrite = (beginning: Buffer) => redirected(this.cables.find(target, dialler, 'election').port)(beginning);
     await this.cables.lay(dialler, target, 'election', ports.election, { rewrite });
   }
@@ -109,7 +110,7 @@ export class RealWorld implements ClientWorld {
     await this.cables.lay(client, server, 'client', port, { passed });
   }
 
-  /** A server that stands still hears nothing: that counts for as long as it has not gone on. */
+  /** A stopped server receives nothing: bytes count only while it runs. */
   #arrived(server: string, name: string, cutter: FrameCutter, bytes: Buffer): void {
     const copy = Buffer.from(bytes);
     let frames = 0;
@@ -119,7 +120,7 @@ export class RealWorld implements ClientWorld {
         return true;
       });
     } catch {
-      // What is no frame is nobody's.
+      // Bytes without a frame belong to no request.
       return;
     }
     if (frames === 0 || this.servers.find((each) => each.name === server)?.paused === true) return;
@@ -129,14 +130,14 @@ export class RealWorld implements ClientWorld {
     else known.push(this.clock.elapsedMs);
   }
 
-  /** Others are reached over cables, and oneself where one is. */
+  /** Others are reached through proxies, and the server itself directly. */
   #seenFrom(sid: number, other: number, ports: ReadonlyMap<number, Member['parts']['ports']>): string {
     if (sid === other) return `127.0.0.1:${ports.get(sid)!.quorum}:${ports.get(sid)!.election}`;
     const port = (purpose: 'quorum' | 'election') => this.cables.find(`server-${sid}`, `server-${other}`, purpose).port;
     return `127.0.0.1:${port('quorum')}:${port('election')}`;
   }
 
-  // --- What clients need
+  // --- For clients
 
   clientNetwork(client: string): ClientMachine {
     const machine = new RealMachine(
@@ -166,7 +167,7 @@ export class RealWorld implements ClientWorld {
     };
   }
 
-  // --- For whoever does harm, and for whoever looks afterwards
+  // --- For faults and for checks
 
   note(text: string): void {
     this.recording.noted.push({ atMs: this.clock.elapsedMs, text });

@@ -1,4 +1,7 @@
-/** Where an episode takes place: faults act through it, and whoever judges them asks it how often each has struck. */
+/**
+ * The stage of an episode: faults act through it, and checks ask it how often each fault took
+ * effect.
+ */
 import type { Actor } from '@tskeeper/simulator';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { Lane } from './cables.ts';
@@ -9,14 +12,14 @@ import type { RealWorld } from './real-world.ts';
 /** How a SIGKILL chooses: the leader, all servers at once, or any. */
 export type KillKind = 'leader' | 'all' | 'any';
 
-/** Of thirty kills ten are of the leader and three of everybody, in an order that the seed decides. */
+/** Of thirty kills ten hit the leader and three all servers, in an order that the seed decides. */
 const deck: readonly KillKind[] = [
   ...Array.from({ length: 10 }, () => 'leader' as const),
   ...Array.from({ length: 3 }, () => 'all' as const),
   ...Array.from({ length: 17 }, () => 'any' as const),
 ];
 
-/** Deals the same cards to all episodes of a run, so that the shares hold over the whole. */
+/** Deals the same cards to all episodes of a run, so that the shares hold over the whole run. */
 export class KillDeck {
   readonly #random: SeededRandom;
   #cards: KillKind[] = [];
@@ -45,9 +48,9 @@ export class Stage {
   readonly random: SeededRandom;
   readonly deck: KillDeck;
   readonly actors: Actor[] = [];
-  /** How often each fault struck, and each rare thing was seen. */
+  /** How often each fault took effect, and each rare event was seen. */
   readonly marks = new Map<string, number>();
-  /** What will undo a fault, and has not been done yet. */
+  /** Pending actions that end a fault. */
   readonly #undoing = new Set<() => Promise<void>>();
   readonly #work = new Set<Promise<void>>();
 
@@ -82,7 +85,7 @@ export class Stage {
     return this.marks.get(mark) ?? 0;
   }
 
-  /** Undoes something when its time is over, or at the latest when the world heals. */
+  /** Ends a fault after its time, or at the latest when the world heals. */
   undoAfter(ms: number, undo: () => Promise<void> | void): void {
     let done = false;
     const once = async () => {
@@ -101,7 +104,7 @@ export class Stage {
     void noted.then(() => this.#work.delete(noted));
   }
 
-  /** Lanes that something is wrong with for so long. */
+  /** Disturbs these lanes for a time. */
   disturb(lanes: readonly Lane[], ms: number, harm: (lane: Lane) => void): void {
     for (const lane of lanes) harm(lane);
     const calm = this.disturbance();
@@ -111,7 +114,7 @@ export class Stage {
     });
   }
 
-  /** Word passes slower than it should, until the function that is returned is called. */
+  /** Packets may be slower than usual until the returned function is called. */
   disturbance(): () => void {
     const { recording, clock } = this.world;
     const disturbance = { machines: this.servers.map(({ name }) => name), fromMs: clock.elapsedMs, toMs: Infinity };
@@ -121,7 +124,7 @@ export class Stage {
     };
   }
 
-  /** Somebody starts it again after a while. */
+  /** Kills a server, and restarts it after a while. */
   async killFor(server: Member, ms: number): Promise<void> {
     await server.kill();
     const calm = this.disturbance();
@@ -131,7 +134,7 @@ export class Stage {
     });
   }
 
-  /** All is well again, and everything that was under way has been done. */
+  /** Ends all faults, and waits for pending actions. */
   async heal(): Promise<void> {
     for (const undo of this.#undoing) await undo();
     await Promise.all(this.#work);

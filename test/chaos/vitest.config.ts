@@ -2,7 +2,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** Ensembles of real processes under real faults, apart from the default run since they take minutes: `npm run chaos`. */
+/**
+ * Ensembles of real processes under real faults, separate from the default run since they take
+ * minutes: `npm run chaos`.
+ */
 export default defineConfig({
   resolve: { conditions: ['tskeeper-source'] },
   ssr: { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } },

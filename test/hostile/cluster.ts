@@ -1,6 +1,7 @@
 /**
- * The servers of one row: one, or an ensemble of three, ours or Java's, as processes of their own. The links between the servers may go
- * through the proxies of test/chaos, which accept before the other end listens, delay, and cut; each disk may be made slow.
+ * The servers of one row: one, or an ensemble of three, ours or Java's, as processes. The links
+ * between the servers may pass through the proxies of test/chaos, which accept before the other end
+ * listens, delay, and cut; each disk may be made slow.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -22,9 +23,9 @@ export interface ClusterOptions {
   readonly syncLimit?: number;
   readonly config?: Settings;
   readonly openFilesMax?: number;
-  /** Every link between two servers goes through a proxy. */
+  /** Every link between two servers passes through a proxy. */
   readonly isCabled?: boolean;
-  /** The library of test/chaos/disk-faults.c, when disks are to be slow. */
+  /** The library of test/chaos/disk-faults.c, for slow disks. */
   readonly diskFaults?: string;
 }
 
@@ -36,13 +37,13 @@ interface Ports {
 
 const wholeMaxMs = 60_000;
 const pollMs = 20;
-/** Of what a server has printed, for a failure. */
+/** Lines of a server's output in a failure. */
 const lastLines = 14;
 const lineCharactersMax = 250;
-/** Lines of ours that say nothing of the ensemble, and stacks of Java's. */
+/** Lines of ours that do not concern the ensemble, and Java's stack traces. */
 const leftOut = /^\s*$|"event":"(?:session|cnxn)\.|^\s+(?:at |\.\.\. )|Close of session|ZooKeeperServer not running/;
 
-/** Of a line of ours, which is JSON, the time and the sentence. */
+/** The time and the sentence of one of our JSON lines. */
 function readable(line: string): string {
   try {
     const { time, msg } = JSON.parse(line) as { time?: string; msg?: string };
@@ -77,7 +78,7 @@ export class Member {
     return this.isUp ? fourLetterWord(this.ports.client, word, timeoutMs).catch(() => '') : Promise.resolve('');
   }
 
-  /** Undefined while it does not serve. */
+  /** undefined while it does not serve. */
   async status(): Promise<{ readonly mode: Mode; readonly zxid: bigint } | undefined> {
     const text = await this.ask('srvr');
     const mode = /^Mode: (\w+)$/m.exec(text)?.[1] as Mode | undefined;
@@ -146,7 +147,7 @@ export class Cluster implements AsyncDisposable {
         await this.cables.lay(from.name, to.name, 'election', to.ports.election, { rewrite });
       }
     }
-    // They stay open while a server is down: that is how they accept before the other end listens.
+    // They stay open while a server is down: so they accept before the other end listens.
     for (const cable of this.cables.all) await cable.open();
   }
 
@@ -182,7 +183,7 @@ export class Cluster implements AsyncDisposable {
     await member.process?.kill();
   }
 
-  /** Takes from a server that is down all that it has kept. */
+  /** Deletes all data of a stopped server. */
   async forget(member: Member): Promise<void> {
     await rm(path.join(member.folder, 'data', 'version-2'), { recursive: true, force: true });
   }
@@ -196,14 +197,14 @@ export class Cluster implements AsyncDisposable {
     return this.members.filter((_, index) => statuses[index]?.mode === mode);
   }
 
-  /** The one server, or the one that leads. */
+  /** The only server, or the leader. */
   async leader(): Promise<Member> {
     const [leader] = [...(await this.inMode('leader')), ...(await this.inMode('standalone'))];
     if (leader === undefined) throw new Error(`no server leads:\n${await this.evidence()}`);
     return leader;
   }
 
-  /** Every server serves, and as far as it can be seen they are one ensemble. */
+  /** Whether every server serves, and as far as visible they form one ensemble. */
   async isWhole(): Promise<boolean> {
     const statuses = await Promise.all(this.members.map((member) => member.status()));
     const leads = statuses.filter((status) => status?.mode === 'leader' || status?.mode === 'standalone').length;
@@ -216,7 +217,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** What each has printed last, of what tells something. */
+  /** The last relevant lines of each server's output. */
   async evidence(): Promise<string> {
     const each = this.members.map(async (member) => `${member.name}${member.isUp ? '' : ' (down)'}:\n${await member.lastWords()}`);
     return (await Promise.all(each)).join('\n').replaceAll(/^/gm, '      ');

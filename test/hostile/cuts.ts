@@ -1,4 +1,7 @@
-/** Three servers whose links are cut, one way or both ways: how long no write is answered, and how soon all are in step again. */
+/**
+ * Three servers with cut links, one way or both ways: how long no write is answered, and when all
+ * servers are in sync again.
+ */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeZnode, Writers } from '../../bench/writers.js';
@@ -9,16 +12,19 @@ import { atMost, type Figure, type Row, shown } from './report.ts';
 
 const tickMs = 250;
 const syncLimit = 4;
-/** To syncLimit as in zoo_sample.cfg. */
+/** Equal to syncLimit in zoo_sample.cfg. */
 const initLimit = 8;
 const goesOnLimitS = (syncLimit * tickMs + 2000) / 1000;
 const inStepLimitS = 1;
-/** A cut lasts for as long as writes may stand still, and, while they do, for longer, to see whether they ever go on. */
+/**
+ * A cut lasts as long as writes may be interrupted and, while they are, longer, to see whether they
+ * ever continue.
+ */
 const cutMs = goesOnLimitS * 1000;
 const cutMaxMs = 15_000;
 const inStepMaxMs = 20_000;
 const pollMs = 20;
-/** Without an answer for longer, writes stand still. */
+/** Writes are interrupted after this time without a reply. */
 const quietMs = 500;
 const answersBefore = 20;
 const answersMaxMs = 30_000;
@@ -31,7 +37,7 @@ interface Roles {
   readonly other: Member;
 }
 
-/** From whom to whom nothing passes. */
+/** Between which servers nothing passes, from the first to the second. */
 type Cut = (roles: Roles) => readonly (readonly [Member, Member])[];
 
 const apart = (a: Member, b: Member): [Member, Member][] => [
@@ -63,7 +69,7 @@ const cuts: Readonly<Record<string, Cut>> = {
   'followers-apart': ({ one, other }) => apart(one, other),
 };
 
-/** Of the bounded form. */
+/** Rows of the bounded form. */
 const cheap = ['leader-cut-off'];
 
 async function rolesOf(cluster: Cluster, round: number): Promise<Roles> {
@@ -72,7 +78,7 @@ async function rolesOf(cluster: Cluster, round: number): Promise<Roles> {
   return { leader, one: one!, other: other! };
 }
 
-/** Seconds from now until every server serves, and has what any of them has shown by now. */
+/** Seconds until every server serves, and has everything that any of them has shown so far. */
 async function untilInStep(cluster: Cluster): Promise<number> {
   const healedMs = performance.now();
   const zxids = (await Promise.all(cluster.members.map((member) => member.status()))).map((status) => status?.zxid ?? 0n);

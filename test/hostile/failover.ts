@@ -1,4 +1,7 @@
-/** The leader is killed, again and again, while all links between servers are slow and accept before the other end listens. */
+/**
+ * The leader is killed repeatedly, while all links between servers are slow and accept before the
+ * other end listens.
+ */
 import path from 'node:path';
 import { makeZnode, Writers } from '../../bench/writers.js';
 import { eventually } from '../chaos/real-clock.ts';
@@ -10,19 +13,19 @@ const limitS = 3;
 const delaysMs = [2, 20, 100];
 const killsOfOurs = 30;
 const killsOfJavas = 5;
-/** After so many that took too long nothing more is learned from a row. */
+/** After this many misses a row is ended early. */
 const missesMax = 3;
-/** Those of zoo_sample.cfg. */
+/** As in zoo_sample.cfg. */
 const tickMs = 2000;
 const leaderMaxMs = 60_000;
 const pollMs = 20;
 const answersBefore = 6;
 const answersAfter = 3;
 const answersMaxMs = 60_000;
-/** For a session that is taken up again over a follower, whose leader is as far away as it gets here. */
+/** Time limit for resuming a session over a follower with a slow link to its leader. */
 const patienceMs = 2000;
 
-/** Seconds without an answer over the kill of the leader. */
+/** Seconds without a reply after the kill of the leader. */
 async function kill(cluster: Cluster, writers: Writers): Promise<number> {
   await writers.answers(answersBefore, performance.now(), answersMaxMs);
   const leader = await cluster.leader();

@@ -1,4 +1,7 @@
-/** A process of this command's own that is started with options, asked with words, and answers with messages. */
+/**
+ * A child process of this command that is started with options, receives words, and answers with
+ * messages.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +9,7 @@ import { within } from '../process/raw-client.ts';
 
 const patienceMs = 60_000;
 
-/** The other side: what a helper says instead of an answer when it cannot go on. */
+/** What a helper sends instead of an answer when it cannot continue. */
 export interface Failure {
   readonly failure: string;
 }
@@ -46,7 +49,7 @@ export class HelperProcess<Word extends string, Answer extends object> implement
   }
 }
 
-/** The helper's `main`: it gets its options, and ends with the process that has started it. */
+/** The helper's `main`: it receives its options, and ends with the process that started it. */
 export function helperMain(main: (options: unknown) => Promise<void>): void {
   process.on('disconnect', () => process.exit(0));
   main(JSON.parse(process.argv[2]!)).catch((error: unknown) => {

@@ -1,7 +1,8 @@
 /**
- * A load of writes, as a process of its own, that goes on whatever becomes of the servers. Closed: each connection keeps so many writes
- * under way. Open: so many a second over all connections, evenly, whatever the answers; a closed load would hide a server that falls
- * behind, because it waits for it.
+ * A load of writes, in its own process, that continues whatever happens to the servers. Closed:
+ * each connection keeps a number of writes in flight. Open: a number per second over all
+ * connections, evenly, whatever the replies; a closed load would hide a slow server, because it
+ * waits for it.
  */
 import { connect, type Socket } from 'node:net';
 import { encodeConnect, encodeRequest } from '../model/wire.ts';
@@ -23,7 +24,7 @@ const path = '/load';
 const valueBytes = 100;
 const sessionTimeoutMs = 20_000;
 const retryMs = 50;
-/** A server that accepts and does not let in is left for the next. */
+/** A server that accepts a connection without opening a session is left after this time. */
 const patienceMs = 2000;
 const nodeExists = -110;
 const handshake = encodeConnect({
@@ -35,7 +36,7 @@ const handshake = encodeConnect({
   readOnly: false,
 });
 const write = encodeRequest(1, { kind: 'setData', path, data: 'x'.repeat(valueBytes), version: -1 });
-/** Between two looks of an open load at what is due. */
+/** Interval at which an open load sends what is due. */
 const dueEveryMs = 2;
 
 class Connection {
@@ -128,5 +129,5 @@ async function main({ ports, connections, shape }: LoadOptions): Promise<void> {
   process.send!({ acknowledged } satisfies LoadReport);
 }
 
-// Who imports the types of this module starts nothing.
+// Importing the types of this module starts nothing.
 if (process.argv[1]?.endsWith('load.ts') === true) helperMain((options) => main(options as LoadOptions));

@@ -1,6 +1,6 @@
 /**
- * npm run test:hostile: real servers under attack, restarted under load, killed behind slow links, and cut off from each other. See
- * README.md. Exits 1 when one of ours misses a limit.
+ * npm run test:hostile: real servers under attack, restarted under load, killed on slow links, and
+ * cut off from each other. See README.md. Exits with 1 if one of ours misses a limit.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,7 +27,7 @@ const usage = `npm run test:hostile -- [part ...] [options]
   --list          the rows
 `;
 
-/** A busy machine must not turn the bounded form red; see the times of the full one. */
+/** A busy machine must not fail the bounded form; see the times of the full one. */
 const boundedTimes = 10;
 
 const say = (line: string): void => {
@@ -81,7 +81,10 @@ async function kindsOf(options: ReturnType<typeof parse>): Promise<Kind[]> {
   return ['ours'];
 }
 
-/** Servers are ended when this process ends; so it ends when whoever started it has gone without a signal, as npm does. */
+/**
+ * Servers end with this process, so this process ends when its parent has gone without a signal, as
+ * npm does.
+ */
 function endWithParent(): void {
   const parent = process.ppid;
   setInterval(() => {

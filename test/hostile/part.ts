@@ -1,15 +1,18 @@
-/** What the parts of the command have in common: which servers take part, how often, and how a row is carried out. */
+/** Common settings of the parts: which servers, how many rounds, and how to run a row. */
 import { type Kind } from './cluster.ts';
 import { type Figure, type Outcome, type Row, textOf, verdictOf } from './report.ts';
 
 export interface PartContext {
-  /** Of this run; a row has a folder of its own in it. */
+  /** Folder of this run; each row has its own folder in it. */
   readonly folder: string;
   readonly kinds: readonly Kind[];
-  /** Undefined: as many as the row says. */
+  /** undefined: the number of the row. */
   readonly rounds: number | undefined;
   readonly isBounded: boolean;
-  /** A limit of time as it holds in this run: the bounded form may run on a busy machine, and judges times only roughly. */
+  /**
+   * A time limit in this run: the bounded form may run on a busy machine, and judges times only
+   * roughly.
+   */
   readonly timeLimit: (limit: number) => number;
   readonly isWanted: (row: string) => boolean;
   readonly say: (line: string) => void;
@@ -25,7 +28,7 @@ async function outcomeOf(kind: Kind, measure: Measure): Promise<Outcome> {
   }
 }
 
-/** Measures a row for each kind of server, one after the other, and says how it went. */
+/** Measures a row for each kind of server, one after the other, and prints the results. */
 export async function carryOut(
   context: PartContext,
   row: { readonly part: string; readonly name: string; readonly limit: string },

@@ -1,4 +1,6 @@
-/** What is over a limit is red in the table of `npm run test:hostile`, and only what is ours. */
+/**
+ * A value over its limit is marked in the table of `npm run test:hostile`, and only for our server.
+ */
 import { describe, expect, it } from 'vitest';
 import { atMost, isRed, percentile, type Row, shown, table, verdictOf } from './report.ts';
 
@@ -12,22 +14,22 @@ describe('a row of hostile runs', () => {
     expect(isRed({ ...row, ours: within })).toBe(false);
   });
 
-  it('names what of ours missed a limit', () => {
+  it('names the values of our server that missed a limit', () => {
     expect(verdictOf({ ...row, ours: over })).toBe('MISSED: p99');
     expect(isRed({ ...row, ours: over })).toBe(true);
   });
 
-  it('is red for what never came, and for a failure', () => {
+  it('fails for a missing value, and for a failure', () => {
     expect(verdictOf({ ...row, ours: { figures: [atMost('ephemeral', Infinity, 60, 's')] } })).toBe('MISSED: ephemeral');
     expect(isRed({ ...row, ours: { failure: 'no leader' } })).toBe(true);
   });
 
-  it('is not red for what Java misses', () => {
+  it('does not fail for what Java misses', () => {
     expect(isRed({ ...row, ours: within, java: over })).toBe(false);
     expect(isRed({ ...row, java: { failure: 'it ended' } })).toBe(false);
   });
 
-  it('shows both, and marks what missed a limit', () => {
+  it('shows both servers, and marks what missed a limit', () => {
     expect(table([{ ...row, ours: within, java: over }]).split('\n')[2]).toBe(
       '| attacks | x | p99 250 ms, writes 7 /s | **p99 251 ms**, errors 0 | 250 ms | ok |',
     );

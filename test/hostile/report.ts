@@ -1,9 +1,12 @@
-/** What was measured, beside its limits: a row for each attack, restart, kill or cut, printed as a Markdown table at the end. */
+/**
+ * Measurements and their limits: a row for each attack, restart, kill or cut, printed as a Markdown
+ * table at the end.
+ */
 
-/** One thing that was measured of one kind of server. */
+/** One measurement of one kind of server. */
 export interface Figure {
   readonly name: string;
-  /** For people: `12 ms`. */
+  /** Text for people: `12 ms`. */
   readonly text: string;
   readonly isWithin: boolean;
 }
@@ -18,7 +21,7 @@ export interface Row {
   readonly java: Outcome | undefined;
 }
 
-/** A figure that must not be above its limit; `Infinity` for what never came. */
+/** A figure with an upper limit; `Infinity` for an event that never happened. */
 export function atMost(name: string, value: number, limit: number, unit: string): Figure {
   return { name, text: `${name} ${quantity(value, unit)}`, isWithin: value <= limit };
 }
@@ -29,7 +32,7 @@ export function quantity(value: number, unit: string): string {
   return `${value.toFixed(unit === 's' ? 1 : 0)}${unit === '' ? '' : ` ${unit}`}`;
 }
 
-/** A figure that is only shown. */
+/** A figure without a limit. */
 export function shown(name: string, text: string): Figure {
   return { name, text: `${name} ${text}`, isWithin: true };
 }
@@ -49,7 +52,7 @@ export function textOf(outcome: Outcome | undefined): string {
   return outcome.figures.map(({ text, isWithin }) => (isWithin ? text : `**${text}**`)).join(', ');
 }
 
-/** `ok`, or what of ours missed its limit. */
+/** `ok`, or the figures of our server that missed their limits. */
 export function verdictOf({ ours }: Row): string {
   if (ours === undefined) return 'not run';
   if ('failure' in ours) return 'FAILED';

@@ -1,4 +1,4 @@
-/** Servers that are restarted one after the other under load: how long after its start each serves again. */
+/** Servers restarted one after the other under load: how long after its start each serves again. */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildDiskFaults } from '../chaos/disk-faults.ts';
@@ -10,13 +10,13 @@ import { carryOut, type PartContext } from './part.ts';
 import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
 
 const limitS = 2;
-/** After that it counts as one that does not come back. */
+/** A server that takes longer does not come back. */
 const backMaxMs = 60_000;
 const pollMs = 20;
-/** Under load before the first, and between one and the next. */
+/** Load before the first restart, and between two restarts. */
 const warmUpMs = 3000;
 const betweenMs = 500;
-/** Those of zoo_sample.cfg. */
+/** As in zoo_sample.cfg. */
 const tickMs = 2000;
 const javaRounds = 5;
 
@@ -54,7 +54,7 @@ async function chosen(cluster: Cluster, who: Restarts['who'], round: number): Pr
   return member;
 }
 
-/** Seconds from its start until it serves; by turns it was stopped and killed. */
+/** Seconds from its start until it serves; alternately stopped and killed before. */
 async function restart(cluster: Cluster, member: Member, isKilled: boolean): Promise<number> {
   if (isKilled) await cluster.kill(member);
   else await member.process!.stop();
@@ -100,7 +100,7 @@ async function hasCompiler(say: (line: string) => void): Promise<boolean> {
     await buildDiskFaults();
     return true;
   } catch (error) {
-    say(`  rows with slow syncs are left out, because the library that slows them could not be compiled with gcc: ${String(error)}`);
+    say(`  skipping rows with slow syncs, because gcc could not compile the library that slows them: ${String(error)}`);
     return false;
   }
 }

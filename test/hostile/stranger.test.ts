@@ -1,4 +1,7 @@
-/** A stranger counts answers and their errors however the bytes arrive: an attack that was refused must not pass for one that was carried out. */
+/**
+ * A stranger counts replies and their errors however the bytes arrive: a rejected attack must not
+ * count as one that was carried out.
+ */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
@@ -12,7 +15,7 @@ function frame(length: number, error: number): Buffer {
   return bytes;
 }
 
-it('a stranger counts answers and errors, cut into pieces of any length', async () => {
+it('a stranger counts replies and errors that arrive in pieces of any length', async () => {
   const port = await lastingPort();
   const server = createServer();
   server.listen(port, '127.0.0.1');

@@ -1,4 +1,7 @@
-/** Removes the types from a module when Node loads it. Node 20 cannot do that by itself; types are not checked here. */
+/**
+ * Removes the types from a module when Node loads it. Node 20 cannot do that by itself; types are
+ * not checked here.
+ */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';

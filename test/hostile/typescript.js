@@ -1,4 +1,7 @@
-/** Lets plain Node run the TypeScript of this folder and of its neighbours: `node --import ./test/hostile/typescript.js`. */
+/**
+ * Lets plain Node run the TypeScript of this folder and of the folders it imports: `node --import
+ * ./test/hostile/typescript.js`.
+ */
 import { register } from 'node:module';
 
 register('./typescript-hooks.js', import.meta.url);

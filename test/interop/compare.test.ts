@@ -1,4 +1,4 @@
-/** The comparison of the differential run: it must see what is there, and only that. */
+/** The comparison of the differential run detects every difference, and nothing else. */
 import { OpCode, Writer } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 
@@ -69,7 +69,7 @@ function fieldsOf(comparison: Comparison): string[] {
   return comparison.differences.map(({ op, field }) => `${op} ${field}`);
 }
 
-describe('what must differ between two servers is no difference', () => {
+describe('what must differ between two servers is not a difference', () => {
   test.each([
     ['times', reply(getData, 1, 0, data('x', { time: 5 })), reply(getData, 1, 0, data('x', { time: 900 }))],
     ['session ids', reply(getData, 1, 0, data('x', { owner: 1n })), reply(getData, 1, 0, data('x', { owner: 2n }))],
@@ -85,7 +85,7 @@ describe('what must differ between two servers is no difference', () => {
   });
 });
 
-describe('what may not differ is seen', () => {
+describe('a difference is detected', () => {
   test.each([
     ['an error code', [reply(getData, 1, -101)], [reply(getData, 1, -102)], ['getData err']],
     ['data', [reply(getData, 1, 0, data('x', {}))], [reply(getData, 1, 0, data('y', {}))], ['getData data']],
@@ -132,7 +132,7 @@ describe('what may not differ is seen', () => {
   });
 });
 
-test('after a zxid that only one server took, what follows is compared by how far each moves', () => {
+test('after a zxid that only one server used, later zxids are compared by their increments', () => {
   const undecodable = opOf(OpCode.create, 'create, cut', 'undecodable');
   const comparison = compare(
     [reply(create, 5, 0), reply(undecodable, 5, -5), reply(ping, 5, 0)],
@@ -154,7 +154,7 @@ describe('justified differences', () => {
   const judge = (a: Entry[], b: Entry[]) =>
     compare(a, b).differences.map((difference) => justified.find((rule) => rule.explains(difference))?.id);
 
-  test('a connection that stays open where the other one closes is not', () => {
+  test('a connection that stays open while the other one closes is not justified', () => {
     const unknown = opOf(500, 'opcode 500', 'unknown-opcode');
     expect(judge([reply(unknown, -1, -6), closed], [reply(unknown, -1, -6), reply(ping, 4, 0)])).toEqual([undefined]);
     expect(judge([reply(getData, 1, -101), closed], [reply(getData, 1, -101), reply(ping, 1, 0)])).toEqual([undefined]);
@@ -171,7 +171,8 @@ describe('justified differences', () => {
     ]);
     expect(judge([reply(deleteContainer, 5, -101)], [reply(deleteContainer, 5, 0)])).toEqual([undefined]);
 
-    // A second client asks next, as the first one's connection is closed: the zxid that only the first server has taken is known already.
+    // A second client sends the next request, as the first one's connection is closed: the extra
+    // zxid of the first server is already known.
     const comparison = new Comparison(new Map(), new Map());
     comparison.round(
       0,
@@ -186,13 +187,14 @@ describe('justified differences', () => {
     expect(comparison.differences.every(({ client }) => client === 1)).toBe(true);
   });
 
-  test('a character outside the BMP given back as it was sent, and no other change of a path', () => {
+  test('a character outside the BMP returned unchanged is justified, and no other change of a path is', () => {
     const sync = opOf(OpCode.sync, 'sync');
     const echo = (text: string) => reply(sync, 1, 0, (w) => w.ustring(text));
     expect(judge([echo(`/${'\ufffd'.repeat(6)}`)], [echo('/\u{1f600}')])).toEqual(['text-outside-the-bmp-is-utf-8']);
     expect(judge([echo('/a')], [echo('/\u{1f600}')])).toEqual([undefined]);
 
-    // Where the servers have told different numbers of events, the two forms of one path are counted as one missing and one unexpected.
+    // If the servers sent different numbers of events, the two forms of one path count as one
+    // missing and one unexpected event.
     const setWatches = opOf(OpCode.setWatches, 'setWatches');
     const told = [event(-1, 2, '/unreadable'), event(-1, 2, `/${'\ufffd'.repeat(6)}`), reply(setWatches, 1, 0)];
     expect(judge(told, [event(-1, 2, '/\u{1f600}'), reply(setWatches, 1, 0)])).toEqual([

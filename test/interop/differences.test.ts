@@ -1,4 +1,4 @@
-/** The page about justified differences and the rules that excuse them say the same. */
+/** The page of justified differences and the rules agree. */
 import { readFileSync } from 'node:fs';
 
 import { expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The comparison of dumps in the exchange of data folders sees each way in which two servers can differ. */
+/**
+ * The comparison of dumps in the exchange of data folders detects each way in which two servers can
+ * differ.
+ */
 import { expect, test } from 'vitest';
 
 import { differencesBetween, type Dump } from '../../interop/src/exchange/dump.ts';
@@ -26,6 +29,6 @@ test.each<[string, Partial<Dump>]>([
   ['a missing session', { sessions: new Set(['1']) }],
   ['a new session', { sessions: new Set(['1', '2', '3']) }],
   ['another digest at the same zxid', { digests: new Map([['80', '124']]) }],
-])('%s is told', (_, change) => {
+])('%s is reported', (_, change) => {
   expect(differencesBetween(base, { ...base, ...change })).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** What the part `ensemble` reads off the servers' words and logs. */
+/** What the part `ensemble` reads from the servers' answers and logs. */
 import { makeZxid, OpCode, Writer } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 import { asLogged } from '../../interop/src/ensemble/agreement.ts';
@@ -14,12 +14,12 @@ const leader = [
   '01:44:09.020 INFO  [LearnerHandler-/127.0.0.1:3] o.a.z.s.q.LearnerHandler Sending TRUNC zxid=0x3  for peer sid: 1',
 ];
 
-test('a leader of ZooKeeper tells how it has brought each learner up to date, the last time', () => {
+test('the log of a leader of ZooKeeper shows how it synchronized each learner the last time', () => {
   expect([1, 2, 3].map((sid) => modeToldByLeader(leader, sid))).toEqual(['TRUNC', 'SNAP', undefined]);
   expect(modeToldByLeader(leader.slice(0, 4), 1)).toBe('DIFF');
 });
 
-test('a learner of ZooKeeper tells how it was brought up to date, the last time', () => {
+test('the log of a learner of ZooKeeper shows how it was synchronized the last time', () => {
   const lines = [
     'o.a.z.s.q.Learner Getting a snapshot from leader 0x100000000',
     'o.a.z.s.q.Learner Truncating log to get in sync with the leader 0x3',
@@ -46,7 +46,7 @@ function multi(types: readonly number[]): Buffer {
   return Buffer.from(writer.written());
 }
 
-test('a failed multi is the same in two logs, whichever of them has errors for its first parts; one that went well is not', () => {
+test('a failed multi is equal in two logs, whichever has errors for its first parts; a successful one is not', () => {
   const written = multi([OpCode.check, OpCode.error]);
   const applied = multi([OpCode.error, OpCode.error]);
   expect(asLogged(written).equals(asLogged(applied))).toBe(true);
@@ -54,12 +54,12 @@ test('a failed multi is the same in two logs, whichever of them has errors for i
   expect(written.readInt32BE(36)).toBe(OpCode.check);
 });
 
-test('what is waited for in vain is named, with what there was to see', async () => {
+test('an expected event that does not happen is named, with the last observation', async () => {
   const waiting = until(
     'the server leads',
     () => Promise.reject(new Error('nobody answers')),
     0,
     () => Promise.resolve('its last words'),
   );
-  await expect(waiting).rejects.toThrow('not within 0 ms: the server leads: nobody answers\nits last words');
+  await expect(waiting).rejects.toThrow('timed out after 0 ms waiting for: the server leads: nobody answers\nits last words');
 });

@@ -1,4 +1,4 @@
-/** The random stream: repeatable, and free of what it promises never to send. */
+/** The random stream: repeatable, and without the requests that it must never send. */
 import { OpCode } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 
@@ -61,7 +61,8 @@ test('every opcode of a client occurs', () => {
       .flatMap(opsOf)
       .map((op) => op.type),
   );
-  // closeSession is a step of its own, notification and error are among the unknown opcodes, and createSession is never sent.
+  // closeSession is its own step, notification and error are among the unknown opcodes, and
+  // createSession is never sent.
   const never: number[] = [OpCode.closeSession, OpCode.notification, OpCode.error, OpCode.createSession];
   const missing = Object.entries(OpCode).filter(([, type]) => !seen.has(type) && !never.includes(type));
   expect(missing).toEqual([]);

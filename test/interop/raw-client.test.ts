@@ -1,4 +1,4 @@
-/** The least of clients, at a server that forgets what it was asked until it is asked something else. */
+/** A minimal client with a server that delays its answers until the next request. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { OpCode, Writer, Xid } from '@tskeeper/protocol';
@@ -25,7 +25,7 @@ function welcome(): Buffer {
   return frameOf(Buffer.from(writer.written()));
 }
 
-test('an answer that is not given before the next request comes is asked for by a ping, whose own answer is passed over', async () => {
+test('a missing answer is requested by a ping, whose own answer is skipped', async () => {
   const asked: number[] = [];
   const server = createServer((socket) => {
     socket.on('data', (bytes) => {

@@ -1,4 +1,7 @@
-/** Nobody polls, and no herd wakes up: by the counters of a real server. `npm run interop -- --only recipes` says the same of Apache ZooKeeper. */
+/**
+ * No recipe polls, and no change wakes all waiters: by the counters of a real server. `npm run
+ * interop -- --only recipes` shows the same with Apache ZooKeeper.
+ */
 import type { Client } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,7 +12,7 @@ import { queueScenes } from '../../interop/src/recipes/queue-herd.ts';
 import { forAll } from '../../interop/src/recipes/together.ts';
 import { crowdTimeoutMs, type Gather, type Scene, steps, type Traffic, trafficOf, withCrowd } from '../../interop/src/recipes/traffic.ts';
 
-/** Clients of a server that has no others. */
+/** Clients of a server without other clients. */
 class Ground {
   readonly #server: TestServer;
   readonly clients: readonly Client[];
@@ -23,7 +26,8 @@ class Ground {
 
   static async of(count: number): Promise<Ground> {
     const server = await TestServer.start({
-      // Containers stay, so that none has to be made again in the moment between one who leaves it and the next who comes.
+      // Containers stay, so that none has to be created again between one client that leaves it and
+      // the next one.
       config: {
         maxClientCnxns: 0,
         maxSessionTimeout: crowdTimeoutMs,
@@ -57,7 +61,7 @@ let few: Ground;
 let many: Ground;
 
 beforeAll(async () => {
-  // The fewest that a scene can do with.
+  // The fewest that a scene needs.
   [few, many] = await Promise.all([Ground.of(3 + steps), Ground.of(101)]);
 });
 
@@ -77,7 +81,7 @@ async function check(name: string, { gather, costs, atMost }: Scene): Promise<vo
 }
 
 test.each(sample(Object.entries({ ...oneByOne, ...queueScenes }), 6))(
-  'C1-2: with 100 that wait, %s, and no more is asked and told than with a few',
+  'C1-2: with 100 waiters, %s, and the server gets no more requests and sends no more events than with a few',
   async (name, scene) => {
     expect(scene.costs(101)).toEqual(scene.costs(0));
     await check(name, scene);
@@ -85,16 +89,16 @@ test.each(sample(Object.entries({ ...oneByOne, ...queueScenes }), 6))(
 );
 
 test.each(sample(Object.entries(forAll), 3))(
-  'C1-2, C1-11, C1-27, C1-36: %s, and each of 100 asks and is told as often as each of a few',
+  'C1-2, C1-11, C1-27, C1-36: %s, and each of 100 sends and receives as much as each of a few',
   check,
 );
 
 test.each(sample(Object.entries(bySquares), 1))(
-  'C1-2, C1-36: %s, for which all n ask n others, as the page of the recipe has it, and no more',
+  'C1-2, C1-36: %s, for which all n read the znodes of n others, as the page of the recipe says, and no more',
   check,
 );
 
-/** Everybody watches everybody: what the recipes avoid. */
+/** Every client watches every other one: what the recipes avoid. */
 const herd: Gather = async ([first, ...others], path) => {
   await first!.create(path);
   let listed = 0;
@@ -113,7 +117,7 @@ const herd: Gather = async ([first, ...others], path) => {
   };
 };
 
-test('a herd is seen by these counters', async () => {
+test('these counters detect a herd', async () => {
   for (const { received, sent } of await many.traffic(herd, '/herd')) {
     expect(received).toBeGreaterThan(100);
     expect(sent).toBeGreaterThan(200);

@@ -1,4 +1,7 @@
-/** The rule for session passwords, written a second time for the comparison, against a handshake recorded from ZooKeeper. */
+/**
+ * The rule for session passwords, implemented a second time for the comparison, against a handshake
+ * recorded from ZooKeeper.
+ */
 import { expect, test } from 'vitest';
 
 import { sessionPasswd } from '../../interop/src/wire/session-passwd.ts';
@@ -7,6 +10,6 @@ test('a session recorded from ZooKeeper 3.9.5 has the password that the rule giv
   expect(sessionPasswd(0x100000cebc40000n).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');
 });
 
-test('a refused session has sixteen zeros', () => {
+test('a rejected session has sixteen zeros', () => {
   expect(sessionPasswd(0n)).toEqual(Buffer.alloc(16));
 });

@@ -1,4 +1,7 @@
-/** The clients of a differential run, at a server that ends a connection without sending what it still has for it. */
+/**
+ * The clients of a differential run with a server that closes a connection before it has sent
+ * everything.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { OpCode, Writer, Xid } from '@tskeeper/protocol';
@@ -33,7 +36,7 @@ const event = message(Xid.notification, (writer) => {
   writer.buffer(Buffer.from('/b'));
 });
 
-/** Sends an event ahead of its answer to the first ping, and closes at anything else. */
+/** Sends an event before its answer to the first ping, and closes on anything else. */
 async function closingServer(): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -55,7 +58,7 @@ const mayEnd: readonly (readonly [string, Step])[] = [
   ['a frame', { kind: 'frame', client: 0, text: 'a frame', length: -1, bytes: Buffer.alloc(0) }],
 ];
 
-test.each(mayEnd)('what is under way to a client has arrived before %s that may end its connection is sent', async (_, step) => {
+test.each(mayEnd)('pending bytes for a client have arrived before %s that may close its connection is sent', async (_, step) => {
   const server = await closingServer();
   try {
     const side = new Side((server.address() as AddressInfo).port, 1, { zxid: (zxid) => zxid });

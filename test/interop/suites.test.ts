@@ -1,4 +1,7 @@
-/** What is read out of foreign test suites, how it is counted, and what the stand-in makes of a JVM's command line. */
+/**
+ * How results of foreign test suites are parsed and counted, and how the stand-in parses a JVM's
+ * command line.
+ */
 import { readFileSync } from 'node:fs';
 
 import { describe, expect, test } from 'vitest';
@@ -8,7 +11,10 @@ import { readResults } from '../../interop/src/suites/c-suite.ts';
 import { countResult, cSuiteExceptions, type Exceptions, kazooSuiteExceptions } from '../../interop/src/suites/exceptions.ts';
 import { parseJvmCommand, withoutMissing } from '../../interop/src/suites/jvm-command.ts';
 
-/** As cppunit prints it: what servers and their scripts say stands between a test's name and its end. */
+/**
+ * Output of cppunit: lines of servers and their scripts appear between a test's name and its
+ * result.
+ */
 const printed = ` ZooKeeper server started
 Running 
 Zookeeper_simpleSystem::testNullData : elapsed 1013 : OK
@@ -23,7 +29,7 @@ Failures !!!
 `;
 
 describe('results of the C suite', () => {
-  test('each test passes or fails by its own end, whatever servers print between', () => {
+  test('each test passes or fails by its own result, whatever servers print in between', () => {
     const results = readResults(printed, 'Zookeeper_simpleSystem', 5, 'exit code 1');
     expect(results.map(({ test: name, detail }) => [name.split('::')[1], detail])).toEqual([
       ['testNullData', undefined],
@@ -34,7 +40,7 @@ describe('results of the C suite', () => {
     ]);
   });
 
-  test('a test during which the program ends has failed, and those that did not run are missed', () => {
+  test('a test during which the program ends has failed, and tests that did not run are missing', () => {
     const crashed = 'Running \nZookeeper_multi::testCreate : elapsed 3 : OK\nZookeeper_multi::testWatchterminate called\n';
     const results = readResults(crashed, 'Zookeeper_multi', 13, 'signal SIGABRT');
     expect(results.map(({ detail }) => detail?.slice(0, 60))).toEqual([
@@ -75,7 +81,7 @@ describe('exceptions', () => {
 });
 
 describe('the stand-in for a JVM', () => {
-  test('it takes properties, class and arguments, and passes over options of the JVM', () => {
+  test('it parses properties, class and arguments, and skips options of the JVM', () => {
     const argv = ['-Xmx1g', '-cp', 'a.jar:b.jar', '-Dzookeeper.extendedTypesEnabled=true', '-XX:+Some', 'org.Main', 'zoo.cfg', '-x'];
     expect(parseJvmCommand(argv)).toEqual({
       properties: ['-Dzookeeper.extendedTypesEnabled=true'],
@@ -84,7 +90,7 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('a server alone is started without TLS and SASL, and each setting left out is named', () => {
+  test('a standalone server is started without TLS and SASL, and each omitted setting is named', () => {
     const config = 'tickTime=500\nssl.keyStore.location=a\nsecureClientPort=22281\nlocalSessionsEnabled=true';
     const properties = ['-Dzookeeper.authProvider.1=a.b.C', '-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'];
     expect(withoutMissing({ config, properties })).toEqual({
@@ -94,7 +100,7 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('a member of an ensemble is started without local sessions and read-only mode as well', () => {
+  test('a server of an ensemble is started without local sessions and read-only mode as well', () => {
     const config = 'localSessionsEnabled=true\nserver.1=a:1:2;3\nreconfigEnabled=true';
     expect(withoutMissing({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
       config: 'server.1=a:1:2;3\nreconfigEnabled=true',

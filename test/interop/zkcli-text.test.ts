@@ -1,4 +1,6 @@
-/** What zkCli.sh prints is compared as text; only what a thread of its own prints in between is left out of it. */
+/**
+ * The output of zkCli.sh is compared as text, without what one of its threads prints in between.
+ */
 import { expect, test } from 'vitest';
 
 import { normalised } from '../../interop/src/drivers/zkcli.ts';
@@ -6,7 +8,7 @@ import { normalised } from '../../interop/src/drivers/zkcli.ts';
 const server = '127.0.0.1:2181';
 const notice = ['\nWATCHER::\n', '\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n'] as const;
 
-test('when the notice of the connection comes makes no difference', () => {
+test('the moment of the connection notice makes no difference', () => {
   const texts = [
     `Connecting to ${server}\n${notice[0]}${notice[1]}[a, zookeeper]\n`,
     `Connecting to ${server}\n[a, zookeeper]\n${notice[0]}${notice[1]}`,
@@ -18,7 +20,7 @@ test('when the notice of the connection comes makes no difference', () => {
   expect(new Set(texts.map((text) => normalised(text, server)))).toEqual(new Set(['Connecting to SERVER\n[a, zookeeper]\n']));
 });
 
-test('what only looks like the notice makes a difference', () => {
+test('a line that only resembles the notice makes a difference', () => {
   const text = 'data of WATCHER::\nWATCHER:: told\nWatchedEvent state:SyncConnected type:None path:null zxid: -1 and more\n';
   expect(normalised(text, server)).toBe(text);
 });

@@ -1,6 +1,7 @@
 /**
- * Whether a connection heard what the model says it must hear. Orders that the protocol leaves open are put into one order first:
- * names of children, ephemerals and identities, ACL entries made from `auth`, and the events of a session's ephemerals.
+ * Compares what a connection received with what the model expects. Orders that the protocol leaves
+ * open are sorted first: names of children, ephemeral znodes and identities, ACL entries made from
+ * `auth`, and the events of a session's ephemeral znodes.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Heard } from '@tskeeper/simulator';
@@ -34,7 +35,7 @@ export function show(message: Message | undefined): string {
   );
 }
 
-/** Says what is wrong, or undefined when both are the same. */
+/** Describes the difference; undefined if both are the same. */
 export function difference(expected: readonly Pick<Heard, 'message' | 'anyOrder'>[], actual: readonly Message[]): string | undefined {
   const wanted: Message[] = [];
   const got = actual.map(normal);
@@ -50,7 +51,7 @@ export function difference(expected: readonly Pick<Heard, 'message' | 'anyOrder'
     at = end;
   }
   for (let at = 0; at < Math.max(wanted.length, got.length); at++) {
-    if (!isDeepStrictEqual(wanted[at], got[at])) return `message ${at}\n  expected ${show(wanted[at])}\n  heard    ${show(got[at])}`;
+    if (!isDeepStrictEqual(wanted[at], got[at])) return `message ${at}\n  expected ${show(wanted[at])}\n  received ${show(got[at])}`;
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** The production core must say what the model says, and the comparison must be able to notice when it does not. */
+/** The production core answers as the model does, and the comparison detects a difference. */
 import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
 import { assert, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -28,7 +28,8 @@ describe('the core against the reference model', () => {
         expect(report.wrong, `stream ${seed}`).toBeUndefined();
         digests += report.digests;
       }
-      // A stream whose connections are often closed has few txns, so this holds of all together; the small form has one stream, with 14.
+      // A stream with many closed connections has few txns, so this is a sum; the small form has
+      // one stream, with 14.
       expect(digests / (streams / 2)).toBeGreaterThan(breadth(10, 15));
     });
   }
@@ -40,7 +41,7 @@ describe('the core against the reference model', () => {
     expect(() => assert(shortStreams, { numRuns: breadth(20, 200), seed: 1 })).not.toThrow();
   });
 
-  it('notices a single wrong zxid in a reply', () => {
+  it('detects a single wrong zxid in a reply', () => {
     let at = 0;
     const report: StreamReport = runStream({
       makeCore,

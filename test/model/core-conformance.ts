@@ -1,9 +1,10 @@
 /**
- * Holds the production core against the reference model: every reply, every event, every close, the digest of every txn looked at, and
- * the whole tree at the end of each stream.
+ * Compares the production core with the reference model: every reply, every event, every close, the
+ * digests of sampled txns, and the whole tree at the end of each stream.
  *
- * In a 'serial' stream the log answers at once. In a 'delayed' one it answers whenever chance says so, several writes are under way and
- * reads of others see the state before them; the model is then asked when a request's effects are due (see reference-model.ts).
+ * In a 'serial' stream the log answers at once. In a 'delayed' one it answers at random times, so
+ * several writes are pending and reads of others see the state before them; the model then executes
+ * a request when its effects are due (see reference-model.ts).
  */
 import { OpCode, Xid } from '@tskeeper/protocol';
 import { difference, show } from './compare.ts';
@@ -18,7 +19,7 @@ export interface StreamOptions {
   /** One action each; see `actionFrom`. */
   readonly seeds: readonly number[];
   readonly log: 'serial' | 'delayed';
-  /** Changes what the core is heard saying, for the canary. */
+  /** Changes a message of the core, for the canary. */
   readonly spoil?: (message: Message) => Message;
 }
 
@@ -27,7 +28,7 @@ export interface StreamReport {
   readonly messages: number;
   readonly digests: number;
   readonly outcomes: ReadonlyMap<string, number>;
-  /** Where core and model part first. */
+  /** The first difference between core and model. */
   readonly wrong: string | undefined;
 }
 
@@ -41,7 +42,7 @@ type Waiting =
       readonly kind: 'request';
       readonly admitted: Admitted;
       readonly zxid: number | undefined;
-      /** Of a sync: what the log has been given by then, of whomever. */
+      /** For a sync: the end of the log when it arrived, of all sessions. */
       readonly behind: number | undefined;
     }
   | { readonly kind: 'handshake'; readonly request: ConnectRequest; readonly zxid: number };
@@ -70,7 +71,7 @@ class Stream {
   readonly #hints: Hints = { paths: [], zxid: 0, leaves: [] };
   readonly #outcomes = new Map<string, number>();
   readonly #recent: string[] = [];
-  /** Txns that no client asked for, and the wall clock when they were proposed. */
+  /** Txns that no client requested, and the wall clock when they were proposed. */
   readonly #ownAccord = new Map<number, number>();
   #operations = 0;
   #messages = 0;
@@ -78,7 +79,8 @@ class Stream {
 
   constructor(options: StreamOptions) {
     this.#options = options;
-    // Quotas are judged by what has been applied when a write arrives; the model only knows that moment if nothing is under way.
+    // Quotas are checked against what is applied when a write arrives; the model knows that moment
+    // only if nothing is pending.
     const enforceQuota = options.log === 'serial';
     const settings = { ...coreSettings, superDigest, enforceQuota };
     this.#model = new ReferenceModel(settings);
@@ -100,7 +102,7 @@ class Stream {
       this.#drain();
       this.#readEverything();
     } catch (error) {
-      // Whatever the core throws is a finding, and is reported with the way there.
+      // Any error of the core is a finding, reported with the actions before it.
       const text = error instanceof Parted ? error.message : String(error instanceof Error ? error.stack : error);
       wrong = `action ${this.#operations}: ${text}\nbefore it:\n${this.#recent.join('\n')}`;
     }
@@ -139,7 +141,7 @@ class Stream {
     const append = this.#inProcess.appends[before];
     if (append === undefined) this.#expect(this.#model.handshake(cnxn, request, 0n));
     else slot.waiting.push({ kind: 'handshake', request, zxid: append.zxid });
-    // Nothing is asked of a session before it is there.
+    // A session receives requests only after it is open.
     this.#drain();
     this.#compare();
   }
@@ -151,7 +153,7 @@ class Stream {
   }
 
   #request(slot: Slot, operation: Operation): void {
-    // Who is asked at the connection, ahead of the queue, may answer before what was sent earlier.
+    // Operations that the connection answers before the queue may overtake earlier ones.
     const overtakes = ['auth', 'sasl', 'unknown', 'check', 'deleteContainer'].includes(operation.kind);
     if (overtakes) this.#drain();
     const cnxn = slot.cnxn!;
@@ -194,7 +196,9 @@ class Stream {
     slot.lastXid = 0;
   }
 
-  /** Lets time pass until the session of a connection that has gone is given up, while everyone else keeps in touch. */
+  /**
+   * Advances time until the session of a closed connection expires, while all others stay active.
+   */
   #expire(slot: Slot): void {
     const stepMs = 500;
     let waitedMs = 0;
@@ -208,7 +212,7 @@ class Stream {
     if (waitedMs < sessionTimeoutMs) throw new Parted(`a session was expired after ${waitedMs} ms already`);
   }
 
-  /** What the server does of its own accord as time passes goes through the log like everything else. */
+  /** What the server does by itself as time passes goes through the log as well. */
   #passTime(ms: number): void {
     this.#inProcess.advance(ms);
     const before = this.#inProcess.appends.length;
@@ -225,13 +229,13 @@ class Stream {
       return;
     }
     const slot = this.#slots.find(({ cnxn, session }) => cnxn === undefined && session?.sessionId === append.session);
-    if (append.type !== OpCode.closeSession || slot === undefined) throw new Parted(`a txn of type ${append.type} that nobody asked for`);
+    if (append.type !== OpCode.closeSession || slot === undefined) throw new Parted(`a txn of type ${append.type} without a request`);
     this.#expect(this.#model.expire(append.session));
     this.#count('expired', 0);
     slot.session = undefined;
   }
 
-  // --- the log, and what is due when it has answered
+  // --- the log, and what is due after its answer
 
   #acknowledgeSome(): void {
     let count = this.#options.log === 'serial' ? Infinity : 1 + this.#chance.below(4);
@@ -253,7 +257,7 @@ class Stream {
       return;
     }
     const slot = this.#slots.find(({ waiting }) => waiting[0]?.zxid === append.zxid);
-    if (slot === undefined) throw new Parted(`nobody asked for the txn of type ${append.type} at zxid ${append.zxid}`);
+    if (slot === undefined) throw new Parted(`no request for the txn of type ${append.type} at zxid ${append.zxid}`);
     this.#inProcess.acknowledge(append.zxid);
     const due = slot.waiting.shift()!;
     if (due.kind === 'handshake') {
@@ -270,7 +274,10 @@ class Stream {
     for (const each of this.#slots) this.#release(each);
   }
 
-  /** Reads are due as soon as no write of their session is ahead of them, and syncs when the log has written all that was ahead. */
+  /**
+   * Reads are due as soon as no earlier write of their session is pending, and syncs when the log
+   * has written everything before them.
+   */
   #release(slot: Slot): void {
     for (let due = slot.waiting[0]; due?.kind === 'request' && due.zxid === undefined; due = slot.waiting[0]) {
       if (due.behind !== undefined && (this.#inProcess.appends[0]?.zxid ?? Infinity) <= due.behind) return;
@@ -299,8 +306,8 @@ class Stream {
   }
 
   /**
-   * A txn carries the digest of the tree as it will be once it has been applied, and a refusal none. Counting it from scratch is slow, so
-   * not each time.
+   * A txn has the digest of the tree after it is applied, and a rejection has none. Computing it
+   * from scratch is slow, so only some are checked.
    */
   #checkDigest({ zxid, digest, type }: Append): void {
     if (type === OpCode.error) {
@@ -328,7 +335,7 @@ class Stream {
     }
   }
 
-  /** Returns whether the connection is gone. */
+  /** Returns whether the connection is closed. */
   #compareCnxn(cnxn: number): boolean {
     const expected = this.#expected.get(cnxn) ?? [];
     this.#expected.delete(cnxn);
@@ -337,7 +344,7 @@ class Stream {
     if (spoil !== undefined) heard = heard.map(spoil);
     this.#messages += heard.length;
     const wrong = difference(expected, heard);
-    if (wrong !== undefined) throw new Parted(`${wrong}\n  all heard: ${heard.map(show).join('\n             ')}`);
+    if (wrong !== undefined) throw new Parted(`${wrong}\n  all received: ${heard.map(show).join('\n                 ')}`);
     if (!this.#inProcess.closing.has(cnxn)) return false;
     this.#inProcess.disconnect(cnxn);
     return true;

@@ -1,4 +1,4 @@
-/** Nothing that arrives in a frame may hurt the server or anyone else on it. */
+/** No frame may harm the server or another client. */
 import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../breadth.ts';
@@ -11,7 +11,10 @@ const makeCore: MakeCore = (settings, out, random, now) =>
 /** `npm run proofs` sets 50: a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? breadth(1, 3));
 const framesPerRun = breadth(4000, 20_000);
-/** A run leaves a tree of some hundred znodes and a few thousand sessions behind, and garbage that is not collected yet. */
+/**
+ * A run leaves a tree of some hundred znodes, a few thousand sessions, and garbage that is not
+ * collected yet.
+ */
 const grownBytesMax = 200 * 1024 * 1024;
 
 describe('a core among hostile clients', () => {
@@ -24,7 +27,7 @@ describe('a core among hostile clients', () => {
     }
   });
 
-  it('notices a single wrong version in what the honest client reads', () => {
+  it('detects a single wrong version in what the honest client reads', () => {
     const report = runHostile({
       makeCore,
       seed: 1,

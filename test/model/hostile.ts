@@ -1,9 +1,9 @@
 /**
- * Many connections send what they should not, one honest connection works beside them, and must notice nothing: its replies stay those
- * of the model, whatever the others do. Nothing may be thrown, and memory must come back.
+ * Many connections send invalid frames beside one honest connection, which must not be affected:
+ * its replies stay those of the model. The core must not throw, and must release its memory.
  *
- * The honest client has a subtree of its own that nobody else may touch. What others write elsewhere reaches it in one way only: as
- * zxids that are taken. The log says how many, so the model can follow.
+ * The honest client has its own subtree. Writes of others affect it in one way only: they use
+ * zxids. The log says how many, so the model can follow.
  */
 import { difference, show } from './compare.ts';
 import { coreSettings, InProcess, type MakeCore } from './in-process.ts';
@@ -17,7 +17,7 @@ export interface HostileOptions {
   readonly makeCore: MakeCore;
   readonly seed: number;
   readonly frames: number;
-  /** Changes what the honest connection hears, for the canary. */
+  /** Changes what the honest connection receives, for the canary. */
   readonly spoil?: (message: Message) => Message;
 }
 
@@ -25,7 +25,7 @@ export interface HostileReport {
   readonly frames: number;
   readonly hostileCnxns: number;
   readonly honestReplies: number;
-  /** Heap and buffers after the run less before it. */
+  /** Heap and buffers after the run minus those before it. */
   readonly grownBytes: number;
   readonly wrong: string | undefined;
 }
@@ -40,7 +40,7 @@ function memoryInUse(): number {
   return heapUsed + external;
 }
 
-/** What the honest client does: creates, changes, lists and deletes below /honest. */
+/** Operations of the honest client: creates, changes, lists and deletes below /honest. */
 export function honestOperation(random: Prng): Operation {
   const path = `/honest/${random.pick(['a', 'b', 'c'])}`;
   return random.weighted<() => Operation>([
@@ -87,7 +87,7 @@ export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): H
   };
   let xid = 0;
 
-  /** Every txn in the log took a zxid, whoever wanted it: a hostile client, or the server when it gave up a session. */
+  /** Every txn in the log used a zxid, whether a hostile client or the server itself caused it. */
   const absorb = (): void => {
     for (let append = server.appends[0]; append !== undefined; append = server.appends[0]) {
       model.skipZxid();
@@ -146,7 +146,8 @@ export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): H
       cnxn = hostiles[at] = server.connect();
       hostileCnxns++;
       frame = random.chance(90) ? hostileHandshake(random) : mutatedFrame(random, hints);
-      // Whoever names a session takes its connection, password or not: that is ZooKeeper's rule, and not what is tested here.
+      // A client that names a session takes over its connection, with or without the password: that
+      // is ZooKeeper's rule, and not tested here.
       const name = Buffer.alloc(8);
       name.writeBigInt64BE(honestSession);
       if (frame.includes(name)) return;

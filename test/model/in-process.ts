@@ -1,6 +1,7 @@
 /**
- * A server core without a server: frames go in by a call, what it writes is cut into messages again, and the log answers when the test
- * says so. The core is described by its shape alone, so that these harnesses can be held against any build of it.
+ * A server core without a server: frames go in by a call, its output is split into messages, and
+ * the log answers when the test says so. The core is described by its interface alone, so that
+ * these harnesses can test any build of it.
  */
 import { OpCode, Reader, Writer } from '@tskeeper/protocol';
 import type { Message, OperationKind } from '@tskeeper/simulator';
@@ -29,7 +30,7 @@ export interface CoreUnderTest {
   deadline(): number | undefined;
 }
 
-/** The outputs it is given. */
+/** Its outputs. */
 export interface CoreOut {
   reply(cnxn: number): Writer;
   isFull(cnxn: number): boolean;
@@ -59,14 +60,14 @@ export const coreSettings: CoreSettings = {
   containerCheckIntervalMs: 60_000,
 };
 
-/** What went to the log and has not been acknowledged. */
+/** An entry of the log that is not acknowledged yet. */
 export interface Append {
   readonly zxid: number;
   readonly session: bigint;
   readonly type: number;
-  /** Of a deleteContainer: whom the reaper took. */
+  /** For a deleteContainer: the path. */
   readonly path: string | undefined;
-  /** The tree digest behind the record, if there is one of version 2. */
+  /** The tree digest after the record, if there is one of version 2. */
   readonly digest: bigint | undefined;
 }
 
@@ -76,7 +77,7 @@ interface Line {
   readonly heard: Message[];
   writer: Writer;
   handshakeDone: boolean;
-  /** Who sends garbage gets answers that fit no question, so nobody looks at them. */
+  /** Replies to garbage belong to no request, so they are not read. */
   ignored: boolean;
 }
 
@@ -85,12 +86,12 @@ const digestBytes = 12;
 export class InProcess {
   readonly core: CoreUnderTest;
   readonly appends: Append[] = [];
-  /** Closed by the core, and not told `disconnected` yet. */
+  /** Closed by the core; `disconnected` has not been called yet. */
   readonly closing = new Set<number>();
   readonly #lines = new Map<number, Line>();
-  /** Written to after the last look. */
+  /** Connections with new output. */
   readonly #dirty = new Set<number>();
-  /** Placed over each frame in turn, as a port does it: the core may not keep what it reads. */
+  /** Positioned on each frame in turn, as a port does: the core may not keep what it reads. */
   readonly #reader = new Reader();
   #lastZxid = 0;
   #lastCnxn = 0;
@@ -132,17 +133,18 @@ export class InProcess {
     return cnxn;
   }
 
-  /** `frame` comes with its length, as on a wire. */
+  /** `frame` includes its length, as on the wire. */
   send(cnxn: number, frame: Buffer, answerTo?: { xid: number; kind: OperationKind }): void {
     if (answerTo !== undefined) this.#lines.get(cnxn)!.kinds.set(answerTo.xid, answerTo.kind);
-    // The bytes are overwritten behind the call, as a receive buffer is: whatever was kept without a copy shows.
+    // The bytes are overwritten after the call, as a receive buffer is: anything kept without a
+    // copy becomes visible.
     const bytes = Buffer.from(frame.subarray(4));
     this.core.frame(cnxn, this.#reader.place(bytes, 0, bytes.length), this.now());
     bytes.fill(0xee);
     this.settle();
   }
 
-  /** Sends what nobody keeps an eye on: the answers are thrown away. */
+  /** Sends a frame whose answers are discarded. */
   sendRaw(cnxn: number, frame: Buffer): void {
     this.#lines.get(cnxn)!.ignored = true;
     this.send(cnxn, frame);
@@ -162,17 +164,17 @@ export class InProcess {
     this.settle();
   }
 
-  /** Gives the core the turns it asks for until it has nothing left to do at this moment. */
+  /** Runs the turns that the core requests until it has nothing left to do. */
   settle(): void {
     for (let turns = 0; (this.core.deadline() ?? Infinity) <= this.elapsedMs; turns++) {
-      if (turns > 100_000) throw new Error('the core asks for one turn after the other and never rests');
+      if (turns > 100_000) throw new Error('the core requests turns without end');
       this.core.wake(this.now());
     }
     for (const cnxn of this.#dirty) this.#collect(cnxn);
     this.#dirty.clear();
   }
 
-  /** What that connection has heard since the last call. */
+  /** What the connection has received since the last call. */
   heard(cnxn: number): Message[] {
     return this.#lines.get(cnxn)?.heard.splice(0) ?? [];
   }

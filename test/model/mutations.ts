@@ -1,16 +1,16 @@
-/** Frames as nobody should send them: valid ones with something wrong, and bytes that were never a frame. */
+/** Invalid frames: valid ones with an error, and random bytes. */
 import { type Hints, Prng, type Profile, randomOperation } from './operations.ts';
 import { encodeConnect, encodeRequest } from './wire.ts';
 
 const profile: Profile = { sparesJava: false, slots: 1 };
 const lengthBytes = 4;
-/** Lengths and numbers at the edges of what a reader must think of. */
+/** Boundary values of lengths and numbers. */
 const edgeInts = [-1, -2, 0, 1, 0x7fffffff, -0x80000000, 0xffff, 0xfffff, 0x100000, 64];
 const knownOpCodes = [
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 100, 101, 102, 103, 104, 105, 106, 107, -1, -10, -11,
 ];
 
-/** Puts a length in front that is true. Lies about it are for those who speak over sockets. */
+/** Adds a correct length. Tests over sockets send wrong ones. */
 function framed(body: Buffer): Buffer {
   const frame = Buffer.alloc(lengthBytes + body.length);
   frame.writeInt32BE(body.length, 0);
@@ -35,7 +35,7 @@ function plantInt(random: Prng, body: Buffer): Buffer {
   return body;
 }
 
-/** A request of the generator with something done to it. */
+/** A request of the generator with one change. */
 export function mutatedFrame(random: Prng, hints: Hints): Buffer {
   const frame = encodeRequest(random.pick([1, 2, 77, 0, -1, -2, -4, -8, 0x7fffffff]), randomOperation(random, profile, hints));
   const body = Buffer.from(frame.subarray(lengthBytes));
@@ -61,7 +61,7 @@ export function mutatedFrame(random: Prng, hints: Hints): Buffer {
   ])();
 }
 
-/** A handshake, more or less. */
+/** A handshake, valid or almost. */
 export function hostileHandshake(random: Prng): Buffer {
   const sessionId = random.chance(70) ? 0n : BigInt.asIntN(64, (BigInt(random.uint32()) << 32n) | BigInt(random.uint32()));
   const frame = encodeConnect({

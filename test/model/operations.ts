@@ -1,9 +1,10 @@
 /**
- * Streams of operations that are likely to hurt: few paths, so that they collide; several identities, wrong versions, ephemeral
- * parents, quotas, watches of every kind, multis that mix the valid with the invalid.
+ * Streams of operations that are likely to cause trouble: few paths, so that they collide; several
+ * identities, wrong versions, ephemeral parents, quotas, watches of every kind, multis that mix
+ * valid and invalid parts.
  *
- * An action is made from a random number source and a few hints and is complete in itself, so a stream can be cut anywhere and the
- * rest still means something; that is what lets fast-check shrink a failing stream.
+ * An action is made from a random source and a few hints and is complete in itself, so a stream can
+ * be cut anywhere and the rest is still meaningful; that lets fast-check shrink a failing stream.
  */
 import { type Arbitrary, array, nat } from 'fast-check';
 import { OpCode } from '@tskeeper/protocol';
@@ -11,7 +12,7 @@ import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/s
 import { digestId } from '@tskeeper/simulator';
 import { encodeRequest } from './wire.ts';
 
-/** sfc32: small, fast, good enough to be hard to guess for a server. */
+/** sfc32: small, fast and random enough. */
 export class Prng {
   #a: number;
   #b: number;
@@ -46,7 +47,7 @@ export class Prng {
     return choices[this.below(choices.length)]!;
   }
 
-  /** One of the choices, each as likely as its weight says. */
+  /** One of the choices, with a probability by its weight. */
   weighted<T>(choices: readonly (readonly [number, T])[]): T {
     let at = this.below(choices.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, choice] of choices) {
@@ -57,31 +58,33 @@ export class Prng {
   }
 }
 
-/** The super user of every server these streams are sent to. */
+/** The super user of every server that receives these streams. */
 export const superPassword = 'super:secret';
 export const superDigest = digestId(superPassword);
 
 export interface Profile {
-  /** Leave out what makes Apache ZooKeeper 3.9.5 stop, or answer by way of a NullPointerException. */
+  /**
+   * Omit requests that make Apache ZooKeeper 3.9.5 stop, or answer after a NullPointerException.
+   */
   readonly sparesJava: boolean;
-  /** How many connections take part. */
+  /** Number of connections. */
   readonly slots: number;
 }
 
 /** What the driver has learned from the server so far. */
 export interface Hints {
-  /** Paths created with a sequence number, or otherwise worth another visit; nothing below /zookeeper. */
+  /** Paths created with a sequence number, or otherwise useful; none below /zookeeper. */
   readonly paths: string[];
   zxid: number;
-  /** While the tree is large: znodes that could go, so that deletes become likely. */
+  /** While the tree is large: leaves, so that deletes become likely. */
   leaves: readonly string[];
 }
 
 export type Action =
   | { readonly kind: 'request'; readonly slot: number; readonly operation: Operation }
-  /** The connection goes; the session stays, and the slot's next action takes it up again. */
+  /** The connection is closed; the session stays, and the slot's next action resumes it. */
   | { readonly kind: 'disconnect'; readonly slot: number }
-  /** A second connection asks for the slot's session while the first still has it. */
+  /** A second connection resumes the slot's session while the first still has it. */
   | { readonly kind: 'takeOver'; readonly slot: number; readonly rightPassword: boolean };
 
 const names = ['a', 'b', 'c'] as const;
@@ -92,7 +95,7 @@ const quotaData = [
   'count=2,bytes=10=;byteHardLimit=200;countHardLimit=-1',
   '',
 ];
-/** Java's parser fails on a key without a value, and with it every write below that quota. */
+/** Java's parser fails on a key without a value, and so does every write below that quota. */
 const quotaDataWithHoles = [...quotaData, 'count=,bytes=7=;countHardLimit=2'];
 const oddPaths = [
   'x',
@@ -274,14 +277,15 @@ function randomMulti(random: Prng, profile: Profile, hints: Hints): Operation {
   ]);
   for (let i = 0; i < count; i++) {
     const step = random.below(100) === 0 ? randomReadStep(random, hints) : randomWriteStep(random, profile, hints);
-    // Java reads a null ACL inside a multi as a broken record, and a step without a path as a broken server.
+    // Java takes a null ACL inside a multi for a malformed record, and a step without a path for a
+    // fatal error.
     const harmless = !profile.sparesJava || (step.path !== null && !('acl' in step && step.acl === null));
     if (harmless) steps.push(step);
   }
   return { kind: 'multi', steps };
 }
 
-/** Creates the znodes of quotas, with data that makes sense: anything else ends a Java server. */
+/** Creates the znodes of quotas, with valid data: other data ends a Java server. */
 function randomQuota(random: Prng, profile: Profile): Operation {
   const limitsData = profile.sparesJava ? quotaData : quotaDataWithHoles;
   const base = `/zookeeper/quota${random.pick(['/a', '/b', '/a/b', '/c', '/d'])}`;
@@ -306,7 +310,7 @@ function randomPaths(random: Prng, hints: Hints): string[] {
 }
 
 function randomWatchOperation(random: Prng, hints: Hints): Operation {
-  // Watches are looked for where others were set, so these stay near the root.
+  // Near the root, where other operations set watches.
   const path = (): string => (random.chance(70) ? random.pick(['/', '/a', '/b', '/a/a', '/a/b']) : randomPath(random, hints));
   const lists = {
     dataWatches: randomPaths(random, hints),
@@ -400,7 +404,7 @@ export function randomOperation(random: Prng, profile: Profile, hints: Hints): O
   ])();
 }
 
-/** `check` is for multis; outside it is answered Unimplemented, and once in a while is enough. */
+/** `check` belongs in multis; outside it is answered Unimplemented, so it occurs only rarely. */
 function withoutBareCheck(step: WriteStep): WriteStep {
   return step.kind === 'check' ? { kind: 'delete', path: step.path, version: step.version } : step;
 }
@@ -419,7 +423,7 @@ export function randomAction(random: Prng, profile: Profile, hints: Hints): Acti
   ])();
 }
 
-/** One action from one number: a stream of them shrinks by losing members. */
+/** One action from one number: a stream of numbers shrinks by dropping some. */
 export function actionFrom(seed: number, profile: Profile, hints: Hints): Action {
   return randomAction(new Prng(seed), profile, hints);
 }

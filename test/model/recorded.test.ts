@@ -1,4 +1,4 @@
-/** The model must say what a real ZooKeeper 3.9.5 was recorded saying, frame by frame. */
+/** The model answers as a recorded ZooKeeper 3.9.5 did, frame by frame. */
 import { describe, expect, it } from 'vitest';
 import { difference } from './compare.ts';
 import type { Message, OperationKind } from '@tskeeper/simulator';
@@ -7,7 +7,7 @@ import { type Heard, ReferenceModel } from '@tskeeper/simulator';
 import { TimeBook } from './times.ts';
 import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } from './wire.ts';
 
-/** Says where the model and a recording part, or undefined. */
+/** Where the model and a recording differ; undefined if they agree. */
 function replay(captures: readonly (readonly RecordedFrame[])[]): string | undefined {
   const model = new ReferenceModel({ extendedTypesEnabled: true, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000, java: true });
   const times = new TimeBook();
@@ -20,7 +20,8 @@ function replay(captures: readonly (readonly RecordedFrame[])[]): string | undef
       if (one.message.kind !== 'closed') expected.set(one.cnxn, [...(expected.get(one.cnxn) ?? []), one]);
     }
   };
-  // The events of one connection may stand behind the frames of a later one, so they are dealt out by the capture's last steps.
+  // The events of one connection may follow the frames of a later one, so they are assigned by the
+  // capture's last steps.
   const listener = new Map<string, number>();
   for (const capture of captures) {
     for (const [at, recorded] of capture.entries()) {
@@ -64,16 +65,16 @@ function replay(captures: readonly (readonly RecordedFrame[])[]): string | undef
 describe('the model against a recorded ZooKeeper 3.9.5', () => {
   const { A, B } = recordedCaptures('client-3.9.5.json');
 
-  it('says every reply and every event of both captures', () => {
+  it('gives every reply and every event of both captures', () => {
     expect(replay([A, B])).toBeUndefined();
   });
 
-  it('turns red for any single reply or event with one bit changed', () => {
+  it('fails for any single reply or event with one bit changed', () => {
     const green: string[] = [];
     let changed = 0;
     for (const [at, recorded] of A.entries()) {
       if (recorded.dir !== 'S>C' || recorded.hex === '') continue;
-      // The last bit of err in a reply or event, of the session id in a connect response.
+      // The last bit of err in a reply or event, and of the session id in a connect response.
       const bytes = Buffer.from(recorded.hex, 'hex');
       bytes[19] = bytes[19]! ^ 1;
       if (!isRed(A.with(at, { ...recorded, hex: bytes.toString('hex') }))) green.push(recorded.step);

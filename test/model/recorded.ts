@@ -1,4 +1,4 @@
-/** The recorded conversations of real servers in fixtures/, turned into what the model speaks. */
+/** Reads the recorded conversations of real servers in fixtures/ as messages of the model. */
 import { readFileSync } from 'node:fs';
 import { Reader } from '@tskeeper/protocol';
 import type { ConnectRequest, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
@@ -6,7 +6,7 @@ import type { ConnectRequest, Operation, ReadStep, WriteStep } from '@tskeeper/s
 export interface RecordedFrame {
   readonly dir: 'C>S' | 'S>C';
   readonly step: string;
-  /** The whole frame with its length; empty where a side closed the connection. */
+  /** The whole frame with its length; empty if a side closed the connection. */
   readonly hex: string;
   readonly decoded: Readonly<Record<string, unknown>>;
 }
@@ -21,7 +21,10 @@ export function frameOf(recorded: RecordedFrame): Buffer {
   return Buffer.from(recorded.hex, 'hex').subarray(4);
 }
 
-/** Replaces the fixture's spellings: hex texts for longs, {hex} for buffers, {perms, id: {scheme, id}} for ACL entries. */
+/**
+ * Converts the fixture's notation: hex texts for longs, {hex} for buffers, {perms, id: {scheme,
+ * id}} for ACL entries.
+ */
 function plain(value: unknown): unknown {
   if (typeof value === 'string' && /^0x[0-9a-f]+$/.test(value)) return Number(BigInt.asIntN(64, BigInt(value)));
   if (Array.isArray(value)) return value.map(plain);

@@ -1,13 +1,14 @@
 /**
- * A real server stamps ctime and mtime with a clock we do not hold. The model stamps its own ticks, each used once; the first stat that
- * shows a stamp tells what the server made of that tick, and from then on the two must agree.
+ * A real server stamps ctime and mtime with its own clock. The model uses unique ticks instead; the
+ * first stat that shows a tick reveals the server's time for it, and from then on the two must
+ * agree.
  */
 import type { Message } from '@tskeeper/simulator';
 
 export class TimeBook {
   readonly #real = new Map<number, number>();
   #tick = 1_000_000;
-  /** When each tick was handed out, for a rough check of what the server says. */
+  /** When each tick was issued, for a rough check of the server's time. */
   readonly #handedOutMs = new Map<number, number>();
 
   /** The model's time for a request sent now. */
@@ -21,7 +22,10 @@ export class TimeBook {
     return tick === 0 ? 0 : this.#real.get(tick);
   }
 
-  /** What the model expects, with its ticks replaced by the server's times as far as they are known, or shown here for the first time. */
+  /**
+   * The model's expectation, with ticks replaced by the server's times as far as they are known, or
+   * shown here for the first time.
+   */
   translate<T extends Message>(expected: T, actual: Message | undefined): T {
     return this.#walk(expected, actual) as T;
   }
@@ -42,7 +46,8 @@ export class TimeBook {
     const known = this.real(tick);
     if (known !== undefined || shown === undefined) return known ?? tick;
     const handedOut = this.#handedOutMs.get(tick) ?? 0;
-    // A minute is far more than a request may take, and far less than a wrong field would differ by.
+    // A minute is far more than a request may take, and far less than the difference of a wrong
+    // field.
     if (handedOut !== 0 && Math.abs(shown - handedOut) > 60_000) return tick;
     this.#real.set(tick, shown);
     return shown;

@@ -1,6 +1,7 @@
 /**
- * The bytes of what operation-types.ts describes: requests as a client sends them, replies and events as it reads them. Written for
- * the tests by the protocol's description, apart from the codecs of the server.
+ * The encoding of operation-types.ts: requests as a client sends them, replies and events as it
+ * reads them. Written for the tests from the protocol's description, independent of the server's
+ * codecs.
  */
 import { OpCode, Reader, Writer, Xid } from '@tskeeper/protocol';
 import type {
@@ -46,7 +47,7 @@ function writeCreate(w: Writer, fields: CreateFields): void {
   w.int32(fields.flags);
 }
 
-/** Any long, also beyond what a number holds exactly. */
+/** Any long, also beyond the range in which a number is exact. */
 function writeLong(w: Writer, value: number): void {
   w.bigint64(BigInt(value));
 }
@@ -157,7 +158,7 @@ function writeSteps(w: Writer, steps: readonly (WriteStep | ReadStep)[]): void {
   header(-1, true);
 }
 
-/** A whole frame, its length included. */
+/** A whole frame, including its length. */
 export function encodeRequest(xid: number, operation: Operation): Buffer {
   const w = new Writer();
   const start = w.beginFrame();
@@ -291,7 +292,7 @@ function finished<T>(r: Reader, value: T): T {
   return value;
 }
 
-/** `kindOf` says what was asked under that xid. Throws if the frame is not exactly what such a reply looks like. */
+/** `kindOf` returns the operation of an xid. Throws unless the frame is exactly such a reply. */
 export function decodeMessage(frame: Buffer, kindOf: (xid: number) => OperationKind): Message {
   const r = new Reader(frame);
   const xid = r.int32();
@@ -306,7 +307,7 @@ export function decodeMessage(frame: Buffer, kindOf: (xid: number) => OperationK
   return finished(r, { kind: 'reply', xid, zxid, err, body });
 }
 
-/** Cuts a byte stream into frames. */
+/** Splits a byte stream into frames. */
 export class FrameCutter {
   #held: Buffer = Buffer.alloc(0);
 

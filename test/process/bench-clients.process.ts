@@ -1,10 +1,10 @@
-/** The driver by which the bench measures our client does what it is told, and tells what it has done. */
+/** The bench's driver of our client does what it is asked to do, and reports it. */
 import { connect, op } from '@tskeeper/client';
 import { expect, it } from 'vitest';
 import { availableClients, startClient } from '../../bench/clients/clients.js';
 import { inFolder, kind, start } from './servers.ts';
 
-it.each(['ours', 'bare'])(`the bench's client "%s" works against a server of kind ${kind}`, async (name) => {
+it.each(['ours', 'bare'])(`the bench's client "%s" works with a server of kind ${kind}`, async (name) => {
   await inFolder(async (folder) => {
     const server = await start(folder);
     const zk = await connect(server.connectString);
@@ -16,9 +16,10 @@ it.each(['ours', 'bare'])(`the bench's client "%s" works against a server of kin
     try {
       const load = { do: 'load', root: '/bench', znodes: 4, bytes: 100, inFlight: 4, seconds: 0.2 };
       const { operations, seconds, cpuSeconds, p50Us, p99Us } = await client.ask({ ...load, op: 'getData' });
-      // Each has come to its end once at least, however busy the machine is.
+      // Each request has completed at least once, however busy the machine is.
       expect(operations).toBeGreaterThanOrEqual(load.inFlight);
-      // A timer of Node counts from the beginning of its turn, in whole milliseconds: it may go off almost one of them early.
+      // A timer of Node starts at the beginning of its turn, in whole milliseconds: it may fire
+      // almost one of them early.
       expect(seconds).toBeGreaterThan(0.199);
       expect(cpuSeconds).toBeGreaterThan(0);
       expect(p99Us).toBeGreaterThanOrEqual(p50Us);

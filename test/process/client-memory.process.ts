@@ -1,6 +1,7 @@
 /**
- * A client that lives long keeps no more than it needs: memory is flat over any number of reconnects and of events. Each proof has a
- * canary, a program that does leak, which must turn the same measurement red.
+ * A client that runs for long keeps no more than it needs: its memory is flat over any number of
+ * reconnects and events. Each proof has a canary, a program with a leak, which must fail the same
+ * measurement.
  */
 import { getEventListeners } from 'node:events';
 import { type Client, connect, KeeperError, type NodeEvent, NodeTransport, type Transport } from '@tskeeper/client';
@@ -16,22 +17,22 @@ const socketReconnects = Number(process.env['TSKEEPER_SOCKET_RECONNECTS'] ?? 2_0
 const events = Number(process.env['TSKEEPER_WATCH_EVENTS'] ?? 1_000_000);
 
 /**
- * Bytes that may be more at the end than after the first tenth: tables that have grown to their size. It does not
- * depend on how long the run is, so of anything that is kept for each reconnect a few bytes are enough to pass it.
+ * Bytes allowed at the end beyond those after the first tenth: tables that have grown to their
+ * size. Independent of the length of the run, so a leak of a few bytes per reconnect exceeds it.
  */
 const slackBytes = 600_000;
 
-/** Of a program that leaks: so few show it, if each leaves an error behind. */
+/** Reconnects of a program with a leak: enough to show it, if each leaves an error. */
 const leakyReconnects = 10_000;
 const leakySocketReconnects = 100;
 
-/** In so many the growth is measured: an odd number, whose median is one of them. */
+/** The growth is measured in this many parts: an odd number, so that the median is one of them. */
 const parts = 5;
 const sessionTimeoutMs = 30_000;
 /** More than any pause before an attempt. */
 const pauseMsMax = 1000;
 const watchedPaths = 20;
-/** Microtasks in which a reconnect in memory comes to rest; far more than it takes. */
+/** Microtasks after which a reconnect in memory is complete; far more than it needs. */
 const turnsMax = 1000;
 
 async function until(what: string, condition: () => boolean, turns = turnsMax): Promise<void> {
@@ -42,8 +43,9 @@ async function until(what: string, condition: () => boolean, turns = turnsMax): 
 }
 
 /**
- * Growth from the end of the first tenth to the end of all. A leak grows in each part of the rest; the engine, which compiles functions or drops what it has
- * compiled, grows or shrinks by half a megabyte in one. So the median of the parts stands for all of them.
+ * Growth from the end of the first tenth to the end. A leak grows in each part of the rest; the
+ * engine, which compiles functions or drops compiled ones, grows or shrinks by half a megabyte in
+ * one part. So the median of the parts represents all of them.
  */
 async function growthOver(times: number, once: (turn: number) => Promise<void>): Promise<number> {
   const growths: number[] = [];
@@ -59,7 +61,9 @@ async function growthOver(times: number, once: (turn: number) => Promise<void>):
   return growths[(parts - 1) / 2]! * parts;
 }
 
-/** A client of a server in memory. Time stands still but for the moment in which the client looks for it. */
+/**
+ * A client of a server in memory. The clock advances only while the client searches for the server.
+ */
 async function connectTo(server: WakefulServer, clock: ManualClock): Promise<Client> {
   const connecting = connect('server', { transport: server, clock, random: new SeededRandom(1), sessionTimeoutMs });
   await Promise.resolve();
@@ -67,7 +71,10 @@ async function connectTo(server: WakefulServer, clock: ManualClock): Promise<Cli
   return connecting;
 }
 
-/** A client with all that has to be set up anew on each connection: an identity, watches, a loop. And with calls that are bounded. */
+/**
+ * A client with everything that it must set up again on each connection: an identity, watches, a
+ * loop. And with calls that have a time limit.
+ */
 async function setUp(zk: Client): Promise<() => Promise<void>> {
   const over = new AbortController();
   await zk.addAuth('digest', 'bob:secret');
@@ -88,7 +95,7 @@ interface MemoryRun {
   readonly signalListeners: number;
 }
 
-/** `leak` is given the error of the call that each broken connection takes with it. */
+/** `leak` receives the error of the call that fails with each broken connection. */
 async function reconnectInMemory(times: number, leak: (error: unknown) => void = () => undefined): Promise<MemoryRun> {
   const clock = new ManualClock();
   const server = new WakefulServer(sessionTimeoutMs);
@@ -184,7 +191,7 @@ describe('the memory of a client', () => {
           return cnxn;
         },
       };
-      // The least that chance can give: no pause before an attempt.
+      // The smallest random number: no pause before an attempt.
       const zk = await connect(server.connectString, { transport, random: { uint32: () => 0 }, sessionTimeoutMs });
       await zk.ensurePath('/watched');
       await zk.create('/answered');

@@ -1,4 +1,7 @@
-/** Ensembles of real processes elect, serve at every server, and go on without those that are lost, as long as a quorum is left. */
+/**
+ * Ensembles of real processes elect a leader, serve at every server, and continue without lost
+ * servers as long as a quorum remains.
+ */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
 import { ProcessEnsemble } from './ensembles.ts';
@@ -7,7 +10,10 @@ import { inFolder } from './servers.ts';
 
 const notServing = 'This ZooKeeper instance is not currently serving requests\n';
 
-/** By a server that hears the leader. Of one that has not noticed yet that its leader is gone, reads are answered as well. */
+/**
+ * Served by a server that has a leader: one that has not noticed the end of its leader yet still
+ * answers reads.
+ */
 async function isServed(zk: Client): Promise<boolean> {
   try {
     await zk.sync('/');
@@ -19,7 +25,7 @@ async function isServed(zk: Client): Promise<boolean> {
 }
 
 describe('an ensemble of three', () => {
-  it('serves writes at each server, and goes on when its leader is killed', async () => {
+  it('serves writes at each server, and continues when its leader is killed', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, observers: 1 });
       expect([...(await ensemble.roles()).values()].map(String).toSorted()).toEqual(['follower', 'follower', 'leader', 'observer']);
@@ -42,7 +48,7 @@ describe('an ensemble of three', () => {
     });
   });
 
-  it('is read from a dynamic file, and remembers everything when all of it is killed at once', async () => {
+  it('reads a dynamic configuration file, and keeps everything when all servers are killed at once', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, dynamicFile: true });
       const zk = await connect(ensemble.connectString);
@@ -61,7 +67,7 @@ describe('an ensemble of eleven', () => {
     await inFolder(async (folder) => {
       await using ensemble = await ProcessEnsemble.start(folder, { voters: 11 });
       const leader = (await ensemble.leader())!;
-      // The leader is among the first to go.
+      // The leader is among the first to end.
       const down = [leader, ...[...ensemble.servers.keys()].filter((sid) => sid !== leader)].slice(0, 6);
       await using zk = await connect(ensemble.connectString);
       await zk.create('/a', 'all');

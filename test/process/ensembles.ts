@@ -1,4 +1,7 @@
-/** Ensembles of real processes: folders with a zoo.cfg and a myid, as an operator has them, on ports that nobody else takes while a server is down. */
+/**
+ * Ensembles of real processes: folders with a zoo.cfg and a myid, as an operator has them, on ports
+ * that no other process takes while a server is down.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,18 +11,18 @@ import { lastingPort, type ServerProcess, startServer } from '../../scripts/serv
 export interface EnsembleOptions {
   readonly voters: number;
   readonly observers?: number;
-  /** Keys of zoo.cfg besides. */
+  /** Additional keys of zoo.cfg. */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** The servers stand in a file of their own. */
+  /** The server lines are in their own file. */
   readonly dynamicFile?: boolean;
 }
 
-/** Between two looks. Small beside everything that is waited for. */
+/** Interval of polling; short compared with everything awaited. */
 const pollMs = 20;
 const waitMaxMs = 60_000;
 
 export class ProcessEnsemble implements AsyncDisposable {
-  /** Those that run. */
+  /** Running servers. */
   readonly servers = new Map<Sid, ServerProcess>();
   readonly #folder: string;
   readonly #options: EnsembleOptions;
@@ -54,7 +57,7 @@ export class ProcessEnsemble implements AsyncDisposable {
     return this.#clientPorts.map((port) => `127.0.0.1:${port}`).join(',');
   }
 
-  /** Starts these, at one time, and waits until each leads, follows or observes. */
+  /** Starts these at the same time, and waits until each leads, follows or observes. */
   async start(...sids: readonly Sid[]): Promise<void> {
     await Promise.all(sids.map((sid) => this.#start(sid)));
   }
@@ -99,11 +102,14 @@ export class ProcessEnsemble implements AsyncDisposable {
     return server;
   }
 
-  /** What each of those that run says of itself: leader, follower, observer, or nothing while it serves nobody. */
+  /**
+   * What each running server reports: leader, follower, observer, or undefined while it does not
+   * serve.
+   */
   async roles(): Promise<Map<Sid, string | undefined>> {
     const roles = new Map<Sid, string | undefined>();
     for (const [sid, server] of this.servers) {
-      // One that loses its leader breaks off what it was asked meanwhile.
+      // A server that loses its leader aborts pending requests.
       const answer = await server.fourLetterWord('srvr').catch(() => '');
       roles.set(sid, /^Mode: (\w+)$/m.exec(answer)?.[1]);
     }
@@ -114,11 +120,11 @@ export class ProcessEnsemble implements AsyncDisposable {
     return [...(await this.roles())].find(([, role]) => role === 'leader')?.[0];
   }
 
-  /** Asks until it is so. */
+  /** Polls until the condition holds. */
   async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + waitMaxMs;
     while (!(await isSo())) {
-      if (performance.now() > deadline) throw new Error(`not after ${waitMaxMs} ms: ${what}\n${await this.#lastWords()}`);
+      if (performance.now() > deadline) throw new Error(`timed out after ${waitMaxMs} ms waiting for: ${what}\n${await this.#lastWords()}`);
       await delay(pollMs);
     }
   }

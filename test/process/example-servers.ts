@@ -1,4 +1,7 @@
-/** What the examples of recipes run against, for the length of a `describe`: this server, three of them, and Apache ZooKeeper. */
+/**
+ * The servers of the examples of recipes, for the duration of a `describe`: this server, three of
+ * them, and Apache ZooKeeper.
+ */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { afterAll, beforeAll } from 'vitest';
 import { ensurePeers } from '../../scripts/peers.js';
@@ -8,13 +11,19 @@ import { inFolder, start } from './servers.ts';
 
 const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 export const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
-/** Ms of which chance takes no small share: the most that a timer can wait. For whoever is at work until it is killed. */
+/**
+ * The longest time in ms of a timer, of which a random part is unlikely to be short. For programs
+ * that work until they are killed.
+ */
 export const forEver = '2147483647';
-/** Of a test. Many times what one takes, most of which is the waiting for the end of a session. */
+/**
+ * Time limit of a test. Many times what a test takes, most of which is waiting for the end of a
+ * session.
+ */
 export const timeout = 120_000;
 type Kind = (typeof kinds)[number];
 
-/** Connect string, and what ends the servers. */
+/** Connect string, and the function that ends the servers. */
 async function serve(kind: Kind, folder: string): Promise<{ hosts: string; end: () => Promise<unknown> }> {
   if (kind !== 'three of ours') {
     const server = await start(folder, kind, {}, { tickTime: 500 });
@@ -24,11 +33,14 @@ async function serve(kind: Kind, folder: string): Promise<{ hosts: string; end: 
   return { hosts: ensemble.connectString, end: () => ensemble[Symbol.asyncDispose]() };
 }
 
-/** Servers of one kind, started ahead of the tests of the `describe` that makes this, and ended behind them. */
+/**
+ * Servers of one kind, started before the tests of the `describe` that creates this, and ended
+ * after them.
+ */
 export class ExampleServers {
   #hosts!: string;
   readonly #programs: Program[] = [];
-  /** A client of theirs. */
+  /** A client of these servers. */
   zk!: Client;
 
   constructor(kind: Kind) {
@@ -50,7 +62,7 @@ export class ExampleServers {
       });
     });
     afterAll(async () => {
-      // Those that a failed test has left behind.
+      // Programs that a failed test has left running.
       for (const each of this.#programs) each.kill('SIGKILL');
       finish();
       await served;
@@ -65,12 +77,15 @@ export class ExampleServers {
   }
 }
 
-/** The data of a znode, as new as anything that a process has said. */
+/** The data of a znode, at least as new as what any process has printed. */
 export async function textAt(zk: Client, path: string): Promise<string> {
   return new TextDecoder().decode((await zk.getData(path, { linearizable: true })).data ?? undefined);
 }
 
-/** The names below a znode in their order, as new as anything that a process has said. None below a container that has been swept away. */
+/**
+ * The sorted names below a znode, at least as new as what any process has printed. Empty below a
+ * deleted container.
+ */
 export async function namesBelow(zk: Client, path: string): Promise<string[]> {
   try {
     return (await zk.getChildren(path, { linearizable: true })).children.toSorted();
@@ -80,19 +95,22 @@ export async function namesBelow(zk: Client, path: string): Promise<string[]> {
   }
 }
 
-/** Resolves when there is no such znode any more. */
+/** Resolves when the znode does not exist. */
 export async function gone(zk: Client, path: string): Promise<void> {
   for await (const event of zk.watch(path)) {
     if (event.type === 'NodeDeleted' || (await zk.exists(path)) === null) return;
   }
 }
 
-/** Resolves when there is something below the znode. */
+/** Resolves when the znode has children. */
 export async function filled(zk: Client, path: string): Promise<void> {
   for await (const _ of zk.watch(path)) if ((await namesBelow(zk, path)).length > 0) return;
 }
 
-/** Resolves when there is nothing below the znode: what a killed process has left goes with its session. */
+/**
+ * Resolves when the znode has no children: the znodes of a killed process are deleted with its
+ * session.
+ */
 export async function emptied(zk: Client, path: string): Promise<void> {
   for await (const _ of zk.watch(path)) if ((await namesBelow(zk, path)).length === 0) return;
 }

@@ -1,4 +1,4 @@
-/** The examples, as processes of their own, against this server and against Apache ZooKeeper. */
+/** The examples in their own processes, with this server and with Apache ZooKeeper. */
 import { connect } from '@tskeeper/client';
 import { SimpleBarrier } from '@tskeeper/recipes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import type { ServerKind, ServerProcess } from '../../scripts/server-process.js'
 import { Program } from './program.ts';
 import { inFolder, start } from './servers.ts';
 
-/** When each participant did what, in nanoseconds: `reached-3` -> [...]. */
+/** The times of each step, in nanoseconds: `reached-3` -> [...]. */
 function timesOf(programs: readonly Program[]): Map<string, bigint[]> {
   const times = new Map<string, bigint[]>();
   for (const line of programs.flatMap(({ lines }) => lines)) {
@@ -20,7 +20,9 @@ function timesOf(programs: readonly Program[]): Map<string, bigint[]> {
 const latest = (times: readonly bigint[]): bigint => times.reduce((a, b) => (a > b ? a : b));
 const earliest = (times: readonly bigint[]): bigint => times.reduce((a, b) => (a < b ? a : b));
 
-/** In which rounds somebody went through before everybody was there, or was out before everybody had left. */
+/**
+ * The rounds in which a participant passed before all had arrived, or left before all had finished.
+ */
 function breaches(programs: readonly Program[], rounds: number): string[] {
   const times = timesOf(programs);
   const found: string[] = [];
@@ -37,7 +39,7 @@ function breaches(programs: readonly Program[], rounds: number): string[] {
 const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 const kinds: readonly ServerKind[] = java.installed ? ['ours', 'java-3.9.5'] : ['ours'];
 
-describe.each(kinds)('the examples against %s', (kind) => {
+describe.each(kinds)('the examples with %s', (kind) => {
   let server: ServerProcess;
   let finish!: () => void;
   let served: Promise<void>;
@@ -63,23 +65,23 @@ describe.each(kinds)('the examples against %s', (kind) => {
   const participants = (root: string, names: readonly string[], rounds: number, ms: number, size = names.length): Program[] =>
     names.map((name) => new Program('barrier', [server.connectString, root, String(size), name, String(rounds), String(ms)]));
 
-  it('C0-1: a handle that asks for 3000 ms where a tick is 2000 ms gets 4000', async () => {
+  it('C0-1: a client that requests 3000 ms with a tick of 2000 ms gets 4000', async () => {
     const [one] = participants('/c0-1', ['anna'], 1, 0);
     await one!.line('session-timeout-4000');
     expect(await one!.ended).toBe(0);
   });
 
-  it('C0-2, C0-3, C0-4, C0-5, C0-7: over 50 random rounds of five processes nobody passes a barrier early, and all pass', async () => {
+  it('C0-2, C0-3, C0-4, C0-5, C0-7: over 50 random rounds of five processes none passes a barrier early, and all pass', async () => {
     const programs = participants('/rounds', ['anna', 'bert', 'cleo', 'dora', 'emil'], 50, 20);
     expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual(programs.map(() => 0));
     expect(breaches(programs, 50)).toEqual([]);
-    // The same judgement of a history in which somebody was early, so that it is known to see it.
+    // The same check on a history with an early participant must fail.
     const early = programs[0]!.lines.findIndex((line) => line.includes('entered-7'));
     programs[0]!.lines[early] = 'anna entered-7 1';
     expect(breaches(programs, 50)).toEqual(['round 7 was entered before all had reached it']);
   });
 
-  it('C0-2: the barrier is a persistent znode without data until it has been full, open to all', async () => {
+  it('C0-2: the barrier is a persistent znode without data until it is full, open to all', async () => {
     const alone = new Program('barrier', [server.connectString, '/kind', '2', 'anna', '1', '0']);
     await alone.line('reached-0');
     await using zk = await connect(server.connectString);
@@ -90,10 +92,10 @@ describe.each(kinds)('the examples against %s', (kind) => {
     await alone.ended;
   });
 
-  it('C0-6: a participant that is killed inside the barrier keeps nobody from leaving', async () => {
+  it('C0-6: a participant killed inside the barrier does not keep the others from leaving', async () => {
     const programs = participants('/killed', ['anna', 'bert', 'cleo'], 1, 200, 4);
     const victim = programs[2]!;
-    // As long as one stays, nobody gets out.
+    // As long as one stays, none leaves.
     await using zk = await connect(server.connectString);
     const inside = await (await SimpleBarrier.at(zk, '/killed-0', 4, { name: 'dora' })).enter();
     await victim.line('entered-0');
@@ -104,7 +106,7 @@ describe.each(kinds)('the examples against %s', (kind) => {
     for (const program of programs.slice(0, 2)) await program.line('left-0');
   });
 
-  it('C1-4: a name is given to one, found by all, and free when it is unbound', async () => {
+  it('C1-4: a name is bound once, found by all clients, and free after it is unbound', async () => {
     const names = (...args: string[]) => new Program('name-service', [server.connectString, ...args]).output();
     const wanted = await Promise.all(['one', 'two'].map((address) => names('bind', 'printer', address)));
     expect(new Set(wanted.map(({ code }) => code))).toEqual(new Set([0, 1]));
@@ -115,7 +117,7 @@ describe.each(kinds)('the examples against %s', (kind) => {
     expect(await names('lookup', 'printer')).toEqual({ code: 1, out: '', err: 'nobody is called printer' });
   });
 
-  it('C1-4: whoever follows a configuration sees it now and after each change', async () => {
+  it('C1-4: each follower of a configuration sees it now and after each change', async () => {
     const set = (value: string) => new Program('configuration', [server.connectString, '/config', 'set', value]).ended;
     await set('blue');
     const follower = new Program('configuration', [server.connectString, '/config', 'follow']);
@@ -127,7 +129,7 @@ describe.each(kinds)('the examples against %s', (kind) => {
     expect(await follower.ended).toBe(0);
   });
 
-  it('C1-5: a member that ends well is gone at once, one that is killed when its session ends', async () => {
+  it('C1-5: a member that ends cleanly is removed at once, a killed one when its session ends', async () => {
     const watcher = new Program('group-membership', [server.connectString, '/group', 'watch']);
     await watcher.line('members: none');
     const members = ['anna', 'bert'].map((name) => new Program('group-membership', [server.connectString, '/group', 'join', name]));
@@ -144,8 +146,8 @@ describe.each(kinds)('the examples against %s', (kind) => {
   });
 });
 
-describe('the example that brings its ensemble along', () => {
-  it('C0-16: counts on while leaders are killed and cut off, and ends by itself', async () => {
+describe('the example that starts its own ensemble', () => {
+  it('C0-16: continues to count while leaders are killed and cut off, and ends by itself', async () => {
     expect(await new Program('failover', []).output()).toEqual({
       code: 0,
       err: '',

@@ -1,4 +1,7 @@
-/** F34: what the server has runs out: the heap, descriptors, threads. New work is refused first, and nothing acknowledged is lost. */
+/**
+ * F34: the server exhausts a resource: the heap, descriptors, threads. It rejects new work first,
+ * and keeps everything acknowledged.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { open, readdir, readFile } from 'node:fs/promises';
@@ -14,7 +17,7 @@ import { type Endpoint, endpointOf, RawClient, within } from './raw-client.ts';
 import { inFolder } from './servers.ts';
 
 const slowestMsMax = 5000;
-/** Of waits for what comes for certain, on any machine. */
+/** Time limit of waits for events that must happen, on any machine. */
 const patienceMs = 60_000;
 
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
@@ -33,7 +36,7 @@ async function untilLogged(server: ServerProcess, text: RegExp): Promise<void> {
   await until(says, `line like ${text}`);
 }
 
-/** Undefined when the server does not let it in. */
+/** undefined if the server rejects the session. */
 async function maybeJoined(endpoint: Endpoint): Promise<RawClient | undefined> {
   const client = await RawClient.open(endpoint).catch(() => undefined);
   return (await client?.openSession(30_000)) === undefined ? undefined : client;
@@ -53,15 +56,18 @@ async function errOf(client: RawClient, operation: Operation): Promise<number | 
 describe('F34: a heap of 64 MB', () => {
   const nodeArguments = ['--max-old-space-size=64'];
 
-  /** Each list is kept once, on the heap; these are all different. */
+  /** Each distinct list is stored once, on the heap; all of these differ. */
   function aclOf(name: string): AclEntry[] {
     return [...openToAll, { perms: 31, scheme: 'digest', id: `${name}:${'x'.repeat(1000)}` }];
   }
 
-  /** Between two rounds of each flooder: the honest client works in the same process, and needs its turn. */
+  /**
+   * Pause between two rounds of each flooder: the honest client runs in the same process, and needs
+   * its turn.
+   */
   const breathMs = 20;
 
-  /** Everything that makes a server grow, all at once, until told to stop. */
+  /** Everything that makes a server grow, all at once, until it is stopped. */
   class Flood {
     readonly #endpoint: Endpoint;
     readonly acknowledged = new Map<string, number>();
@@ -110,7 +116,7 @@ describe('F34: a heap of 64 MB', () => {
       client.destroy();
     }
 
-    /** Of a length that the server allows, and as many parts as fit. */
+    /** The longest multis that the server allows, with as many parts as fit. */
     async #multis(): Promise<void> {
       const client = await joined(this.#endpoint);
       const steps = Array.from({ length: 20_000 }, () => ({ kind: 'setData' as const, path: '/many', data: '', version: -1 }));
@@ -132,7 +138,7 @@ describe('F34: a heap of 64 MB', () => {
     }
   }
 
-  it('is never used up: what grows is refused, what does not goes on, and what was acknowledged is there after a restart', async () => {
+  it('is never exhausted: the server rejects what grows, serves the rest, and has every acknowledged write after a restart', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 5000, preAllocSize: 1024 };
       let server = await startServer({ kind: 'ours', folder, config, nodeArguments });
@@ -145,17 +151,20 @@ describe('F34: a heap of 64 MB', () => {
         const flood = new Flood(endpoint);
         const flooding = flood.run();
         await untilLogged(server, /memory is full: the JavaScript heap/);
-        // It has to hold out for a while, not to stop at the first line.
+        // The server has to hold out for a while after its first warning.
         const answered = honest.answers;
         await until(async () => {
-          // Who says nothing for as long as a session lasts has none.
+          // A client that is silent for its session timeout loses its session.
           await witness.call({ kind: 'ping' });
           return (flood.errors.get(ErrorCode.ThrottledOp) ?? 0) > 10_000 && honest.answers - answered > 20;
         }, 'flood that is refused beside a client that is served');
 
         const { client } = honest;
         let mores = 0;
-        /** Whether memory is full: what others leave behind on the heap comes and goes, and so does its end. */
+        /**
+         * Whether memory is full: the usage varies with garbage on the heap, so the state may
+         * change back.
+         */
         const isFull = async (): Promise<boolean> => {
           const err = await errOf(client, { kind: 'create', path: `/more-${mores++}`, data: '', acl: openToAll, flags: 0 });
           expect([0, ErrorCode.ThrottledOp]).toContain(err);
@@ -199,7 +208,7 @@ describe('F34: a heap of 64 MB', () => {
 
         server = await startServer({ kind: 'ours', folder, config, nodeArguments });
         const reader = await RawClient.open(endpointOf(server.connectString));
-        // It may be full again from the start; whoever has a session has it still.
+        // It may be full again from the start; existing sessions are kept.
         expect((await reader.openSession(30_000, client.session))?.timeOut).toBe(30_000);
         const children = new Set((await reader.call({ kind: 'getChildren', path: '/flood', watch: false }))!.body!.children);
         expect([...flood.acknowledged.keys()].filter((name) => !children.has(name))).toEqual([]);
@@ -228,7 +237,7 @@ describe('F34: 224 MB for the process', () => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
   }
 
-  it('are not used up by znodes, which lie outside of the heap, and what is deleted makes room for others', async () => {
+  it('are not exhausted by znodes, which are outside of the heap, and deletes make room for new ones', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, preAllocSize: 1024, 'tskeeper.memoryLimitInMb': limitMb };
       const server = await startServer({ kind: 'ours', folder, config });
@@ -238,7 +247,8 @@ describe('F34: 224 MB for the process', () => {
         const relieved = async (): Promise<number> => (await server.log()).split('memory pressure is over: this process').length;
         const filled: number[] = [];
         let mostMb = 0;
-        // Twice, since the memory that deletes free stays with the process, and is what the second round has to live from.
+        // Twice, since memory freed by deletes stays with the process, and the second round has to
+        // use it.
         for (const round of ['a', 'b']) {
           const names: string[] = [];
           for (let refused = 0; refused === 0;) {
@@ -274,7 +284,7 @@ describe('F34: 224 MB for the process', () => {
 });
 
 describe('F34: 64 open files', () => {
-  it('are not all given to clients: logs roll and snapshots are written, and who has a connection keeps it', async () => {
+  it('are not all used by clients: logs roll and snapshots are written, and open connections stay open', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 100, preAllocSize: 64, 'autopurge.snapRetainCount': 3 };
       const server = await startServer({ kind: 'ours', folder, config, openFilesMax: 64 });
@@ -302,7 +312,7 @@ describe('F34: 64 open files', () => {
         expect(log).not.toMatch(/EMFILE|"error"/);
 
         for (const client of others) client.destroy();
-        // The server hears one after the other that they have gone.
+        // The server learns of the closed connections one after the other.
         await until(async () => (await maybeJoined(endpoint)) !== undefined, 'session for a newcomer');
         await honest.stop();
         expect(honest.wrong).toEqual([]);
@@ -326,7 +336,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     readonly release: () => Promise<void>;
   }
 
-  /** A server whose threads all wait, and a write that waits for one of them. */
+  /** A server whose threads all wait, and a write that needs one of them. */
   async function blocked(work: (blocked: Blocked) => Promise<void>): Promise<void> {
     await inFolder(async (folder) => {
       const pipe = path.join(folder, 'pipe');
@@ -334,7 +344,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
       const server = await startServer({
         kind: 'ours',
         folder,
-        // The patience of a server with its disk is the longest life of a session, and ten seconds at least.
+        // The server's disk timeout is the longest session timeout, and at least ten seconds.
         config: { tickTime: 500, maxSessionTimeout: 4000 },
         nodeArguments: ['--import', preload],
       });
@@ -355,12 +365,13 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     });
   }
 
-  it('holds up writes alone, and they are answered when threads are free again', async () => {
+  it('delays only writes, which are answered when threads are free again', async () => {
     await blocked(async ({ server, honest, writer, release }) => {
       const xid = writer.send({ kind: 'setData', path: '/kept', data: 'later', version: -1 });
       let isAnswered = false;
       const answer = writer.receive(xid).finally(() => (isAnswered = true));
-      // None of these could be answered if it stood behind the write, which waits for a thread.
+      // None of these replies would arrive if it had to wait for the write, which waits for a
+      // thread.
       const before = honest.answers;
       await until(() => honest.answers - before > 50, 'answers beside a write that waits');
       expect(isAnswered).toBe(false);
@@ -372,7 +383,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     });
   });
 
-  it('ends the process when they do not come back, and a new start has all that was acknowledged', async () => {
+  it('ends the process when they do not come back, and a restart has every acknowledged write', async () => {
     await blocked(async ({ server, honest, writer, folder }) => {
       const begunMs = performance.now();
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });
@@ -394,7 +405,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     });
   });
 
-  it('does not keep a server from ending at SIGTERM', async () => {
+  it('does not keep a server from ending on SIGTERM', async () => {
     await blocked(async ({ server, honest, writer }) => {
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });
       expect(await server.stop(patienceMs)).toBe(true);

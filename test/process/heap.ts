@@ -1,17 +1,17 @@
-/** What a process keeps: memory as it is when everything that could be collected has been. */
+/** Memory that a process keeps after garbage collection. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** A few turns and collections, after which nothing more can be given back. */
+/** Turns and collections after which no more memory is released. */
 const rounds = 4;
 
 /** Bytes on the heap and in buffers outside of it. */
 export async function keptBytes(): Promise<number> {
   for (let round = 0; round < rounds; round++) {
-    // Closed sockets and finalizers need a turn of the loop.
+    // Closed sockets and finalizers need a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     collect();
   }

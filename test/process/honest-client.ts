@@ -1,4 +1,4 @@
-/** A client that only wants to be served: it reads and pings one after the other, and keeps the books of how it fared. */
+/** A client that reads and pings one after the other, and records the results. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AclEntry, Operation, Reply } from '@tskeeper/simulator';
 import { type Endpoint, RawClient } from './raw-client.ts';

@@ -1,4 +1,4 @@
-/** Whatever arrives at the port, the honest client beside it gets its answers. */
+/** Whatever arrives at the port, an honest client gets its replies. */
 import { describe, expect, it } from 'vitest';
 import { runHostileSockets } from './hostile-sockets.ts';
 import { endpointOf } from './raw-client.ts';
@@ -25,7 +25,7 @@ describe(`hostile sockets at ${kind}`, () => {
     });
   });
 
-  it('turn red when one reply to the honest client is wrong', async () => {
+  it('fail the run when one reply to the honest client is wrong', async () => {
     await inFolder(async (folder) => {
       const server = await start(folder);
       try {

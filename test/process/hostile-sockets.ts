@@ -1,6 +1,7 @@
 /**
- * Everything a socket can do to a server that a frame cannot: lie about lengths, stop in the middle, drip, reset, or never read. An
- * honest client works beside it and must get its answers, right and in time.
+ * Attacks of a socket beyond those of a frame: wrong lengths, stopping in the middle, dripping,
+ * resetting, never reading. An honest client works beside it and must get its replies, correct and
+ * in time.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -17,7 +18,7 @@ import { type Endpoint, RawClient, within } from './raw-client.ts';
 export interface HostileSocketsOptions {
   readonly endpoint: Endpoint;
   readonly seed: number;
-  /** Hostile frames and connections together. */
+  /** Number of hostile frames and connections. */
   readonly attacks: number;
   readonly spoil?: (message: Message) => Message;
 }
@@ -47,7 +48,7 @@ const handshake: ConnectRequest = {
   readOnly: false,
 };
 
-/** What others do moves zxids, and the server's clock is its own: neither is looked at here. */
+/** Other clients use zxids, and the server has its own clock: ignore both here. */
 function withoutStamps(message: Message): Message {
   return JSON.parse(
     JSON.stringify(message, (key, value: unknown) => {
@@ -59,7 +60,7 @@ function withoutStamps(message: Message): Message {
 
 async function openSocket({ host, port }: Endpoint): Promise<Socket | undefined> {
   const socket = connect({ host, port });
-  // Being cut off is what most of these connections are for.
+  // Most of these connections provoke their own end.
   socket.on('error', () => {});
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
   return socket.destroyed || socket.connecting ? undefined : socket;
@@ -85,7 +86,7 @@ class Attack {
     return this.attacks >= this.#options.attacks;
   }
 
-  /** One attacker's life: connection after connection. */
+  /** One attacker: connection after connection. */
   async run(random: Prng): Promise<void> {
     while (!this.over) {
       const socket = await openSocket(this.#options.endpoint);
@@ -103,14 +104,14 @@ class Attack {
         [1, () => void socket.write(random.pick(['ruok', 'zzzz', 'stmk', 'srvr', '\0\0\0\0']))],
         [8, () => this.#speak(socket, random)],
       ])();
-      // Give it a moment to be read, or none at all.
+      // Leave it a moment to be read, or none at all.
       if (random.chance(50)) await delay(random.below(5));
       if (random.chance(50)) socket.resetAndDestroy();
       else socket.destroy();
     }
   }
 
-  /** A proper handshake, then frames that are not proper. */
+  /** A valid handshake, then invalid frames. */
   async #speak(socket: Socket, random: Prng): Promise<void> {
     socket.write(random.chance(85) ? encodeConnect({ ...handshake, timeOut: 4000 }) : hostileHandshake(random));
     for (let frames = 0; frames < framesPerConnection && !socket.destroyed && !this.over; frames++) {
@@ -124,7 +125,7 @@ class Attack {
     }
   }
 
-  /** One byte now and then, for ever. */
+  /** One byte now and then, without end. */
   async drip(random: Prng): Promise<void> {
     const bytes = Buffer.concat([encodeConnect(handshake), encodeRequest(1, { kind: 'getData', path: '/', watch: false })]);
     while (!this.over) {
@@ -139,7 +140,7 @@ class Attack {
     }
   }
 
-  /** Asks and asks and never reads an answer. */
+  /** Sends requests and never reads a reply. */
   async neverRead(): Promise<void> {
     const ask = encodeRequest(1, { kind: 'getData', path: '/big', watch: false });
     while (!this.over) {
@@ -210,7 +211,7 @@ export async function runHostileSockets(options: HostileSocketsOptions): Promise
     ];
     let wrong: string | undefined;
     while (!attack.over && wrong === undefined) wrong = await work(honestOperation(random));
-    // Whatever the honest client found, the others come to their end before anything is said.
+    // Whatever the honest client found, the attackers finish before the result is returned.
     attack.attacks = Math.max(attack.attacks, options.attacks);
     await Promise.all(hostiles);
     return wrong ?? work({ kind: 'whoAmI' });

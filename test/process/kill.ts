@@ -1,8 +1,9 @@
 /**
- * Kills a server again and again while clients write, and looks afterwards for what it had promised.
+ * Kills a server repeatedly while clients write, and checks afterwards what it had acknowledged.
  *
- * Every client has a register it alone writes, and all add to one queue of sequential znodes; every value is written once. So what is
- * found at the end can be told apart: acknowledged and there, under way when the server died and there or not, or wrong.
+ * Every client has its own register, and all add to one queue of sequential znodes; every value is
+ * written once. So every value found at the end is either acknowledged and there, pending when the
+ * server died and there or not, or wrong.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AclEntry, ConnectResponse, Operation, Reply } from '@tskeeper/simulator';
@@ -11,17 +12,17 @@ import { type Endpoint, RawClient } from './raw-client.ts';
 
 export interface RunningServer {
   readonly endpoint: Endpoint;
-  /** SIGKILL to the server itself, and its end awaited. Throws if it had ended by itself. */
+  /** Sends SIGKILL and waits for the end. Throws if the server had ended by itself. */
   kill(): Promise<void>;
 }
 
 export interface KillOptions {
-  /** Starts a server on the files the last one left, and resolves once it lets clients in. */
+  /** Starts a server on the files of the last one, and resolves when it accepts clients. */
   readonly start: () => Promise<RunningServer>;
   readonly kills: number;
   readonly clients: number;
   readonly seed: number;
-  /** Spoils the book of what was acknowledged, for the canary. */
+  /** Falsifies the record of acknowledgements, for the canary. */
   readonly forge?: (acknowledged: Map<string, string>) => void;
 }
 
@@ -29,7 +30,7 @@ export interface KillReport {
   readonly kills: number;
   readonly acknowledged: number;
   readonly unknown: number;
-  /** How often a session was taken up again after a kill. */
+  /** How often a session was resumed after a kill. */
   readonly reattached: number;
   readonly wrong: readonly string[];
 }
@@ -38,11 +39,11 @@ const open: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }]
 const sessionTimeoutMs = 30_000;
 const inFlight = 8;
 
-/** One client's book of what it asked for. */
+/** One client's record of its requests. */
 class Writer {
   readonly register: string;
   readonly #name: string;
-  /** Value of a queue item -> the path it was acknowledged under. */
+  /** Value of a queue item -> the path acknowledged for it. */
   readonly acknowledgedItems = new Map<string, string>();
   readonly attemptedItems = new Set<string>();
   lastAcknowledged = 0;
@@ -58,7 +59,7 @@ class Writer {
     this.register = `/kill/${name}`;
   }
 
-  /** Writes until told to stop or until the connection is gone. Returns how many acknowledgements it got. */
+  /** Writes until it is stopped or the connection ends. Returns the number of acknowledgements. */
   async work(endpoint: Endpoint, stopped: () => boolean): Promise<number> {
     const client = await RawClient.open(endpoint).catch(() => undefined);
     if (client === undefined) return 0;
@@ -169,7 +170,7 @@ async function readBack(endpoint: Endpoint, { kills, forge }: KillOptions, write
     const path = `/kill/queue/${name}`;
     const value = (await ask({ kind: 'getData', path, watch: false })).body!.data!;
     if (seen.has(value)) wrong.push(`${value} is there twice: ${seen.get(value)} and ${path}`);
-    if (!attempted.has(value)) wrong.push(`${path} holds ${value}, which nobody sent`);
+    if (!attempted.has(value)) wrong.push(`${path} holds ${value}, which no client sent`);
     seen.set(value, path);
   }
   for (const [value, path] of acknowledged) {

@@ -1,8 +1,10 @@
 /**
- * Sends a stream of actions to a running server, one at a time, and holds every reply and every watch event against the model.
+ * Sends a stream of actions to a running server, one at a time, and compares every reply and every
+ * watch event with the model.
  *
- * One action is answered before the next is sent, so the order of writes is ours to know. Events for other connections may still be
- * under way then; they are compared when that connection next hears a reply, since nothing overtakes anything on one connection.
+ * One action is answered before the next is sent, so the order of writes is known. Events for other
+ * connections may still be pending then; they are compared when that connection next receives a
+ * reply, since a connection preserves the order.
  */
 import { connect } from 'node:net';
 import { difference, show } from '../model/compare.ts';
@@ -18,16 +20,18 @@ export interface LockstepOptions {
   readonly profile: Profile;
   readonly seed: number;
   readonly actions: number;
-  /** Spoils what the server sent, so that a test can see that this is noticed. */
+  /** Changes what the server sent, so that a test can check that this is detected. */
   readonly spoil?: (message: Message, at: number) => Message;
 }
 
 export interface LockstepReport {
   readonly actions: number;
   readonly messages: number;
-  /** How often each kind of request got each result: proof that the stream went where it should. */
+  /**
+   * How often each kind of request had each result: proof that the stream covers what it should.
+   */
   readonly outcomes: ReadonlyMap<string, number>;
-  /** Where server and model part first, or undefined. */
+  /** The first difference between server and model, or undefined. */
   readonly wrong: string | undefined;
 }
 
@@ -39,10 +43,10 @@ interface Slot {
 }
 
 const sessionTimeoutMs = 60_000;
-/** More znodes than this slow the stream down without making it more interesting. */
+/** More znodes than this slow the stream down without benefit. */
 const crowdedAt = 120;
 
-/** Carried out of the middle of a stream to its report. */
+/** Carries a difference from the middle of a stream to its report. */
 class Parted extends Error {}
 
 export class Lockstep {
@@ -169,7 +173,10 @@ export class Lockstep {
     if (rightPassword) slot.session = connected;
   }
 
-  /** Notes what connections must hear. `cnxn` may be a connection of `slot` that is not its own yet. */
+  /**
+   * Records what connections must receive. `cnxn` may be a connection of `slot` that is not yet its
+   * own.
+   */
   #expect(heard: Heard[], cnxn?: number, slotOfCnxn?: Slot): void {
     for (const one of heard) {
       const slot = one.cnxn === cnxn ? slotOfCnxn : this.#slots.find((candidate) => candidate.client && candidate.cnxn === one.cnxn);
@@ -192,10 +199,10 @@ export class Lockstep {
     this.#messages += messages.length;
     const translated = expected.map((one, at) => ({ ...one, message: this.#times.translate(one.message, messages[at]) }));
     const wrong = difference(translated, messages);
-    if (wrong !== undefined) throw new Parted(`${wrong}\n  all heard: ${messages.map(show).join('\n             ')}`);
+    if (wrong !== undefined) throw new Parted(`${wrong}\n  all received: ${messages.map(show).join('\n                 ')}`);
   }
 
-  /** The whole tree at the end, through the eyes of the super user. */
+  /** The whole tree at the end, read by the super user. */
   async #readEverything(): Promise<void> {
     const slot = this.#slots.at(-1)!;
     await this.#ensureConnected(slot);
@@ -209,7 +216,10 @@ export class Lockstep {
     await this.#compareDigest(slot);
   }
 
-  /** Servers remember the tree digest at every 128th zxid, so one is made and the tree is read as of then. */
+  /**
+   * Servers remember the tree digest at every 128th zxid, so create one and compare the tree at
+   * that zxid.
+   */
   async #compareDigest(slot: Slot): Promise<void> {
     while (this.#model.zxid % 128 !== 0) await this.#request(slot, { kind: 'setData', path: '/zookeeper', data: 'x', version: -1 });
     for (const path of this.#model.contents().keys()) await this.#request(slot, { kind: 'exists', path, watch: false });

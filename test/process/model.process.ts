@@ -1,4 +1,7 @@
-/** The model is only worth something if the real server agrees with it, reply by reply: Apache ZooKeeper 3.9.5 above all. */
+/**
+ * The model is only useful if the real server agrees with it, reply by reply: Apache ZooKeeper
+ * 3.9.5 above all.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '@tskeeper/simulator';
 import { superDigest } from '../model/operations.ts';
@@ -6,7 +9,7 @@ import { Lockstep, type LockstepReport } from './lockstep.ts';
 import { endpointOf } from './raw-client.ts';
 import { inFolder, kind, start } from './servers.ts';
 
-/** Per configuration; four of them make up the comparison. */
+/** Per configuration; the comparison has four of them. */
 const actions = Number(process.env['TSKEEPER_LOCKSTEP_ACTIONS'] ?? 15_000);
 const seed = Number(process.env['TSKEEPER_SEED'] ?? 1);
 const slots = 4;
@@ -41,7 +44,7 @@ function compare(settings: Settings, count: number, spoil?: (message: Message, a
 describe(`the model against ${kind}`, () => {
   for (const extendedTypesEnabled of [false, true]) {
     for (const enforceQuota of [false, true]) {
-      it(`says what the server says, extended types ${extendedTypesEnabled}, enforced quotas ${enforceQuota}`, async () => {
+      it(`answers as the server does, extended types ${extendedTypesEnabled}, enforced quotas ${enforceQuota}`, async () => {
         const report = await compare({ extendedTypesEnabled, enforceQuota }, actions);
         console.log(`${report.actions} actions, ${report.messages} messages compared`);
         expect(report.wrong).toBeUndefined();
@@ -53,7 +56,7 @@ describe(`the model against ${kind}`, () => {
     }
   }
 
-  it('turns red for one wrong zxid among a thousand messages', async () => {
+  it('fails the run for one wrong zxid among a thousand messages', async () => {
     const report = await compare({ extendedTypesEnabled: true, enforceQuota: false }, 1500, (message, at) =>
       at === 1000 && message.kind !== 'connected' && message.kind !== 'closed' ? { ...message, zxid: message.zxid + 1 } : message,
     );

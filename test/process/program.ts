@@ -1,4 +1,4 @@
-/** Examples at work, as processes of their own. */
+/** Examples as running processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline';
 
 const examples = path.resolve(import.meta.dirname, '../../examples/dist');
 
-/** One example at work. */
+/** One running example. */
 export class Program {
   readonly lines: string[] = [];
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcess;
   #errors = '';
-  /** It has ended, and everything it has said has been read. */
+  /** It has ended, and its whole output has been read. */
   #isOver = false;
   #waiting: (() => void)[] = [];
 
@@ -39,7 +39,7 @@ export class Program {
     for (;;) {
       const found = this.lines.slice(from).find((line) => line.includes(text));
       if (found !== undefined) return found;
-      if (this.#isOver) throw new Error(`it ended without saying ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
+      if (this.#isOver) throw new Error(`the program ended without printing ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }

@@ -1,6 +1,6 @@
 /**
- * A client that speaks frames over a socket and nothing more: no retries, no pings of its own, no opinions. What it is sent is handed
- * out in order; what it has not been told is never guessed.
+ * A client that sends and receives frames over a socket and nothing more: no retries and no pings
+ * of its own. It returns what it receives in order.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -18,11 +18,11 @@ export function endpointOf(connectString: string): Endpoint {
   return { host: connectString.slice(0, colon), port: Number(connectString.slice(colon + 1)) };
 }
 
-/** A wait that ends: nothing here may hang because a server does. */
+/** A wait with a time limit: a server that hangs must not hang the tests. */
 export async function within<T>(limitMs: number, what: string, wait: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no ${what} within ${limitMs} ms`)), limitMs);
+    timer = setTimeout(() => reject(new Error(`timed out after ${limitMs} ms waiting for ${what}`)), limitMs);
   });
   try {
     return await Promise.race([wait, late]);
@@ -31,7 +31,7 @@ export async function within<T>(limitMs: number, what: string, wait: Promise<T>)
   }
 }
 
-/** Long enough for any server that is alive, on any machine. */
+/** Long enough for any running server, on any machine. */
 const answerLimitMs = 30_000;
 
 export class RawClient {
@@ -41,7 +41,7 @@ export class RawClient {
   readonly #inbox: Message[] = [];
   #wakers: (() => void)[] = [];
   #handshakeDone = false;
-  /** True once the server, or an error, has ended the connection. */
+  /** True after the server, or an error, has ended the connection. */
   closed = false;
   lastXid = 0;
   session: ConnectResponse | undefined;
@@ -84,7 +84,10 @@ export class RawClient {
     for (const wake of wakers) wake();
   }
 
-  /** Takes messages out of the inbox, up to and including the first that is wanted; all of them if the connection ends first. */
+  /**
+   * Takes messages from the inbox, up to and including the first wanted one; all of them if the
+   * connection ends first.
+   */
   async #until(wanted: (message: Message) => boolean): Promise<Message[]> {
     for (;;) {
       const at = this.#inbox.findIndex(wanted);
@@ -100,7 +103,10 @@ export class RawClient {
     return within(answerLimitMs, 'answer to a handshake', connected);
   }
 
-  /** Opens a session, or takes one up again. Undefined when the server closes the connection instead of answering. */
+  /**
+   * Opens a session, or resumes one. undefined if the server closes the connection instead of
+   * answering.
+   */
   async openSession(timeOut: number, again?: ConnectResponse): Promise<ConnectResponse | undefined> {
     await this.handshake({
       protocolVersion: 0,
@@ -113,16 +119,16 @@ export class RawClient {
     return this.session;
   }
 
-  /** Sends without waiting and returns the xid the reply will bear. */
+  /** Sends without waiting and returns the xid of the reply. */
   send(operation: Operation, xid = ++this.lastXid): number {
     this.socket.write(encodeRequest(xid, operation));
-    // A ping is answered under an xid of its own, whatever it was sent with.
+    // A ping is answered with its own xid, whatever it was sent with.
     const answerXid = operation.kind === 'ping' ? Xid.ping : xid;
     this.#kinds.set(answerXid, operation.kind);
     return answerXid;
   }
 
-  /** Everything that arrives up to and including the reply to that xid. */
+  /** Everything that arrives up to and including the reply with that xid. */
   async receive(xid: number): Promise<Message[]> {
     const reply = this.#until((message) => message.kind === 'reply' && message.xid === xid);
     const messages = await within(answerLimitMs, `reply to a ${this.#kinds.get(xid)}`, reply);
@@ -136,7 +142,7 @@ export class RawClient {
     return last?.kind === 'reply' ? last : undefined;
   }
 
-  /** Resolves when the other side has ended the connection; what came before is returned. */
+  /** Resolves with the remaining messages when the other side has ended the connection. */
   async untilClosed(): Promise<Message[]> {
     return this.#until(() => false);
   }

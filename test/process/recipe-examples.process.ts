@@ -1,15 +1,18 @@
-/** The examples of recipes by which processes wait for each other, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+/**
+ * The examples of recipes with which processes wait for each other, one of which is killed: with
+ * this server, with three of them, and with Apache ZooKeeper.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { emptied, ExampleServers, filled, forEver, gone, kinds, namesBelow, textAt, timeout } from './example-servers.ts';
 import { inFolder } from './servers.ts';
 import { breaches, earliest, latest, mostTogether, spansOf, timesOf } from './spans.ts';
 
-describe.each(kinds)('the examples of recipes that wait, against %s', { timeout }, (kind) => {
+describe.each(kinds)('the examples of recipes that wait, with %s', { timeout }, (kind) => {
   const servers = new ExampleServers(kind);
   const run = servers.run.bind(servers);
 
-  it.concurrent('C1-1, C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
+  it.concurrent('C1-1, C1-19, C1-21: a lock: no number is assigned twice, and a killed process loses only its turn', async () => {
     const programs = ['anna', 'bert', 'cleo'].map((name) => run('lock', '/lock', '/number', name, '20', '10'));
     const [victim, ...others] = programs;
     await victim!.line('anna', 4);
@@ -18,14 +21,14 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     await victim!.ended;
     const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1]))).toSorted((one, other) => one - other);
     expect(new Set(numbers).size).toBe(numbers.length);
-    // The killed one may have written a number that it did not come to say.
+    // The killed process may have written a number without printing it.
     const last = Number(await textAt(servers.zk, '/number'));
     expect(last - numbers.length).toBeLessThanOrEqual(1);
     expect(numbers.at(-1)).toBeLessThanOrEqual(last);
     await emptied(servers.zk, '/lock');
   });
 
-  it.concurrent('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
+  it.concurrent('C1-24, C1-25: a shared lock: a writer is alone, also after a writer is killed', async () => {
     const readers = ['anna', 'bert', 'cleo'].map((name) => run('shared-lock', '/shared', 'read', name, '6', '50'));
     const writers = ['dora', 'emil'].map((name) => run('shared-lock', '/shared', 'write', name, '6', '50'));
     const victim = run('shared-lock', '/shared', 'write', 'finn', '1', forEver);
@@ -38,7 +41,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     const spans = spansOf([...programs, victim], killed);
     expect(spans.length).toBe(31);
     expect(breaches(spans, ({ what }) => what === 'writes')).toEqual([]);
-    // Readers are together, or the lock would be none; and a breach is seen.
+    // Readers must overlap, or the lock would be exclusive; and a breach must be detected.
     const stays = run('shared-lock', '/read', 'read', 'gina', '1', forEver);
     await stays.line('reads');
     const comes = run('shared-lock', '/read', 'read', 'hugo', '1', '0');
@@ -47,7 +50,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     stays.kill('SIGKILL');
   });
 
-  it.concurrent('C1-38, C1-39: an election: the next one leads when the leader is killed, and when one resigns', async () => {
+  it.concurrent('C1-38, C1-39: an election: the next candidate leads when the leader is killed, and when it resigns', async () => {
     const watcher = run('election', '/election');
     await watcher.line('leader: nobody');
     const anna = run('election', '/election', 'anna');
@@ -61,7 +64,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     };
     const second = await Promise.race(['bert', 'cleo'].map(leads));
     const leader = others[['bert', 'cleo'].indexOf(second)]!;
-    // There may have been nobody in between, until one of them has come.
+    // There may be no leader in between.
     await watcher.line(`leader: ${second}`, seen);
     seen = watcher.lines.length;
     leader.kill('SIGTERM');
@@ -72,7 +75,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(await Promise.all([...others, watcher].map(({ ended }) => ended))).toEqual([0, 0, 0]);
   });
 
-  it.concurrent('C1-15, C1-16, B6: a queue: each item has one result, that of the killed worker by another', async () => {
+  it.concurrent('C1-15, C1-16, B6: a queue: each item has one result, and another worker processes the item of a killed one', async () => {
     const victim = run('queue', '/jobs', '/results', 'work', 'anna', forEver);
     const producer = run('queue', '/jobs', '/results', 'put', 'paul', '12');
     await victim.line('works on paul-0');
@@ -81,7 +84,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(await producer.ended).toBe(0);
     const items = Array.from({ length: 12 }, (_, number) => `paul-${number}`);
     for (const item of items) await Promise.race(workers.map((each) => each.line(`has done ${item}`)));
-    // The other may have done everything before this one has begun to listen to signals.
+    // Otherwise the other worker could finish everything before this one handles signals.
     for (const each of workers) await each.line('is at work');
     for (const each of workers) each.kill('SIGTERM');
     expect((await Promise.all(workers.map((each) => each.output()))).map(({ code, err }) => [code, err])).toEqual([
@@ -93,7 +96,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(await namesBelow(servers.zk, '/jobs')).toEqual([]);
   });
 
-  it.concurrent('B14: a semaphore: never more leases than its size, and those of killed processes are had by others', async () => {
+  it.concurrent('B14: a semaphore: never more leases than its size, and other processes get those of killed ones', async () => {
     const victims = ['anna', 'emil'].map((name) => run('semaphore', '/crawlers', '2', name, '1', forEver));
     await Promise.all(victims.map((each) => each.line('begins')));
     const killed = process.hrtime.bigint();
@@ -105,12 +108,12 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(mostTogether(spans)).toBe(2);
   });
 
-  it.concurrent('C1-7, C1-12, C1-13: a double barrier: rounds begin together, and one that is killed inside keeps nobody', async () => {
+  it.concurrent('C1-7, C1-12, C1-13: a double barrier: rounds begin together, and a process killed inside does not block the others', async () => {
     const staying = ['anna', 'bert'].map((name) => run('double-barrier', '/double', '3', name, '2', '200'));
     const victim = run('double-barrier', '/double', '3', 'cleo', '1', '400');
     await Promise.all([...staying, victim].map((each) => each.line('entered-0')));
     victim.kill('SIGKILL');
-    // Whoever comes while a round is on takes part in it, so the next one comes behind it.
+    // A process that joins during a round takes part in it, so start the next one after it.
     await Promise.all(staying.map((each) => each.line('left-0')));
     const next = run('double-barrier', '/double', '3', 'dora', '1', '0');
     expect(await Promise.all([...staying, next].map(({ ended }) => ended))).toEqual([0, 0, 0]);
@@ -120,7 +123,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(latest([...timesOf(staying, 'reached-1'), ...timesOf([next], 'reached-0')])).toBeLessThan(earliest(began));
   });
 
-  it.concurrent('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
+  it.concurrent('B15, C1-34, C1-37: a two-phase commit: sites that are killed before or after their votes reach the same outcome as the others', async () => {
     await inFolder(async (folder) => {
       const site = (name: string, ms = 0) => run('two-phase-commit', '/payments', 'site', name, `${folder}/${name}`, '100', String(ms));
       const begin = async (...args: string[]) =>
@@ -154,7 +157,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
         Array.from({ length: 4 }, () => ({ code: 0, err: '' })),
       );
       const written = readFileSync(`${folder}/berlin`, 'utf8').trim().split('\n');
-      // Of two that are under way at once, either may be over first.
+      // Of two concurrent transactions, either may finish first.
       expect(written.filter((line) => !line.startsWith('promised')).toSorted()).toEqual([
         'abort 18 500',
         'abort 19 50',
@@ -164,7 +167,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     });
   });
 
-  it.concurrent('C1-41: an event: each time that it is set one goes through, those behind a killed process as well', async () => {
+  it.concurrent('C1-41: an event: each set releases one waiter, also waiters after a killed one in the queue', async () => {
     const victim = run('event', '/bell', 'wait', 'anna');
     await filled(servers.zk, '/bell');
     victim.kill('SIGKILL');
@@ -178,7 +181,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
   });
 
-  it.concurrent('B24: a lease: nobody else has it before its time is over, though its holder was killed, and the session has ended', async () => {
+  it.concurrent('B24: a lease: no other process has it before its time is over, although its holder was killed and the session has ended', async () => {
     const asked = process.hrtime.bigint();
     const victim = run('lease', '/import', 'anna', '5000', '3600000');
     await victim.line('anna begins');

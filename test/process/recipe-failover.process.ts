@@ -1,4 +1,4 @@
-/** The examples of recipes while the leader of their ensemble is killed, and comes back. */
+/** The examples of recipes while the leader of their ensemble is killed and restarted. */
 import { connect } from '@tskeeper/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProcessEnsemble } from './ensembles.ts';
@@ -9,7 +9,10 @@ import { earliest, latest, timesOf } from './spans.ts';
 
 type Run = (example: string, ...args: string[]) => Program;
 
-/** Some programs at work. Each story is told in three parts, ahead of the kill, while nobody leads, and when all servers are there again. */
+/**
+ * Some running programs. Each story has three parts: before the kill, while there is no leader, and
+ * when all servers run again.
+ */
 abstract class Story {
   protected readonly run: Run;
 
@@ -17,11 +20,11 @@ abstract class Story {
     this.run = run;
   }
 
-  /** Resolves when they are in the middle of it. */
+  /** Resolves when they are in the middle of their work. */
   abstract begin(): Promise<unknown>;
-  /** Somebody comes. */
+  /** Another process joins. */
   abstract join(): void;
-  /** Resolves when all is done. */
+  /** Resolves when everything is done. */
   abstract end(): Promise<unknown>;
 }
 
@@ -42,7 +45,10 @@ class Locks extends Story {
     this.#count('dora');
   }
 
-  /** Who was about to write when the leader was killed may not know what has become of it, and ends with a word. */
+  /**
+   * A process that was about to write when the leader was killed may not know the result, and ends
+   * with a message.
+   */
   async end(): Promise<{ numbers: number[]; unsure: number }> {
     const ends = await Promise.all(this.#programs.map((each) => each.output()));
     const unsure = ends.filter(({ code, err }) => code === 1 && err.includes('ConnectionLoss')).length;
@@ -69,7 +75,7 @@ class Elections extends Story {
   }
 
   async end(): Promise<void> {
-    // It has led all the time: nobody else was heard of.
+    // It has led all the time: no other leader was printed.
     expect(new Set(this.#watcher.lines)).toEqual(new Set(['leader: nobody', 'leader: anna']));
     expect(this.#leader.lines).toEqual(['anna leads']);
     const seen = this.#watcher.lines.length;
@@ -138,7 +144,7 @@ class DoubleBarriers extends Story {
 }
 
 describe('the examples of recipes', { timeout }, () => {
-  it('C1-1: go on when the leader of the ensemble is killed in the middle, and comes back', async () => {
+  it('C1-1: continue when the leader of the ensemble is killed in the middle, and comes back', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
       await using zk = await connect(ensemble.connectString);

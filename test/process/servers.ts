@@ -1,4 +1,7 @@
-/** The servers of these proofs: real processes with folders of their own, started through scripts/server-process.js. */
+/**
+ * The servers of these proofs: real processes with their own folders, started through
+ * scripts/server-process.js.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,10 +12,10 @@ import { endpointOf } from './raw-client.ts';
 
 export type Properties = Readonly<Record<string, string | number | boolean>>;
 
-/** Which server is judged: ours unless TSKEEPER_SERVER_KIND says otherwise. */
+/** The server to test: ours unless TSKEEPER_SERVER_KIND says otherwise. */
 export const kind = (process.env['TSKEEPER_SERVER_KIND'] ?? 'ours') as ServerKind;
 
-/** Everything these streams need, the quiet of the reaper and room for many connections included. */
+/** Settings for these streams, without deletes of containers and with room for many connections. */
 const config = { tickTime: 2000, maxClientCnxns: 0, '4lw.commands.whitelist': '*', 'admin.enableServer': false, snapCount: 2000 };
 const always: Properties = {
   'zookeeper.DigestAuthenticationProvider.superDigest': superDigest,

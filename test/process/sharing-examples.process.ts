@@ -1,13 +1,16 @@
-/** The examples of recipes by which processes share what they know, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+/**
+ * The examples of recipes with which processes share data, one of which is killed: with this
+ * server, with three of them, and with Apache ZooKeeper.
+ */
 import { describe, expect, it } from 'vitest';
 import { ExampleServers, kinds, textAt, timeout } from './example-servers.ts';
 import { breaches, spansOf } from './spans.ts';
 
-describe.each(kinds)('the examples of recipes that share, against %s', { timeout }, (kind) => {
+describe.each(kinds)('the examples of recipes that share, with %s', { timeout }, (kind) => {
   const servers = new ExampleServers(kind);
   const run = servers.run.bind(servers);
 
-  it.concurrent('B19: a counter: no number is had twice, also when one that counts is killed', async () => {
+  it.concurrent('B19: a counter: no number is assigned twice, also when a process is killed', async () => {
     const programs = ['anna', 'bert', 'cleo'].map((name) => run('counter', '/orders', name, '40'));
     const [victim, ...others] = programs;
     await victim!.line('anna', 5);
@@ -16,11 +19,11 @@ describe.each(kinds)('the examples of recipes that share, against %s', { timeout
     await victim!.ended;
     const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1])));
     expect(new Set(numbers).size).toBe(numbers.length);
-    // The killed one may have written a number that it did not come to say.
+    // The killed process may have written a number without printing it.
     expect(Number(await textAt(servers.zk, '/orders')) - numbers.length).toBeLessThanOrEqual(1);
   });
 
-  it.concurrent('B26: service discovery: a killed instance is gone, and so is one that is told to end', async () => {
+  it.concurrent('B26: service discovery: an instance is removed after it is killed, and after it ends cleanly', async () => {
     const watcher = run('discovery', '/services', 'watch', 'api');
     const [one, two] = [
       run('discovery', '/services', 'register', 'api', 'one', '8080'),
@@ -37,7 +40,7 @@ describe.each(kinds)('the examples of recipes that share, against %s', { timeout
     expect(await watcher.ended).toBe(0);
   });
 
-  it.concurrent('B20, B23: a cache shows who is kept there: made again when it is deleted, and by another when its keeper is killed', async () => {
+  it.concurrent('B20, B23: a cache shows the kept znodes: created again after a delete, and by another process after its owner is killed', async () => {
     const watcher = run('cache', '/machines');
     await watcher.line('that is all');
     const anna = run('persistent-node', '/machines/m7', 'anna');
@@ -63,7 +66,7 @@ describe.each(kinds)('the examples of recipes that share, against %s', { timeout
     expect(await Promise.all([bert, next].map((each) => each.output()))).toMatchObject([bert, next].map(() => ({ code: 0, err: '' })));
   });
 
-  it.concurrent('B25: a partitioner: each item is one process of all at a time, and those of a killed one are had by the other', async () => {
+  it.concurrent('B25: a partitioner: one process at a time has each item, and another process gets the items of a killed one', async () => {
     const items = ['mail', 'pictures', 'reports', 'videos'];
     const [anna, bert] = [run('partitioner', '/queues', 'anna', ...items), run('partitioner', '/queues', 'bert', ...items)];
     for (const item of ['mail', 'reports']) await anna.line(`${item} anna`);
@@ -80,7 +83,7 @@ describe.each(kinds)('the examples of recipes that share, against %s', { timeout
     }
   });
 
-  it.concurrent('B27: a model: nothing that was added to a value is lost, also when one that adds is killed', async () => {
+  it.concurrent('B27: a model: no addition to a value is lost, also when a process is killed', async () => {
     const add = () => run('model', 'add', 'anna', 'apples', '1', '20');
     const [victim, ...others] = [add(), add(), add()];
     await victim.line('apples', 3);
@@ -90,7 +93,7 @@ describe.each(kinds)('the examples of recipes that share, against %s', { timeout
     const counts = [victim, ...others].flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1])));
     expect(new Set(counts).size).toBe(counts.length);
     const { out } = await run('model', 'list', 'anna').output();
-    // The killed one may have written what it did not come to say.
+    // The killed process may have written a value without printing it.
     expect([`apples ${counts.length}`, `apples ${counts.length + 1}`]).toContain(out);
   });
 });

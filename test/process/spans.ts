@@ -1,15 +1,17 @@
-/** When programs had something, as they say themselves, in nanoseconds of the machine's clock. */
+/** When programs held something, as they print it, in nanoseconds of the machine's clock. */
 import type { Program } from './program.ts';
 
 export interface Span {
   readonly who: string;
-  /** What it began with: `writes`, say. */
+  /** The first word: `writes`, for example. */
   readonly what: string;
   readonly begin: bigint;
   readonly end: bigint;
 }
 
-/** `anna writes 17`, `anna ends 23` -> from 17 to 23. What has no end lasted until `killed`. */
+/**
+ * `anna writes 17`, `anna ends 23` -> from 17 to 23. A span without an end lasts until `killed`.
+ */
 export function spansOf(programs: readonly Pick<Program, 'lines'>[], killed: bigint): Span[] {
   return programs.flatMap(({ lines }) =>
     lines.flatMap((line, index) => {
@@ -21,7 +23,7 @@ export function spansOf(programs: readonly Pick<Program, 'lines'>[], killed: big
   );
 }
 
-/** Those who were inside with one for which `isAlone` holds. */
+/** Spans that overlap with one for which `isAlone` holds. */
 export function breaches(spans: readonly Span[], isAlone: (span: Span) => boolean): string[] {
   return spans
     .filter(isAlone)
@@ -29,12 +31,12 @@ export function breaches(spans: readonly Span[], isAlone: (span: Span) => boolea
     .map(({ who, begin }) => `${who} at ${begin}`);
 }
 
-/** How many were inside at once, at most. */
+/** The highest number of overlapping spans. */
 export function mostTogether(spans: readonly Span[]): number {
   return Math.max(...spans.map(({ begin }) => spans.filter((other) => other.begin <= begin && begin < other.end).length));
 }
 
-/** When each of the programs said this. */
+/** When each of the programs printed this. */
 export function timesOf(programs: readonly Pick<Program, 'lines'>[], what: string): bigint[] {
   return programs.flatMap(({ lines }) =>
     lines.map((line) => line.split(' ')).flatMap((words) => (words[1] === what ? [BigInt(words[2]!)] : [])),

@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Proofs against real processes, apart from the default run since they take minutes and a Java server:
- * `npx vitest run --config test/process/vitest.config.ts`. TSKEEPER_SERVER_KIND names who is judged: `ours` or `java-3.9.5`.
+ * Proofs against real processes, separate from the default run since they take minutes and a Java
+ * server: `npx vitest run --config test/process/vitest.config.ts`. TSKEEPER_SERVER_KIND names the
+ * server to test: `ours` or `java-3.9.5`.
  */
 export default defineConfig({
   resolve: { conditions: ['tskeeper-source'] },

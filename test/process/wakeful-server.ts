@@ -1,6 +1,6 @@
 /**
- * A server without a world: a transport whose other end answers what clients of the memory proofs ask, at once and from memory. Every
- * znode is there, but for `/silent`, about which it says nothing.
+ * A server without a network: a transport whose other end answers the requests of the memory proofs
+ * at once and from memory. Every znode exists, except that requests for `/silent` get no answer.
  */
 import {
   OpCode,
@@ -142,12 +142,12 @@ export class WakefulServer implements Transport {
     return this.#latest;
   }
 
-  /** Breaks the connection that there is. */
+  /** Resets the current connection. */
   reset(): void {
     this.#latest!.reset();
   }
 
-  /** Tells of so many changes at once. */
+  /** Sends this many events at once. */
   notify(type: number, path: string, count: number): void {
     this.#latest!.notify(type, path, count);
   }

@@ -16,11 +16,11 @@ import org.apache.zookeeper.ZooDefs.Ids;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * Drives the Java client, by its asynchronous calls: commands from standard input, one JSON a line, each answered with a line. See
- * node-driver.js, which does the same.
+ * Drives the Java client with its asynchronous calls: reads commands from standard input, one JSON
+ * object per line, and answers each with a line. See node-driver.js, which does the same.
  */
 public class JavaClient {
-    /** Of every so many requests of a lane the time is taken, so that taking it does not count. */
+    /** Only every eighth request of a lane is timed, so that timing costs little. */
     static final int TIMED_EVERY = 8;
 
     static final OperatingSystemMXBean PROCESS = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
@@ -88,7 +88,10 @@ public class JavaClient {
         return PROCESS.getProcessCpuTime() / 1e9;
     }
 
-    /** All lanes are on the client's event thread, so that nothing here is shared but what the end is told by. */
+    /**
+     * All lanes run on the client's event thread, so they share nothing except the signal of their
+     * end.
+     */
     static class Load {
         final ZooKeeper client;
         final String root;
@@ -173,7 +176,8 @@ public class JavaClient {
         Load load = new Load(client, line, inFlight);
         double cpu = cpuSeconds();
         long start = System.nanoTime();
-        // The first requests are made by this thread, which the event thread may overtake: an operation counts when it is answered.
+        // The first requests are sent by this thread, which the event thread may overtake: an
+        // operation counts when it is answered.
         for (int i = 0; i < inFlight; i++) new Lane(load, text(line, "op"), i).next();
         load.lanesLeft.await();
         double seconds = (System.nanoTime() - start) / 1e9;
@@ -198,7 +202,7 @@ public class JavaClient {
         AtomicInteger left = new AtomicInteger(count);
         CountDownLatch fired = new CountDownLatch(1);
         for (int i = 0; i < count; i++) {
-            // One watcher each, as a program has that watches many things.
+            // One watcher each, as in a program that watches many things.
             client.getData(root + "/" + i, event -> {
                 if (left.decrementAndGet() == 0) fired.countDown();
             }, (rc, path, ctx, data, stat) -> armed.countDown(), null);

@@ -1,7 +1,7 @@
 /**
- * What a client on Node cannot do without, and no more: it opens a session, writes getData requests, one write for what a turn has asked,
- * cuts the answers and takes the data out. No promises, no Stat, no watches, no errors, no reconnect. It shows how much of the cost is
- * Node's and the system's, with this server.
+ * The minimum of a client on Node: it opens a session, writes getData requests, with one write per
+ * turn, splits the replies and extracts the data. No promises, no Stat, no watches, no errors, no
+ * reconnect. It shows how much of the cost is Node's and the system's, with this server.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,4 +1,6 @@
-"""Drives kazoo: commands from standard input, one JSON a line, each answered with a line. See node-driver.js, which does the same."""
+"""Drives kazoo: reads commands from standard input, one JSON object per line, and answers each with
+a line. See node-driver.js, which does the same.
+"""
 import collections
 import json
 import os
@@ -9,7 +11,7 @@ import time
 
 from kazoo.client import KazooClient
 
-# Of every so many requests of a lane the time is taken, so that taking it does not count.
+# Only every eighth request of a lane is timed, so that timing costs little.
 TIMED_EVERY = 8
 
 
@@ -40,7 +42,9 @@ def say(answer):
 
 
 def operation(client, command, index):
-    """What a lane does: a function that gives the result to wait for, and one that looks at it."""
+    """The operation of a lane: a function that returns the result to wait for, and one that checks
+    it.
+    """
     root, znodes, size = command["root"], command["znodes"], command["bytes"]
     data = b"x" * size
     at = index * 61
@@ -63,7 +67,9 @@ def operation(client, command, index):
 
 
 def load(client, command):
-    """Keeps `inFlight` requests under way from one thread: the oldest is waited for, and followed by the next of its lane."""
+    """Keeps `inFlight` requests in flight from one thread: waits for the oldest, then sends the
+    next one of its lane.
+    """
     lanes = [operation(client, command, index) for index in range(command["inFlight"])]
     operations, times, turn = 0, [], 0
     cpu, start = cpu_seconds(), time.perf_counter()
@@ -142,7 +148,7 @@ def main():
                 return
             else:
                 say({"load": load, "watch": watch, "connect": connect}[command["do"]](client, command))
-        except Exception as error:  # whatever it is, whoever measures has to hear of it
+        except Exception as error:  # report every error to the bench
             say({"error": repr(error)})
 
 

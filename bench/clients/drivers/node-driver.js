@@ -1,19 +1,21 @@
 /**
- * What the drivers of clients for Node have in common: reads commands from standard input, one JSON a line, and answers each with a line.
+ * The common part of the drivers of clients for Node: reads commands from standard input, one JSON
+ * object per line, and answers each with a line.
  *
- * A driver is written as a program that uses its client would be: with `await` where the client has promises, with callbacks where it
- * has these. It looks at each answer, so that no client can be fast by leaving out what it was asked for.
+ * A driver is written like a program that uses its client: with `await` if the client has promises,
+ * with callbacks if it has these. It checks each reply, so that no client can be fast by skipping
+ * work.
  */
 import { createInterface } from 'node:readline';
 
-/** Of every so many requests of a lane the time is taken, so that taking it does not count. */
+/** Only every eighth request of a lane is timed, so that timing costs little. */
 const timedEvery = 8;
 
 function percentile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** One measurement: who takes part, until when, and what came out. */
+/** One measurement: its lanes, its end, and its result. */
 class Load {
   operations = 0;
   over = false;
@@ -26,7 +28,7 @@ class Load {
   }
 }
 
-/** One request after the other, by a function that returns a promise. */
+/** One request after the other, with a function that returns a promise. */
 async function promiseLane(load, one) {
   for (let turn = 0; !load.over; turn++) {
     const startMs = turn % timedEvery === 0 ? performance.now() : undefined;
@@ -35,7 +37,7 @@ async function promiseLane(load, one) {
   }
 }
 
-/** The same by a function that takes a callback. */
+/** The same with a function that takes a callback. */
 function callbackLane(load, one) {
   return new Promise((resolve, reject) => {
     let turn = 0;
@@ -86,9 +88,10 @@ async function measureLoad(lane, operationOf, { op, inFlight, seconds }) {
 }
 
 /**
- * Runs the driver. `adapter.open()` gives a client that is connected; of it the adapter knows
+ * Runs the driver. `adapter.open()` returns a connected client, for which the adapter has
  * - `style`, `promise` or `callback`, of the functions below
- * - `getData(client, path, bytes)`, `setData(client, path, data)`, `createAndDelete(client, path)`, each giving a function for one lane
+ * - `getData(client, path, bytes)`, `setData(client, path, data)`, `createAndDelete(client, path)`,
+ *   each returning a function for one lane
  * - `watchData(client, path, onEvent)`, a promise: a watch for one change
  * - `close(client)`, a promise
  */
@@ -105,7 +108,7 @@ export async function drive(adapter) {
       const { root, znodes, bytes } = command;
       const data = Buffer.alloc(bytes, 'x');
       const operationOf = (op, index) => {
-        // Lanes begin at different znodes.
+        // Lanes start at different znodes.
         let at = index * 61;
         const next = () => `${root}/${at++ % znodes}`;
         switch (op) {
@@ -116,7 +119,7 @@ export async function drive(adapter) {
           case 'createAndDelete':
             return adapter.createAndDelete(client, `${root}/e-${process.pid}-${index}`);
           default:
-            throw new Error(`there is no load called ${op}`);
+            throw new Error(`unknown load ${op}`);
         }
       };
       return measureLoad(lane, operationOf, command);
@@ -169,7 +172,7 @@ export async function drive(adapter) {
     } catch (error) {
       say({ error: String(error?.stack ?? error) });
     }
-    // A client may leave something behind that keeps the process alive.
+    // A client may leave something that keeps the process alive.
     if (command.do === 'quit') process.exit();
   }
 }

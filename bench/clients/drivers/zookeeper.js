@@ -1,4 +1,6 @@
-/** Drives `zookeeper` of npm, the addon over the C client, by its methods that give promises. */
+/**
+ * Drives `zookeeper` of npm, the addon over the C client, with its methods that return promises.
+ */
 import { createRequire } from 'node:module';
 import { checkBytes, drive } from './node-driver.js';
 

@@ -1,4 +1,7 @@
-/** The client's calls of several steps, and what it makes of lost answers, on any server of ZooKeeper's protocol. */
+/**
+ * The client's calls of several steps, and its handling of lost replies, with any server of
+ * ZooKeeper's protocol.
+ */
 import assert from 'node:assert/strict';
 
 import { KeeperError } from '@tskeeper/client';
@@ -13,7 +16,7 @@ const fails = (code: string, outcome: string) => (error: unknown) =>
 
 export const callsChecks: readonly Check[] = [
   {
-    name: 'parents made on the way, and subtrees deleted',
+    name: 'parents created on the way, and subtrees deleted',
     async run({ open, root }) {
       const [zk, other] = [await open(), await open()];
       const { path } = await zk.create(`${root}/a/b/c/s-`, 'x', { mode: 'ephemeralSequential', parents: true });
@@ -34,7 +37,7 @@ export const callsChecks: readonly Check[] = [
     },
   },
   {
-    name: 'protected creates, whose answers are lost',
+    name: 'protected creates whose replies are lost',
     async run({ open, openThroughProxy, proxy, root }) {
       const [zk, other] = [await openThroughProxy(), await open()];
       for (const mode of ['ephemeralSequential', 'persistentSequential', 'ephemeral', 'container'] as const) {
@@ -50,7 +53,7 @@ export const callsChecks: readonly Check[] = [
     },
   },
   {
-    name: 'lost answers: told where nobody can know, repeated where that is safe',
+    name: 'lost replies: reported if the outcome is unknown, retried if that is safe',
     async run({ openThroughProxy, proxy, root }) {
       const zk = await openThroughProxy({ retry: true });
       await zk.create(`${root}/a`, '0');
@@ -71,7 +74,7 @@ export const callsChecks: readonly Check[] = [
     },
   },
   {
-    name: 'update, by several clients at once and over a lost answer',
+    name: 'update, by several clients at once and over a lost reply',
     async run({ open, openThroughProxy, proxy, root }) {
       const clients = [await open(), await open(), await openThroughProxy()];
       await Promise.all(Array.from({ length: 30 }, (_, index) => clients[index % 3]!.update(`${root}/n`, plusOne, { create: true })));

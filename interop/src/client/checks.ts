@@ -1,6 +1,6 @@
 /**
- * What our client must be able to do with any server of ZooKeeper's protocol: one list of checks, run against ours and against Apache
- * ZooKeeper. Where releases differ, the check says so by the version.
+ * What our client must be able to do with any server of ZooKeeper's protocol: one list of checks,
+ * run with ours and with Apache ZooKeeper. Where releases differ, the check depends on the version.
  */
 import assert from 'node:assert/strict';
 
@@ -20,10 +20,10 @@ import type { Proxy } from './proxy.ts';
 
 export interface Ground {
   readonly facts: DriverFacts;
-  /** A znode of the check's own. */
+  /** The check's own znode. */
   readonly root: string;
   readonly proxy: Proxy;
-  /** A session on the server. Ended by whoever runs the check. */
+  /** Opens a session, which the runner of the check ends. */
   readonly open: (options?: ConnectOptions, chroot?: string) => Promise<Client>;
   /** The same through the proxy. */
   readonly openThroughProxy: (options?: ConnectOptions) => Promise<Client>;
@@ -44,7 +44,7 @@ async function rejection(promise: Promise<unknown>): Promise<KeeperError> {
     if (KeeperError.is(error)) return error;
     throw error;
   }
-  throw new Error('it was not refused');
+  throw new Error('it was not rejected');
 }
 
 async function refused(code: string, promise: Promise<unknown>): Promise<KeeperError> {
@@ -53,7 +53,7 @@ async function refused(code: string, promise: Promise<unknown>): Promise<KeeperE
   return error;
 }
 
-/** Events as they come, and a way to wait for so many. */
+/** Collects events, and waits for a number of them. */
 function listener(): {
   readonly watch: (event: WatchedEvent) => void;
   readonly nodes: (count: number) => Promise<NodeEvent[]>;
@@ -72,7 +72,7 @@ function listener(): {
     async nodes(count) {
       while (nodes.length < count) {
         await new Promise<void>((resolve, reject) => {
-          const timer = setTimeout(() => reject(new Error(`${nodes.length} of ${count} events came: ${shown(nodes)}`)), 10_000);
+          const timer = setTimeout(() => reject(new Error(`${nodes.length} of ${count} events arrived: ${shown(nodes)}`)), 10_000);
           wake = () => {
             clearTimeout(timer);
             resolve();
@@ -89,7 +89,7 @@ const shown = (events: readonly NodeEvent[]): string => events.map(({ type, path
 /** The next state of the session that is one of these. */
 function stateOf(zk: Client, ...states: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no ${states.join(' or ')} came`)), 30_000);
+    const timer = setTimeout(() => reject(new Error(`the state ${states.join(' or ')} was not reached`)), 30_000);
     const off = zk.on('state', ({ state }) => {
       if (!states.includes(state)) return;
       clearTimeout(timer);
@@ -120,7 +120,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'data of every kind, up to the largest there can be',
+    name: 'data of every kind, up to the largest possible',
     async run({ open, root }) {
       const zk = await open();
       for (const [name, data, expected] of [
@@ -139,7 +139,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'every way to be refused',
+    name: 'every error of a request',
     async run({ open, root }) {
       const zk = await open();
       await zk.create(`${root}/a`);
@@ -249,7 +249,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'watches that tell once',
+    name: 'one-time watches',
     async run({ open, root, facts }) {
       const zk = await open();
       const other = await open();
@@ -269,7 +269,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'watches that stay, and their removal',
+    name: 'persistent watches, and their removal',
     async run({ open, root, facts }) {
       const zk = await open();
       const other = await open();
@@ -283,7 +283,7 @@ export const checks: readonly Check[] = [
       await other.setData(`${root}/a/b`, '1');
       assert.equal(shown(await persistent.nodes(2)), `NodeDataChanged ${root}/a, NodeChildrenChanged ${root}/a`);
       assert.equal(shown(await recursive.nodes(3)), `NodeDataChanged ${root}/a, NodeCreated ${root}/a/b, NodeDataChanged ${root}/a/b`);
-      // Before 3.9 a server knows no type for them.
+      // Servers before 3.9 have no type for them.
       const type = isBefore(facts.version, [3, 9, 0]) ? 'any' : 'persistentRecursive';
       await zk.removeWatches(root, { type, watch: recursive.watch });
       assert.equal(shown(await recursive.nodes(1)), `PersistentWatchRemoved ${root}`);
@@ -296,7 +296,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a lost connection: the same session, and watches that tell what was missed',
+    name: 'a lost connection: the same session, and watches that fire for missed changes',
     async run({ open, openThroughProxy, proxy, root }) {
       const zk = await openThroughProxy();
       const other = await open();
@@ -328,7 +328,7 @@ export const checks: readonly Check[] = [
         'NodeDeleted /gone',
       ]);
       assert.deepEqual(states, ['Disconnected', 'SyncConnected']);
-      // It may have heard along when the others were told what they had missed.
+      // It may have received events when the others received what they had missed.
       await every.nodes(0);
       await other.setData(`${root}/data`, '3');
       assert.equal(shown(await every.nodes(1)), `NodeDataChanged ${root}/data`);
@@ -336,7 +336,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'ten thousand watches, restored in pieces',
+    name: 'ten thousand watches, restored in several requests',
     async run({ open, openThroughProxy, proxy, root }) {
       const zk = await openThroughProxy();
       const other = await open();
@@ -355,9 +355,10 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a partition: noticed, survived in time, the end told when too late',
+    name: 'a partition: noticed, survived within the timeout, and reported as expiry after it',
     async run({ open, openThroughProxy, proxy, root, facts }) {
-      // The one notices after two thirds of its time-out and has the last third to come back in; by then the other's time is up.
+      // The long one notices after two thirds of its timeout and has the last third to reconnect;
+      // by then the brief one has expired.
       const [long, brief] = [facts.maxSessionTimeout, facts.minSessionTimeout * 4];
       const [survivor, victim] = await Promise.all([long, brief].map((sessionTimeoutMs) => openThroughProxy({ sessionTimeoutMs })));
       assert.deepEqual([survivor!.sessionTimeoutMs, victim!.sessionTimeoutMs], [long, brief]);
@@ -384,12 +385,12 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a session taken up by its id and password, and what becomes of a wrong one',
+    name: 'a session resumed by its id and password, and a wrong password rejected',
     async run({ open, openThroughProxy, proxy, root }) {
       const zk = await openThroughProxy();
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
       const session = { id: zk.sessionId, password: zk.sessionPassword };
-      // Else it would take its session back, at a moment of its own.
+      // Otherwise it would resume its session at an arbitrary moment.
       proxy.hold();
       const heir = await open({ session });
       assert.equal((await heir.exists(`${root}/mine`))?.ephemeralOwner, heir.sessionId);
@@ -402,16 +403,17 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'what a session time-out is granted',
+    name: 'the granted session timeouts',
     async run({ open, facts }) {
       assert.equal((await open({ sessionTimeoutMs: 1 })).sessionTimeoutMs, facts.minSessionTimeout);
       assert.equal((await open({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs, facts.maxSessionTimeout);
     },
   },
   {
-    name: 'an idle session lives on pings',
+    name: 'pings keep an idle session alive',
     async run({ open, root, facts }) {
-      // A ping is due after a second of it, and is missed behind four: a server may stand still for a while and nothing is said against it.
+      // A ping is due after one sixth of it, and missed after four: a server may pause for a while
+      // without a failure.
       const timeoutMs = 6 * facts.minSessionTimeout;
       const zk = await open({ sessionTimeoutMs: timeoutMs });
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
@@ -423,7 +425,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'close answers what was asked, and takes the ephemerals along',
+    name: 'close answers pending requests, and deletes the ephemeral znodes',
     async run({ open, root }) {
       const zk = await open();
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
@@ -435,7 +437,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a chroot, in all that goes in and comes out',
+    name: 'a chroot, in all requests and results',
     async run({ open, root }) {
       const outside = await open();
       await outside.create(`${root}/app`);
@@ -453,7 +455,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'five thousand calls under way at once, answered in order',
+    name: 'five thousand pending calls, answered in order',
     async run({ open, root }) {
       const zk = await open();
       await zk.create(`${root}/a`, '0');
@@ -475,7 +477,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'quotas and what only an ensemble can do',
+    name: 'quotas and operations of ensembles only',
     async run({ open, root, facts }) {
       const zk = await open();
       await zk.addAuth('digest', facts.superAuth);

@@ -1,6 +1,7 @@
 /**
- * Our client and ensembles of ZooKeeper's servers: a list that follows their configuration, servers that have lost their quorum, and a session
- * that goes from ZooKeeper's servers to ours and back.
+ * Our client with ensembles of ZooKeeper's servers: a list that follows their configuration,
+ * servers that have lost their quorum, and a session that moves from ZooKeeper's servers to ours
+ * and back.
  */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,12 +17,12 @@ import type { Report } from '../report.ts';
 import { superAuth } from '../settings.ts';
 
 const java: ServerKind = 'java-3.9.5';
-/** A JVM takes seconds for what a server does, and the machine may be busy. */
+/** A JVM takes seconds for a server's work, and the machine may be busy. */
 const patienceMs = 60_000;
 
 interface Ground {
   readonly ensemble: Ensemble;
-  /** A session on some server of the ensemble, or of the list. Ended with the check. */
+  /** Opens a session on a server of the ensemble, or of the list; it ends with the check. */
   readonly open: (options?: ConnectOptions, servers?: string) => Promise<Client>;
 }
 
@@ -41,7 +42,10 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
     (error: unknown) => (KeeperError.is(error) ? `${error.code} ${error.outcome}` : String(error)),
   );
 
-/** A sync would not do: ZooKeeper's leader answers one of its own clients ahead of what it has yet to apply. */
+/**
+ * A sync does not suffice: ZooKeeper's leader answers one of its own clients before it has applied
+ * everything.
+ */
 async function caughtUp(zk: Client): Promise<void> {
   await zk.multi([op.check('/')]);
 }
@@ -52,16 +56,16 @@ function portOf(zk: Client): number {
 
 const checks: readonly Check[] = [
   {
-    name: 'a client that follows the configuration goes by each reconfig',
+    name: 'a client that follows the configuration applies each reconfig',
     kinds: [java, java, java],
     options: { config: { reconfigEnabled: true, standaloneEnabled: false } },
     async run({ ensemble, open }) {
       const address = (sid: number) => `127.0.0.1:${ensemble.member(sid).port}`;
-      // A leader that is told to go would take the answer along.
+      // A leader that is removed would take the reply with it.
       const leader = (await ensemble.leader()).sid;
       const [leaving, staying] = [1, 2, 3].filter((sid) => sid !== leader) as [number, number];
       const list = (...sids: number[]) => sids.map(address).toSorted().join();
-      // Told of one server only, it learns of the others.
+      // It knows only one server and learns of the others.
       const zk = await open({ followConfig: true, sessionTimeoutMs: 10_000 }, address(leaving));
       const operator = await open({ auth: [{ scheme: 'digest', auth: superAuth }] }, address(leader));
       const isListed = (...sids: number[]) => isSo(`the list is ${sids.join()}`, () => zk.servers.toSorted().join() === list(...sids));
@@ -70,7 +74,7 @@ const checks: readonly Check[] = [
       await zk.create('/mine', null, { mode: 'ephemeral', retry: true, idempotent: true });
       await operator.reconfig({ leavingServers: [leaving] });
       await isListed(leader, staying);
-      await isSo('the client is at one that has stayed', () => zk.state === 'connected' && zk.connectedTo !== address(leaving));
+      await isSo('the client is at a remaining server', () => zk.state === 'connected' && zk.connectedTo !== address(leaving));
       assert.equal((await zk.exists('/mine', { retry: true }))?.ephemeralOwner, sessionId);
       await operator.reconfig({ joiningServers: [`server.${leaving}=${ensemble.serverLines[`server.${leaving}`]}`] });
       await isListed(1, 2, 3);
@@ -80,18 +84,18 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'B39: where one of three servers is left, a client that takes that reads, and is at work as soon as there is a quorum',
+    name: 'B39: with one of three servers left, a client that allows read-only reads, and writes as soon as there is a quorum',
     kinds: [java, java, java],
-    // ZooKeeper's read-only servers open local sessions, and refuse those that the ensemble has opened.
+    // ZooKeeper's read-only servers open local sessions, and reject those of the ensemble.
     options: { properties: { 'readonlymode.enabled': true }, config: { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } },
     async run({ ensemble, open }) {
       const left = `127.0.0.1:${ensemble.member(3).port}`;
-      // What is acknowledged elsewhere need not have come to this server when the others are killed.
+      // A write acknowledged elsewhere may not have reached this server when the others are killed.
       const before = await open({}, left);
       await before.create('/a', 'x', { retry: true, idempotent: true });
       await before.close();
       await Promise.all([1, 2].map((sid) => ensemble.kill(sid)));
-      await isSo('the server that is left is read-only', async () => (await fourLetterWord(left, 'isro')).trim() === 'ro');
+      await isSo('the remaining server is read-only', async () => (await fourLetterWord(left, 'isro')).trim() === 'ro');
       const states: string[] = [];
       const zk = await open({ readOnly: true, sessionTimeoutMs: 60_000, onState: ({ state }) => void states.push(state) });
       assert.deepEqual([zk.state, zk.connectedTo], ['connectedReadOnly', left]);
@@ -99,7 +103,7 @@ const checks: readonly Check[] = [
       assert.equal(await codeOf(zk.setData('/a', 'y')), 'NotReadOnly refused');
       assert.equal(await codeOf(open({ connectTimeoutMs: 2000 })), 'ConnectionLoss notSent');
       await ensemble.launch([1]);
-      await isSo('the client is with a quorum', () => zk.state === 'connected');
+      await isSo('the client is connected to a quorum', () => zk.state === 'connected');
       assert.equal((await zk.setData('/a', 'z', { retry: true, version: 0 })).version, 1);
       assert.equal((await zk.create('/mine', null, { mode: 'ephemeral' })).stat.ephemeralOwner, zk.sessionId);
       assert.deepEqual(
@@ -109,7 +113,7 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a session goes from ZooKeeper to ours and back, with its ephemerals and its watches',
+    name: 'a session moves from ZooKeeper to ours and back, with its ephemeral znodes and its watches',
     kinds: [java, 'ours', java],
     async run({ ensemble, open }) {
       const address = (sid: number) => `127.0.0.1:${ensemble.member(sid).port}`;
@@ -132,7 +136,7 @@ const checks: readonly Check[] = [
         assert.equal((await zk.setData('/mine', String(sid), { version })).version, ++version);
         await caughtUp(other);
         assert.equal((await other.exists('/mine'))?.ephemeralOwner, sessionId);
-        await isSo('the watch that came along is told', () => heard === told + 1);
+        await isSo('the moved watch fires', () => heard === told + 1);
         told = heard;
       }
       assert.equal(zk.sessionId, sessionId);
@@ -143,7 +147,10 @@ const checks: readonly Check[] = [
   },
 ];
 
-/** A server without a quorum beside one that has one, which its client has to find by asking: of ensembles that differ, since these two never meet. */
+/**
+ * A server without a quorum beside one with a quorum, which the client has to find by probing:
+ * servers of different ensembles, since these two never meet.
+ */
 async function leavesReadOnlyServer(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-read-only-'));
   const port = await lastingPort();
@@ -166,7 +173,8 @@ async function leavesReadOnlyServer(): Promise<void> {
     const server = await startServer({ kind: java, folder: whole });
     processes.push(server);
     const heard: string[] = [];
-    // Who may stay stays when the list is changed, so that the client has to look for the other.
+    // With this random number a client on a remaining server stays there when the list changes, so
+    // it has to search for the other.
     const random = { uint32: () => 0xffff_ffff };
     const options = {
       readOnly: true,
@@ -185,7 +193,7 @@ async function leavesReadOnlyServer(): Promise<void> {
     assert.deepEqual([zk.state, heard], ['connected', ['ConnectedReadOnly', 'Disconnected', 'SyncConnected']]);
     assert.notEqual(zk.sessionId, sessionId);
     await zk.create('/a');
-    await isSo('the watch has come along', () => changes.includes('NodeCreated'));
+    await isSo('the watch has moved', () => changes.includes('NodeCreated'));
   } finally {
     for (const each of processes) await each.kill();
     await rm(folder, { recursive: true, force: true });
@@ -216,7 +224,7 @@ export async function runClientEnsembles(report: Report): Promise<void> {
       await ensemble.end();
     }
   }
-  const title = `client: B39, a read-only server is left for one with a quorum, found by asking`;
+  const title = `client: B39, a read-only server is left for one with a quorum, found by probing`;
   try {
     await leavesReadOnlyServer();
     report.pass(title);

@@ -1,4 +1,4 @@
-/** The program of the first guide, run by Node as whoever follows the guide runs it. */
+/** The program of the first guide, run by Node as a reader of the guide runs it. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

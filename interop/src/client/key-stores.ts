@@ -1,4 +1,7 @@
-/** An authority, a server, clients and a stranger, in the stores that ZooKeeper reads: all made by keytool when they are wanted. */
+/**
+ * An authority, a server, clients and a stranger, in key stores that ZooKeeper reads, created by
+ * keytool on demand.
+ */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,7 +19,7 @@ export interface KeyStores {
   readonly trustPkcs12: string;
   readonly clientJks: string;
   readonly clientPkcs12: string;
-  /** Signed by itself. */
+  /** Self-signed. */
   readonly strangerPkcs12: string;
   /** PEM texts. */
   readonly ca: string;
@@ -41,7 +44,7 @@ export async function makeKeyStores(folder: string): Promise<KeyStores> {
       ...extensions.flatMap((each) => ['-ext', each]),
     );
   };
-  /** Has the key of a store signed by the authority. */
+  /** Signs the key of a store with the authority. */
   const sign = async (store: string, ...extensions: string[]) => {
     const [request, signed] = [`${store}.csr`, `${store}.pem`];
     await keytool('-certreq', '-alias', 'own', '-keystore', store, '-file', request);

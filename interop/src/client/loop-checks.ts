@@ -1,4 +1,7 @@
-/** Watch loops on any server of ZooKeeper's protocol: what they tell, and that nothing is lost without a word. */
+/**
+ * Watch loops with any server of ZooKeeper's protocol: what they report, and that nothing is lost
+ * silently.
+ */
 import assert from 'node:assert/strict';
 
 import { type Client, KeeperError, type RecursiveWatchLoopEvent } from '@tskeeper/client';
@@ -16,7 +19,7 @@ async function next(loop: Loop): Promise<RecursiveWatchLoopEvent> {
 const shown = (event: RecursiveWatchLoopEvent): string =>
   event.type === 'Reread' ? `Reread ${event.because}` : `${event.type} ${event.path}`;
 
-/** All that a mirror knows: path and version. */
+/** What a mirror knows: path and version. */
 async function treeOf(zk: Client, root: string): Promise<Map<string, number>> {
   const tree = new Map<string, number>();
   for await (const { path, stat } of zk.walk(root)) tree.set(path, stat.version);
@@ -25,7 +28,7 @@ async function treeOf(zk: Client, root: string): Promise<Map<string, number>> {
 
 export const loopChecks: readonly Check[] = [
   {
-    name: 'a watch loop tells each change once and in order, and leaving it takes the watch away',
+    name: 'a watch loop reports each change once and in order, and its end removes the watch',
     async run({ open, root, facts }) {
       const [zk, other] = [await open(), await open()];
       const loop = zk.watch(root, { recursive: true });
@@ -36,7 +39,7 @@ export const loopChecks: readonly Check[] = [
       await other.delete(`${root}/a/b`);
       const first = await next(loop);
       assert.equal(shown(first), `NodeCreated ${root}/a`);
-      // A server before 3.9 does not tell.
+      // Servers before 3.9 do not report it.
       const [major, minor] = facts.version;
       assert.equal(first.type !== 'Reread' && first.zxid, major > 3 || minor >= 9 ? czxid : undefined);
       const rest = [await next(loop), await next(loop), await next(loop)].map(shown);
@@ -46,7 +49,7 @@ export const loopChecks: readonly Check[] = [
     },
   },
   {
-    name: 'a mirror by a watch loop is never wrong for long, through lost connections and partitions',
+    name: 'a mirror by a watch loop is up to date after lost connections and partitions',
     async run({ open, openThroughProxy, proxy, root }) {
       const other = await open();
       const zk = await openThroughProxy({ sessionTimeoutMs: 20_000 });
@@ -62,7 +65,7 @@ export const loopChecks: readonly Check[] = [
           if (event.type === 'Reread') {
             rereads++;
             begin();
-            // One that fails with its connection is followed by another Reread.
+            // A call that fails with its connection is followed by another Reread.
             try {
               mirror = await treeOf(zk, root);
             } catch (error) {
@@ -78,7 +81,7 @@ export const loopChecks: readonly Check[] = [
       })().catch((error: unknown) => {
         if (error !== stop.signal.reason) throw error;
       });
-      // A connection that is lost before the loop has begun says nothing to it.
+      // A connection lost before the loop has begun is not reported to it.
       await Promise.race([begun, mirroring]);
       for (let round = 0; round < 6; round++) {
         for (let at = 0; at < 40; at++) {

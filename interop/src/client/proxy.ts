@@ -1,4 +1,4 @@
-/** A wire with somebody's hand on it: passes everything on to a server, until it is told to hold it, to cut it, or to lose an answer. */
+/** A proxy that passes everything to a server until it holds, cuts, or loses a reply on request. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
@@ -35,7 +35,7 @@ export class Proxy {
     });
   }
 
-  /** `answered` may change what the server sends, as it comes, in pieces. */
+  /** `answered` may change the server's bytes, which arrive in pieces. */
   static async to(port: number, answered = (bytes: Buffer): Buffer => bytes): Promise<Proxy> {
     const proxy = new Proxy(port, answered);
     proxy.#server.listen(0, '127.0.0.1');
@@ -47,27 +47,27 @@ export class Proxy {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Breaks every connection. */
+  /** Resets every connection. */
   cut(): void {
-    // Node loses a socket that is reset while its end is on the way, and then never comes to its own end.
+    // If a socket is reset while its end is pending, Node never emits its end.
     for (const socket of [...this.#pairs].flat()) {
       if (socket.writableEnded) socket.destroy();
       else socket.resetAndDestroy();
     }
   }
 
-  /** The next answer of the server breaks every connection instead of arriving. */
+  /** The next reply of the server resets every connection instead of arriving. */
   loseNextAnswer(): void {
     this.#losesNextAnswer = true;
   }
 
-  /** Nothing passes, and nobody is told. */
+  /** No byte passes, and no connection is closed. */
   hold(): void {
     this.#held = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
   }
 
-  /** Breaks every connection, and holds those that come after: no session is taken up again before `release`. */
+  /** Resets every connection, and holds later ones: no session is resumed before `release`. */
   breakOff(): void {
     this.cut();
     this.hold();

@@ -1,4 +1,4 @@
-/** Recipes on any server of ZooKeeper's protocol. */
+/** Recipes with any server of ZooKeeper's protocol. */
 import assert from 'node:assert/strict';
 
 import { type Client, creatorAcl, op } from '@tskeeper/client';
@@ -19,7 +19,7 @@ async function read(zk: Client, top: string): Promise<string[]> {
   return shownBy(znodes);
 }
 
-/** Waits for changes until it is so. */
+/** Waits for changes until the condition holds. */
 async function until<Data>(cache: Cache<Data>, isSo: () => boolean): Promise<void> {
   const changes = cache.changes({ signal: AbortSignal.timeout(20_000) });
   while (!isSo()) await changes.next();
@@ -61,7 +61,7 @@ export const recipeChecks: readonly Check[] = [
       await Promise.all(caches.map((cache) => cache.ready({ timeoutMs: 20_000 })));
       assert.deepEqual(shownBy(tree), await read(other, `${root}/t`));
       assert.deepEqual([children.names, node.znode?.data], [[], 'while away']);
-      // And on the new connection, changes are told again.
+      // Changes are reported again on the new connection.
       await other.create(`${root}/t/a/3`);
       await until(children, () => children.get('3') !== undefined);
       await other.deleteRecursive(`${root}/t`);
@@ -82,7 +82,7 @@ export const recipeChecks: readonly Check[] = [
       await until(second, () => second.size === 2);
       await second.close();
 
-      // As one who waits for a lock does.
+      // Like a client that waits for a lock.
       let released = () => {};
       const release = new Promise<void>((resolve) => {
         released = resolve;
@@ -99,7 +99,7 @@ export const recipeChecks: readonly Check[] = [
     },
   },
   {
-    name: 'a cache of a view, with a part that it may not read',
+    name: 'a cache of a view with an unreadable part',
     async run({ open, root }) {
       const [zk, owner] = [await open(), await open({ auth: [{ scheme: 'digest', auth: 'owner:secret' }] })];
       await owner.create(`${root}/v/mine`, null, { parents: true, acl: creatorAcl });

@@ -1,4 +1,7 @@
-/** Our client where a server wants to know who it is: TLS with certificates of every form, and SASL DIGEST-MD5. */
+/**
+ * Our client with servers that require authentication: TLS with certificates of every form, and
+ * SASL DIGEST-MD5.
+ */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,23 +14,23 @@ import type { Report } from '../report.ts';
 import { clientName, type KeyStores, makeKeyStores, storePassword } from './key-stores.ts';
 import { Proxy } from './proxy.ts';
 
-/** As ssl.clientAuth has them. */
+/** The values of ssl.clientAuth. */
 type ClientAuth = 'need' | 'want' | 'none';
 
 interface Ground {
   readonly stores: KeyStores;
-  /** `127.0.0.1:port`, for which the server's certificate is. */
+  /** `127.0.0.1:port`, the subject of the server's certificate. */
   readonly secure: string;
   readonly plain: string;
   readonly proxyToSecure: Proxy;
   readonly proxyToPlain: Proxy;
-  /** Opens a session that is closed with the check. */
+  /** Opens a session, which is closed with the check. */
   readonly open: (connectString: string, options: ConnectOptions) => Promise<Client>;
 }
 
 interface Check {
   readonly name: string;
-  /** How the server asks for certificates. */
+  /** How the server requests certificates. */
   readonly on: readonly ClientAuth[];
   readonly run: (ground: Ground) => Promise<void>;
 }
@@ -45,10 +48,13 @@ ${Object.entries(users)
 const identities = async (zk: Client): Promise<string[]> =>
   (await zk.whoAmI()).filter(({ authScheme }) => authScheme !== 'ip').map(({ authScheme, user }) => `${authScheme} ${user}`);
 
-/** Longer than a JVM on a busy machine takes over its first handshake. Nobody waits so long unless something is wrong. */
+/** Longer than the first handshake of a JVM on a busy machine. Only a failure takes this long. */
 const patienceMs = 60_000;
 
-/** Why no session is opened, as `connect` says when its time is up: which it is as soon as an attempt has failed for this reason. */
+/**
+ * Why no session is opened, as `connect` reports after its timeout; the time limit is set to expire
+ * as soon as an attempt has failed for this reason.
+ */
 async function failure(open: Ground['open'], connectString: string, options: ConnectOptions, reason: RegExp): Promise<KeeperError> {
   let giveUp = (): void => undefined;
   const clock: ConnectOptions['clock'] = {
@@ -78,7 +84,7 @@ async function failure(open: Ground['open'], connectString: string, options: Con
   throw new Error('a session was opened');
 }
 
-/** Breaks the connection, and waits until another has been made. */
+/** Cuts the connection, and waits for the next one. */
 async function reconnect(zk: Client, proxy: Proxy): Promise<void> {
   const back = new Promise<void>((resolve) => void zk.on('state', ({ state }) => state === 'SyncConnected' && resolve()));
   proxy.cut();
@@ -129,7 +135,7 @@ const checks: readonly Check[] = [
     },
   })),
   {
-    name: 'no certificate, where one is needed',
+    name: 'no certificate, where one is required',
     on: ['need'],
     run: async ({ stores, secure, open }) => {
       const reason = /the server requires a client certificate \(alert: [a-z0-9 ]+\); give tls\.cert and tls\.key, or tls\.keyStore/;
@@ -146,12 +152,12 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'no certificate, where one would do and need not be',
+    name: 'no certificate, where one is optional',
     on: ['none', 'want'],
     run: async ({ stores, secure, open }) => assert.deepEqual(await identities(await open(secure, { tls: trusting(stores) })), []),
   },
   {
-    name: 'a certificate that nobody asks for',
+    name: 'a certificate that the server does not request',
     on: ['none'],
     run: async ({ stores, secure, open }) => assert.deepEqual(await identities(await open(secure, { tls: forms[0]!.tls(stores) })), []),
   },
@@ -168,7 +174,7 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a server whose certificate is by nobody we trust, or for another name',
+    name: 'a server whose certificate is of an unknown authority, or for another name',
     on: ['none'],
     run: async ({ stores, secure, open }) => {
       const unknown = /the server's certificate "CN=zookeeper", signed by "CN=authority", does not lead to a trusted authority/;
@@ -185,7 +191,7 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'TLS to the port without',
+    name: 'TLS to the port without TLS',
     on: ['none'],
     run: async ({ stores, plain, open }) => {
       const reason = /check that this is its secureClientPort, and that it accepts this client|does not speak TLS on this port/;
@@ -210,10 +216,11 @@ const checks: readonly Check[] = [
     },
   })),
   {
-    name: 'DIGEST-MD5 with a wrong password, and of nobody',
+    name: 'DIGEST-MD5 with a wrong password, and with an unknown user',
     on: ['none'],
     run: async ({ plain, open }) => {
-      // Not nobody with the password of somebody: until ZOOKEEPER-4839 that was taken for the somebody who had come last.
+      // Not an unknown user with a known password: until ZOOKEEPER-4839 that user passed for the
+      // last authenticated one.
       for (const options of [sasl('bob', 'wrong'), sasl('nobody', 'nothing')]) {
         const { code } = await failure(open, plain, options, /rejected the SASL identity/);
         assert.equal(code, 'AuthFailed');

@@ -1,6 +1,7 @@
 /**
- * The checks of `@tskeeper/conformance`, the same for all: against ours and each release of Apache's alone, and against an ensemble of Apache's,
- * where a configuration may be written as well. What they say of Apache's servers is what they are worth.
+ * The checks of `@tskeeper/conformance`: with ours and each release of Apache's standalone, and
+ * with an ensemble of Apache's, which also supports writing a configuration. Their results with
+ * Apache's servers prove the checks.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,10 @@ import type { Report } from '../report.ts';
 import { superAuth, superDigestProperty } from '../settings.ts';
 import { twoAtATime } from '../two-at-a-time.ts';
 
-/** Short, so that the checks that wait for the end of a session wait for seconds; and not so short that a busy machine ends it for them. */
+/**
+ * Short, so that the checks that wait for the end of a session take seconds; and not so short that
+ * a busy machine ends a session early.
+ */
 const tickTime = 1500;
 
 async function runChecks(where: string, connectString: string, options: SuiteOptions, report: Report): Promise<void> {
@@ -32,8 +36,8 @@ async function runChecks(where: string, connectString: string, options: SuiteOpt
 }
 
 /**
- * The canary of `config.reconfig`, which only Apache's servers pass so far: a proxy replaces the version of each configuration by 0, so that a written
- * configuration has not got a new version.
+ * The canary of `config.reconfig`, which only Apache's servers pass so far: a proxy replaces the
+ * version of each configuration by 0, so that a written configuration has no new version.
  */
 async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): Promise<void> {
   const [first, ...others] = ensemble.connectString.split(',');
@@ -43,7 +47,7 @@ async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): 
       'latin1',
     ),
   );
-  const title = 'conformance: config.reconfig finds a server that gives a new configuration no version of its own';
+  const title = 'conformance: config.reconfig detects a server that gives a new configuration no new version';
   try {
     await using suite = await Suite.prepare([wrong.connectString, ...others].join(','), { superAuth, reconfig: true });
     const { outcome, reason = '' } = await suite.run(checks.find(({ name }) => name === 'config.reconfig')!);
@@ -68,7 +72,7 @@ async function runAlone(kind: ServerKind, report: Report): Promise<void> {
 
 async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
   const specs = [1, 2, 3].map((sid) => ({ sid, kind, role: 'participant' as const }));
-  // Without extended types, since those alone have them.
+  // Without extended types, since only standalone servers have them here.
   const config = { tickTime, maxSessionTimeout: 20 * tickTime, extendedTypesEnabled: false, reconfigEnabled: true };
   const ensemble = await Ensemble.create(specs, { config });
   try {

@@ -1,9 +1,11 @@
 /**
  * Compares what two servers have sent to the same clients, message by message and field by field.
  *
- * What must differ is first brought to one form: session ids become names, passwords become whether they follow ZooKeeper's rule, times
- * become whether they are set and in order. What the protocol leaves open is sorted: names of children, ephemerals, identities, and the
- * events of one closeSession. zxids are compared by value; once the servers have parted by a recorded difference, by how far they move.
+ * Values that must differ are normalized first: session ids become names, passwords become whether
+ * they follow ZooKeeper's rule, times become whether they are set and in order. What the protocol
+ * leaves open is sorted: names of children, ephemeral znodes, identities, and the events of one
+ * closeSession. zxids are compared by value; after a recorded difference between the servers, by
+ * their increments.
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
@@ -18,7 +20,7 @@ import type { Op, Quirk } from './step.ts';
 export interface Difference {
   readonly round: number;
   readonly client: number;
-  /** The operation's name, or what kind of message it was. */
+  /** The operation's name, or the kind of message. */
   readonly op: string;
   readonly text: string;
   readonly quirk: Quirk | undefined;
@@ -29,7 +31,7 @@ export interface Difference {
 
 type Plain = string | number | boolean | null | undefined | Plain[] | { [field: string]: Plain };
 
-/** How far the second server's zxids are behind the first's, from some zxid of the second on. */
+/** The distance of the second server's zxids from the first's, from some zxid of the second on. */
 interface Shift {
   readonly from: number;
   readonly by: number;
@@ -39,9 +41,12 @@ export class Comparison {
   readonly #namesA: ReadonlyMap<SessionId, string>;
   readonly #namesB: ReadonlyMap<SessionId, string>;
   readonly #shifts: Shift[] = [{ from: -Infinity, by: 0 }];
-  /** Exceptions to the shifts for the zxid in reply headers, while the second server has not moved on. */
+  /**
+   * Exceptions to the shifts for the zxid in reply headers, while the second server has used no
+   * further zxid.
+   */
   readonly #headers = new Map<number, number>();
-  /** zxids, as the first server counts, whose events come in no particular order. */
+  /** zxids of the first server whose events have no particular order. */
   readonly #unordered = new Set<number>();
   readonly differences: Difference[] = [];
   messagesCompared = 0;
@@ -63,7 +68,7 @@ export class Comparison {
   }
 
   #toFirst(zxid: number): number {
-    // -1 and 0 are no zxids but words.
+    // -1 and 0 are not zxids but special values.
     if (zxid <= 0) return zxid;
     for (let i = this.#shifts.length - 1; i >= 0; i--) {
       const { from, by } = this.#shifts[i]!;
@@ -72,7 +77,10 @@ export class Comparison {
     return zxid;
   }
 
-  /** Compares the logs of one round; those of `first`, who acted last, before the others, since zxids may part at the round's end. */
+  /**
+   * Compares the logs of one round; those of `first`, who acted last, before the others, since
+   * zxids may diverge at the round's end.
+   */
   round(round: number, logsA: readonly Entry[][], logsB: readonly Entry[][], first: number): void {
     this.#round = round;
     this.#unordered.clear();
@@ -88,7 +96,7 @@ export class Comparison {
   #compareLogs(client: number, a: readonly Entry[], b: readonly Entry[]): void {
     let atA = 0;
     let atB = 0;
-    // What comes after an odd request, a close or the answer to a ping, is judged as its consequence.
+    // What follows an odd request, a close or the reply to a ping, counts as its consequence.
     let quirk: Quirk | undefined;
     for (;;) {
       const eventsA = this.#eventsFrom(a, atA, (zxid) => zxid);
@@ -112,7 +120,7 @@ export class Comparison {
       const zxid = zxidOf(message.zxid);
       events.push({ zxid, plain: { zxid, err: message.err, ...readEvent(message.body) } });
     }
-    // Stable among the events of a closeSession, untouched elsewhere.
+    // Sort only the events of a closeSession.
     for (let start0 = 0; start0 < events.length;) {
       const { zxid } = events[start0]!;
       let end = start0 + 1;
@@ -136,7 +144,7 @@ export class Comparison {
       }
       return;
     }
-    // One of them has told more: name what the other lacks.
+    // One server has sent more: name what the other lacks.
     const onlyA = without(textsA, textsB);
     const onlyB = without(textsB, textsA);
     for (const text of onlyA) this.#add(client, 'event', `before ${before?.text}`, undefined, 'missing', text, '(none)');
@@ -163,16 +171,18 @@ export class Comparison {
 
   #compareHeaderZxids(client: number, name: string, text: string, quirk: Quirk | undefined, a: number, b: number): void {
     const seen = this.#toFirst(b);
-    // Of the replies that carry the zxid at which the servers parted, those before that point match the one way, those after it the other.
+    // Of the replies with the zxid at which the servers diverged, those before that point match one
+    // way, those after it the other.
     if (seen === a || this.#headers.get(b) === a) return;
     this.#add(client, name, text, quirk, 'zxid', String(a), String(seen));
     if (a <= 0) return;
     if (b > 0) this.#partAt(a, b);
-    // The second server has taken no zxid and closed the connection: it still is where the first was before.
+    // The second server has used no zxid and closed the connection: it is still where the first was
+    // before.
     else if (quirk === 'delete-container') this.#partAt(a, this.toSecond(a - 1));
   }
 
-  /** From here on the comparison is of how far each server moves. */
+  /** From here on compare how far each server's zxids advance. */
   #partAt(a: number, b: number): void {
     this.#headers.set(b, a);
     this.#shifts.push({ from: b + 1, by: a - b });
@@ -223,7 +233,7 @@ function plainStat(stat: Stat, zxidOf: (zxid: number) => number, names: Readonly
     czxid: zxidOf(stat.czxid),
     mzxid: zxidOf(stat.mzxid),
     pzxid: zxidOf(stat.pzxid),
-    // The clocks are the servers' own, so only the order of the two times says something.
+    // Each server has its own clock, so only the order of the two times is meaningful.
     times: ctime === 0 ? `unset, ${mtime === 0 ? 'unset' : 'set'}` : mtime >= ctime ? 'in order' : 'out of order',
     version: stat.version,
     cversion: stat.cversion,
@@ -270,7 +280,7 @@ function compareText(x: string, y: string): number {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** The elements of `list` that are not in `other`, each counted as often as it occurs. */
+/** The elements of `list` that are not in `other`, counted with repetitions. */
 function without(list: readonly string[], other: readonly string[]): string[] {
   const left = [...other];
   return list.filter((text) => {

@@ -1,8 +1,10 @@
 /**
- * The differential run: one random stream of requests to two servers that start empty, everything they send compared.
+ * The differential run: one random stream of requests to two servers that start empty, and a
+ * comparison of everything they send.
  *
- * A round is some dozens of requests, then a ping on every connection so that all events have arrived, then the comparison. Clients that
- * lost their connection on either side are put in order on both before the next round, so one difference is not counted many times.
+ * A round has some dozens of requests, then a ping on every connection so that all events have
+ * arrived, then the comparison. Clients that lost their connection on either side are reconnected
+ * on both before the next round, so one difference is not counted many times.
  */
 import { Random } from '../random.ts';
 import { Comparison, type Difference } from './compare.ts';
@@ -10,9 +12,9 @@ import { clientCount, Generator, type GeneratorOptions } from './generator.ts';
 import { Side } from './side.ts';
 import type { Step } from './step.ts';
 
-/** Requests between two comparisons. Long enough to let effects meet, short enough to read. */
+/** Requests between two comparisons. Long enough for effects to interact, short enough to read. */
 const roundSize = 120;
-/** More differences than anyone reads; the servers have parted for good. */
+/** More differences than anyone reads: the servers have diverged for good. */
 const differencesMax = 5000;
 
 export interface DifferentialOptions {
@@ -20,9 +22,9 @@ export interface DifferentialOptions {
   readonly portB: number;
   readonly seed: number;
   readonly operations: number;
-  /** What is left out of the stream. */
+  /** Requests that the stream omits. */
   readonly generator?: GeneratorOptions;
-  /** Ends the run early, with what was done so far. */
+  /** Ends the run early, with the results so far. */
   readonly stopWhen?: () => boolean;
 }
 
@@ -47,7 +49,7 @@ export async function runDifferential({
 }: DifferentialOptions): Promise<DifferentialResult> {
   const generator = new Generator(new Random(seed), generatorOptions);
   const a = new Side(portA, clientCount, { zxid: (zxid) => zxid });
-  // Declared before the comparison it asks, which in turn needs both sides' names.
+  // Declared before the comparison, which needs the names of both sides.
   const b: Side = new Side(portB, clientCount, { zxid: (zxid) => comparison.toSecond(zxid) });
   const comparison = new Comparison(a.sessionNames, b.sessionNames);
   let asked = 0;
@@ -99,7 +101,10 @@ function requestsIn(step: Step): number {
   }
 }
 
-/** The path in a CreateResponse, which begins every answer to a create. Kept when the server made the name, so that it can be used again. */
+/**
+ * The path in a CreateResponse, which begins every reply to a create. Kept if the server chose the
+ * name, so that it can be used again.
+ */
 function learnPath(generator: Generator, body: Buffer): void {
   if (body.length < 4) return;
   const path = body.toString('utf8', 4, 4 + body.readInt32BE(0));
@@ -111,7 +116,7 @@ function lastActor(steps: readonly Step[]): number {
   return last !== undefined && 'client' in last ? last.client : 0;
 }
 
-/** Steps that bring every client of both sides to a connection with a session. */
+/** Steps that give every client of both sides a connection with a session. */
 function order(generator: Generator, a: Side, b: Side): Step[] {
   const steps: Step[] = [];
   for (let client = 0; client < clientCount; client++) {

@@ -1,12 +1,14 @@
 /**
- * Makes the random stream: a few clients with sessions of their own, a small tree that they all work on, every opcode with good and bad
- * arguments, watches everywhere.
+ * Generates the random stream: a few clients with their own sessions, a small common tree, every
+ * opcode with valid and invalid arguments, watches everywhere.
  *
- * The stream is made so that a right server has only one way to answer it. Writers take turns, one client's requests may be pipelined,
- * and only reads run on several connections at once. What the protocol answers ahead of its turn (auth, sasl), and what may end the
- * connection, stands alone. A small pool of paths makes most requests meet something that is there.
+ * A correct server has only one way to answer the stream. Writers take turns, one client's requests
+ * may be pipelined, and only reads run on several connections at once. Requests that the protocol
+ * answers early (auth, sasl), and requests that may end the connection, are sent alone. A small
+ * pool of paths makes most requests hit an existing znode.
  *
- * Never sent: a createTTL with a negative ttl and no ttl flag. A 3.9.5 server logs it, ends, and ends again at every restart.
+ * Never sent: a createTTL with a negative ttl and no ttl flag. A 3.9.5 server logs it, ends, and
+ * ends again at every restart.
  */
 import { OpCode, Xid } from '@tskeeper/protocol';
 
@@ -16,9 +18,12 @@ import { type AclEntry, creatorAcl, type Fields, openAcl, opName, readAcl, recor
 import type { Op, Quirk, SessionChoice, Step } from './step.ts';
 
 export const clientCount = 6;
-/** The client that has the super user's identity, so that nothing stays locked up for ever. */
+/** The client with the super user's identity, so that no znode stays locked forever. */
 const superClient = 0;
-/** Longer than any run: a session that expired by the clock would end at a different point in each server. */
+/**
+ * Longer than any run: a session that expired by the clock would end at a different point in each
+ * server.
+ */
 const longTimeOut = 600_000;
 
 const digestUsers = ['ann:secret', 'bob:hidden'];
@@ -58,7 +63,10 @@ const oddPaths: readonly WirePath[] = [
   Buffer.from([0x2f, 0x61, 0xc3]),
 ];
 
-/** base64(sha1("ann:secret")) and the like need not be right for a server to store them; only the form is checked. */
+/**
+ * base64(sha1("ann:secret")) and the like need not be right for a server to store them; only the
+ * form is checked.
+ */
 const someDigest: readonly AclEntry[] = [{ perms: 31, scheme: 'digest', id: 'carol:sZJgBXmrUGpVRN3eGDQI7Bi+eMI=' }];
 const acls: readonly (readonly [number, readonly AclEntry[] | null])[] = [
   [60, openAcl],
@@ -86,20 +94,21 @@ const acls: readonly (readonly [number, readonly AclEntry[] | null])[] = [
 
 export interface GeneratorOptions {
   /**
-   * Only requests for which a Java server counts its own tree digest right: a create whose flags and opcode disagree on containers makes
-   * it log one digest and reach another.
+   * Only requests for which a Java server computes its own tree digest correctly: a create whose
+   * flags and opcode disagree on containers makes it log one digest and reach another.
    */
   readonly exactDigests?: boolean;
-  /** No create2 inside a multi: 3.9 logs it as such, and 3.8.0 does not understand that when it reads the log. */
+  /** No create2 inside a multi: 3.9 logs it as such, and 3.8.0 cannot read that from the log. */
   readonly readableBy38?: boolean;
   /**
-   * For servers of an ensemble: no requests that ZooKeeper cannot decode, or does not know, or fails over without a verdict. One server
-   * answers them all; a leader proposes them under a zxid that it has used already, and commits nothing from then on.
+   * For servers of an ensemble: no requests that ZooKeeper cannot decode, does not know, or fails
+   * without a result. One server answers them all; a leader proposes them with a zxid that it has
+   * already used, and commits nothing from then on.
    */
   readonly passedOn?: boolean;
   /**
-   * For servers led by ZooKeeper: no setACL. A leader judges by the ACLs it has applied, and the follower that passed the setACL on may have
-   * applied and answered it before.
+   * For servers led by ZooKeeper: no setACL. A leader validates by the ACLs it has applied, and the
+   * follower that forwarded the setACL may have applied and answered it before.
    */
   readonly keepsAcls?: boolean;
 }
@@ -112,11 +121,11 @@ interface Choices {
 export class Generator {
   readonly #random: Random;
   readonly #options: GeneratorOptions;
-  /** Paths that the servers made up, sequential nodes that is, newest last. */
+  /** Paths chosen by the servers, that is of sequential znodes, newest last. */
   readonly #made: string[] = [];
-  /** zxids seen in replies of the first server, for relativeZxid. */
+  /** zxids in replies of the first server, for relativeZxid. */
   #lastZxid = 0;
-  /** Opcodes asked for so far, by name. */
+  /** Opcodes requested so far, by name. */
   readonly counts = new Map<string, number>();
 
   constructor(random: Random, options: GeneratorOptions = {}) {
@@ -124,7 +133,7 @@ export class Generator {
     this.#options = options;
   }
 
-  /** Tells what a create has answered. */
+  /** Records the path that a create has returned. */
   created(path: string): void {
     this.#made.push(path);
     if (this.#made.length > 64) this.#made.shift();
@@ -134,7 +143,10 @@ export class Generator {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
-  /** The first steps: everyone gets a session, some get identities, and the tree gets its first floor. */
+  /**
+   * The first steps: every client gets a session, some get identities, and the tree gets its first
+   * level.
+   */
   opening(): Step[] {
     const steps: Step[] = [];
     for (let client = 0; client < clientCount; client++) steps.push(this.#newSession(client), ...this.identities(client));
@@ -143,7 +155,7 @@ export class Generator {
     return steps;
   }
 
-  /** The identities a client adds whenever it has connected. */
+  /** The identities that a client adds whenever it has connected. */
   identities(client: number): Step[] {
     const ops: Op[] = [];
     if (client === superClient) ops.push(this.#auth('digest', Buffer.from('super:secret')));
@@ -152,7 +164,7 @@ export class Generator {
     return ops.length === 0 ? [] : [{ kind: 'sequential', client, ops }];
   }
 
-  /** The usual re-attachment of a client whose connection has gone. */
+  /** The usual reconnect of a client whose connection has ended. */
   reattach(client: number): Step[] {
     return [{ ...this.#newSession(client), session: 'same', lastZxidSeen: 'seen' }, ...this.identities(client)];
   }
@@ -203,7 +215,7 @@ export class Generator {
     return steps;
   }
 
-  /** One thing that happens to a connection or a session, or one odd request, at the end of a round. */
+  /** One event of a connection or a session, or one odd request, at the end of a round. */
   #ending(): Step[] {
     const random = this.#random;
     const client = random.below(clientCount);
@@ -341,7 +353,10 @@ export class Generator {
     return Buffer.alloc(length, 97 + random.below(26));
   }
 
-  /** In a multi the list itself is never null, which makes the whole request undecodable to ZooKeeper; see #quirk. */
+  /**
+   * In a multi the list itself is never null, which makes the whole request undecodable to
+   * ZooKeeper; see #quirk.
+   */
   #acl(inMulti = false): readonly AclEntry[] | null {
     const acl = this.#random.weighted(acls);
     return acl === null && inMulti ? [] : acl;
@@ -527,7 +542,10 @@ export class Generator {
     };
   }
 
-  /** A setACL is never followed by a pipelined write: until it has been applied, ZooKeeper judges later writes by the old ACL, or not, as time has it. */
+  /**
+   * A setACL is never followed by a pipelined write: until it is applied, ZooKeeper may validate
+   * later writes by the old or the new ACL.
+   */
   #request({ pipelined }: { pipelined: boolean }): Op {
     return this.#random.weighted([
       [28, () => this.#create({ inMulti: false })],
@@ -551,7 +569,10 @@ export class Generator {
     return this.#op(OpCode.reconfig, `reconfig leaving=${leaving}`, record.reconfig('', leaving, null, -1));
   }
 
-  /** Quotas below /q. Alone and in turn: a quota is judged by what has been applied, so a pipeline could be answered in more than one way. */
+  /**
+   * Quotas below /q. Sent alone and in turn: a quota is checked against what is applied, so a
+   * pipeline could be answered in more than one way.
+   */
   #quota(): Op[] {
     const random = this.#random;
     const top = `/q${random.below(2)}`;
@@ -592,7 +613,7 @@ export class Generator {
     ])();
   }
 
-  /** Data about as large as a frame may be. The frame below is 28 bytes longer than path and data. */
+  /** Data about as large as a frame may be. The frame is 28 bytes longer than path and data. */
   #large(client: number): Step {
     const random = this.#random;
     const path = this.#poolPath();
@@ -614,7 +635,8 @@ export class Generator {
       case 'check-alone':
         return { ...this.#check(), quirk: kind };
       case 'delete-container': {
-        // Only where a Java server has to refuse as well: had it deleted the node, the two trees would part.
+        // Only where a Java server has to reject it as well: if it deleted the node, the two trees
+        // would diverge.
         const path = random.pick(['/nosuch', '/nosuch/x', '/', '/zookeeper', 'x']);
         return this.#op(OpCode.deleteContainer, `deleteContainer ${path}`, record.pathOnly(path), { quirk: kind });
       }
@@ -643,7 +665,7 @@ export class Generator {
           [3, () => this.#read()],
         ])();
         if (random.chance(0.5)) return { ...op, text: `${op.text}, cut`, cutBytes: 1 + random.below(16), quirk: kind };
-        // A text or vector that claims to be longer than the frame, or of no possible length.
+        // A text or vector that claims to be longer than the frame, or has an impossible length.
         const length = random.pick([2147483647, -2, 1_000_000, 3_000_000]);
         const lie = Buffer.alloc(8);
         lie.writeInt32BE(length, 0);

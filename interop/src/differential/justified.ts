@@ -1,6 +1,7 @@
 /**
- * The differences between our server and Apache's that are meant, each with its reason. differences.md says the same at length, and a
- * test keeps the two lists equal. A difference that no rule here explains fails the run.
+ * The intended differences between our server and Apache's, each with its reason. differences.md
+ * explains them at length, and a test compares the two lists. A difference without a rule here
+ * fails the run.
  */
 import type { Difference } from './compare.ts';
 
@@ -10,7 +11,9 @@ export interface Justification {
   readonly explains: (difference: Difference) => boolean;
 }
 
-/** What a UTF-8 decoder makes of a text in which ZooKeeper has written the characters outside the BMP. */
+/**
+ * What a UTF-8 decoder makes of a text in which ZooKeeper has encoded characters outside the BMP.
+ */
 function asDecoded(text: string): string {
   return text.replaceAll(/[\u{10000}-\u{10ffff}]/gu, '\ufffd'.repeat(6));
 }
@@ -19,7 +22,7 @@ export const justified: readonly Justification[] = [
   {
     id: 'delete-container-from-client',
     reason:
-      'ZooKeeper lets any client delete a node by deleteContainer, past ACLs and session checks. We answer as for an opcode that is not an operation (-6, then the end of the connection): the request is meant for the server itself.',
+      'ZooKeeper lets any client delete a node by deleteContainer, bypassing ACLs and session checks. We answer as for an unknown opcode (-6, then the end of the connection): the request is meant for the server itself.',
     explains: ({ quirk, field, a, b }) =>
       quirk === 'delete-container' &&
       (field === 'zxid' ||
@@ -29,48 +32,52 @@ export const justified: readonly Justification[] = [
   {
     id: 'undecodable-takes-fresh-zxid',
     reason:
-      'For a write that it cannot decode ZooKeeper logs an error txn under the zxid of the txn before it. We take a fresh zxid, so that zxids in a log always grow.',
+      'For an undecodable write ZooKeeper logs an error txn with the zxid of the txn before it. We use a new zxid, so that zxids in a log always grow.',
     explains: ({ quirk, field }) => quirk === 'undecodable' && field === 'zxid',
   },
   {
     id: 'null-acl-id-is-invalid-acl',
     reason:
-      'An ACL entry whose id is null makes ZooKeeper fail with an exception, answered as -5. We answer -114, as for any other entry that is no identity.',
+      'An ACL entry whose id is null causes an exception in ZooKeeper, answered as -5. We answer -114, as for any other invalid entry.',
     explains: ({ quirk, field, a, b }) => quirk === 'null-acl-id' && field === 'err' && a === '-5' && b === '-114',
   },
   {
     id: 'watch-on-null-path-is-refused',
     reason:
-      'ZooKeeper keeps a watch on a null path, which nothing can ever fire, and finds none to remove. We answer -5, as for any other null path.',
+      'ZooKeeper keeps a watch on a null path, which can never fire, and finds none to remove. We answer -5, as for any other null path.',
     explains: ({ quirk, op, field, b }) =>
       quirk === 'null-path' && (op === 'addWatch' || op === 'removeWatches') && ((field === 'err' && b === '-5') || field === 'recordErr'),
   },
   {
     id: 'empty-path-counts-like-the-root',
     reason:
-      'ZooKeeper keeps the root under two keys, and counts one of them when it is asked for all children of the empty path. We count the znodes.',
+      'ZooKeeper stores the root under two keys, and counts one of them in a request for all children of the empty path. We count the znodes.',
     explains: ({ op, field, text, a, b }) =>
       op === 'getAllChildrenNumber' && field.endsWith('totalNumber') && text.includes('""') && Number(a) === Number(b) + 1,
   },
   {
     id: 'restored-watch-needs-read',
     reason:
-      'What a client missed is told by setWatches in ZooKeeper whether it may read the znode or not. We tell it what it may read, as where a watch fires.',
+      'In ZooKeeper, setWatches reports missed changes even of znodes that the client may not read. We report only those that it may read, as when a watch fires.',
     explains: ({ op, field, text, a }) =>
       op === 'event' && field === 'missing' && text.startsWith('before setWatches') && a.includes('"zxid":-1'),
   },
   {
     id: 'text-outside-the-bmp-is-utf-8',
     reason:
-      'ZooKeeper writes a character outside the BMP as two three-byte sequences, which no UTF-8 decoder accepts. We give back what was sent.',
+      'ZooKeeper encodes a character outside the BMP as two three-byte sequences, which no UTF-8 decoder accepts. We return the bytes that were sent.',
     explains: ({ field, op, a, b }) =>
       (field === 'path' && a !== b && a === asDecoded(b)) ||
-      // Where the servers have told different numbers of events, our form of one counts as unexpected. Only setWatches tells such events, so that theirs is justified as missing.
+      // If the servers sent different numbers of events, our form of one counts as unexpected. Only
+      // setWatches sends such events, so theirs is justified as missing.
       (op === 'event' && field === 'unexpected' && b !== asDecoded(b)),
   },
 ];
 
-/** The differences that Apache ZooKeeper 3.8.0 shows against 3.9.5, used to prove that the comparison sees what is there. */
+/**
+ * The differences of Apache ZooKeeper 3.8.0 from 3.9.5, used to prove that the comparison detects
+ * differences.
+ */
 export const knownBetweenVersions: readonly { readonly id: string; readonly shows: (difference: Difference) => boolean }[] = [
   { id: 'events carry their zxid since 3.9.0', shows: ({ op, field, b }) => op === 'event' && field === 'zxid' && b === '-1' },
   {

@@ -1,4 +1,7 @@
-/** The differential part of interop: starts the two servers, runs the stream, judges what it found. */
+/**
+ * The differential part of interop: starts the two servers, runs the stream, and evaluates the
+ * result.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,9 +14,9 @@ import { type DifferentialResult, runDifferential } from './differential.ts';
 import { type Justification, justified, knownBetweenVersions } from './justified.ts';
 
 export const reference: ServerKind = 'java-3.9.5';
-/** Enough requests for each known difference between two ZooKeeper versions to show many times. */
+/** Enough requests to show each known difference between two ZooKeeper versions many times. */
 const canaryOperations = 5000;
-/** Differences printed at length; the rest are counted. */
+/** Differences printed in full; the rest are counted. */
 const printedMax = 25;
 
 async function withServers<T>(kinds: readonly ServerKind[], use: (servers: readonly ServerProcess[]) => Promise<T>): Promise<T> {
@@ -39,7 +42,10 @@ async function withServers<T>(kinds: readonly ServerKind[], use: (servers: reado
   }
 }
 
-/** Proves that the comparison sees: two versions of ZooKeeper, whose differences are known. */
+/**
+ * Proves that the comparison detects differences: runs two versions of ZooKeeper, whose differences
+ * are known.
+ */
 export async function runCanary(seed: number, report: Report): Promise<void> {
   const result = await withServers([reference, 'java-3.8.0'], ([a, b]) =>
     runDifferential({ portA: a!.port, portB: b!.port, seed, operations: canaryOperations }),
@@ -59,7 +65,7 @@ export async function runComparison(kind: ServerKind, seed: number, operations: 
     return { result: outcome, ended: [a!, b!].filter((server) => !server.alive).map((server) => server.kind) };
   });
   describe(result, report);
-  for (const server of ended) report.fail(name, `${server} ended in the middle`);
+  for (const server of ended) report.fail(name, `${server} ended during the run`);
   // Between two servers of one kind nothing is justified.
   judge({ name, result, operations, rules: kind === 'ours' ? justified : [], a: reference, b: kind }, report);
 }
@@ -67,16 +73,16 @@ export async function runComparison(kind: ServerKind, seed: number, operations: 
 export interface Verdict {
   readonly name: string;
   readonly result: DifferentialResult;
-  /** How many were to be asked for. */
+  /** The number of requested operations. */
   readonly operations: number;
-  /** What is allowed to differ. */
+  /** The allowed differences. */
   readonly rules: readonly Justification[];
-  /** What the two sides are called. */
+  /** Names of the two sides. */
   readonly a: string;
   readonly b: string;
 }
 
-/** Passes or fails a run, and tells of what differed. */
+/** Passes or fails a run, and prints the differences. */
 export function judge({ name, result, operations, rules, a: nameA, b: nameB }: Verdict, report: Report): void {
   const explained = new Map<string, number>();
   const open: Difference[] = [];

@@ -1,8 +1,10 @@
 /**
- * One of the two servers of a differential run: its clients, their sessions and connections, and what each of them has received.
+ * One of the two servers of a differential run: its clients, their sessions and connections, and
+ * what each of them has received.
  *
- * Both sides carry out the same steps. A step that makes no sense on one side (its connection is gone, while the other side kept it)
- * does nothing there: the difference has been recorded, and the clients are put in order before the next round.
+ * Both sides execute the same steps. A step that makes no sense on one side (its connection is
+ * closed, while the other side kept it) does nothing there: the difference is recorded, and the
+ * clients are reconnected before the next round.
  */
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
@@ -10,16 +12,16 @@ import { frameOf, handshakeBody, type Message, noPasswd, WireCnxn } from '../wir
 import { record, requestBody } from '../wire/requests.ts';
 import type { HandshakeStep, Op, ServerView, Step } from './step.ts';
 
-/** A server that has not answered for so long is not going to. Far above the slowest fsync of a busy machine. */
+/** Far above the slowest fsync of a busy machine: a server that takes longer will not answer. */
 const replyTimeoutMs = 20_000;
 
-/** Between two visits while a connection should be closed and is not yet. */
+/** Interval of checks while a connection should be closed and is not yet. */
 const visitMs = 1000;
 
-/** Round trips after which a server that means to close a connection has done so. */
+/** Round trips after which a server that intends to close a connection has done so. */
 const closingPingsMax = 50;
 
-/** A message with what it answers. */
+/** A message with the request that it answers. */
 export type Entry = { readonly message: Message; readonly op: Op | undefined };
 
 interface Client {
@@ -65,7 +67,7 @@ export class Side {
     return this.#clients[client]!.sessionId !== 0n;
   }
 
-  /** Breaks the client's connection, if any, and forgets its session if told to. */
+  /** Cuts the client's connection, if any, and optionally forgets its session. */
   drop(client: number, forgetSession: boolean): void {
     const at = this.#clients[client]!;
     at.cnxn?.destroy();
@@ -85,7 +87,7 @@ export class Side {
         await Promise.all(step.parts.map((part) => this.#exchange(this.#clients[part.client]!, part.ops)));
         return;
       case 'last':
-        // A server that closes need not send what it still has for the client, so that is fetched first.
+        // A server that closes need not send pending messages, so fetch them first.
         await this.#ping(this.#clients[step.client]!);
         await this.#exchange(this.#clients[step.client]!, [step.op]);
         await this.#seeWhetherClosed(this.#clients[step.client]!);
@@ -94,7 +96,8 @@ export class Side {
         await this.#close(this.#clients[step.client]!);
         return;
       case 'cut':
-        // What is under way arrives first, so that both sides have seen the same when the connection breaks.
+        // Pending messages arrive first, so that both sides have seen the same when the connection
+        // is cut.
         await this.#ping(this.#clients[step.client]!);
         this.drop(step.client, false);
         return;
@@ -112,7 +115,10 @@ export class Side {
     }
   }
 
-  /** Waits until every client has received what was sent to it so far: events leave ahead of the reply to a later ping. */
+  /**
+   * Waits until every client has received everything sent to it so far: events precede the reply to
+   * a later ping.
+   */
   async settle(): Promise<void> {
     await Promise.all(this.#clients.map((client) => this.#ping(client)));
   }
@@ -122,7 +128,9 @@ export class Side {
     return [...this.#clients.map((client) => client.log.splice(0)), this.#probeLog.splice(0)];
   }
 
-  /** Ends every connection; sessions are closed first, so that the servers end without ephemerals. */
+  /**
+   * Ends every connection; closes sessions first, so that the servers end without ephemeral znodes.
+   */
   async end(): Promise<void> {
     for (const client of this.#clients) await this.#close(client);
     for (let i = 0; i < this.#clients.length; i++) this.drop(i, true);
@@ -160,8 +168,8 @@ export class Side {
   }
 
   /**
-   * Leaves in the log either that the server closed the connection or one reply to a ping. A server that closes may still answer a few
-   * pings before it gets to that, so their number says nothing.
+   * Leaves in the log either that the server closed the connection or one reply to a ping. A server
+   * that closes may still answer a few pings before, so their number means nothing.
    */
   async #seeWhetherClosed(client: Client): Promise<void> {
     for (let pings = 1; client.cnxn?.closed === false && pings <= closingPingsMax; pings++) {
@@ -173,8 +181,8 @@ export class Side {
   }
 
   /**
-   * Waits until the server has closed the connection. A Java server lets go of a socket when its selector wakes up next, which in silence may be never. A newcomer
-   * wakes it.
+   * Waits until the server has closed the connection. A Java server releases a socket when its
+   * selector next wakes up, which without traffic may be never. A new connection wakes it.
    */
   async #untilClosed(cnxn: WireCnxn): Promise<void> {
     const visit = () =>
@@ -200,7 +208,7 @@ export class Side {
   }
 
   async #handshake(client: Client, step: HandshakeStep): Promise<void> {
-    // A new session is only asked for when the old one is closed, and an old one only when there is one.
+    // Request a new session only if the old one is closed, and an old one only if there is one.
     if (step.session === 'new' ? client.sessionId !== 0n : client.sessionId === 0n) return;
     const previous = client.cnxn !== undefined && !client.cnxn.closed ? client.cnxn : undefined;
     if (previous !== undefined) await this.#ping(client);
@@ -228,7 +236,8 @@ export class Side {
       }),
     );
     await cnxn.replies(1, replyTimeoutMs);
-    // The older connection of the session ends, whether or not the newcomer is let in. A session nobody knows harms nobody.
+    // The older connection of the session ends, whether or not the new one is accepted. An unknown
+    // session affects none.
     if (previous !== undefined && step.session !== 'unknown') {
       await this.#untilClosed(previous);
       this.#collect(client, previous);

@@ -1,4 +1,7 @@
-/** Compiles the programs in C and Java into the cache, once per version of their source and of what they are built against. */
+/**
+ * Compiles the programs in C and Java into the cache, once per version of their source and their
+ * dependencies.
+ */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -10,7 +13,7 @@ import { cacheFolder, type JavaPeer, type LibraryPeer, repositoryFolder } from '
 
 const run = promisify(execFile);
 
-/** Runs `compile` in a folder that appears under its final name only when all of it is there. */
+/** Runs `compile` in a folder that gets its final name only when it is complete. */
 export async function builtOnce(
   name: string,
   sources: readonly string[],
@@ -32,7 +35,9 @@ export async function builtOnce(
   return folder;
 }
 
-/** `program` is the class with `main`, and the file in interop/java; `parts` are those that it consists of besides. */
+/**
+ * `program` is the class with `main`, and the file in interop/java; `parts` are its other classes.
+ */
 export async function buildJavaProgram(program: string, peer: JavaPeer, parts: readonly string[] = []): Promise<string> {
   const sources = [program, ...parts].map((name) => path.join(repositoryFolder, 'interop', 'java', `${name}.java`));
   return builtOnce(program, sources, peer.classpath, (folder) =>

@@ -1,11 +1,12 @@
 /**
- * What our command line says otherwise than zkCli, on purpose. ../../differences.md says the same at length, and a test keeps the two lists
- * equal. A rule brings both texts to one form; what still differs then fails the run, and so does a rule that was never needed.
+ * Intended differences of our command line from zkCli. ../../differences.md explains them at
+ * length, and a test compares the two lists. A rule normalizes both texts; a remaining difference
+ * then fails the run, and so does an unused rule.
  */
 
 export interface CliDifference {
   readonly id: string;
-  /** Whether it is about this line. */
+  /** Whether the rule applies to this line. */
   readonly concerns: (line: string) => boolean;
   readonly ours?: (text: string) => string;
   readonly theirs?: (text: string) => string;
@@ -65,7 +66,7 @@ export const cliDifferences: readonly CliDifference[] = [
   },
 ];
 
-/** Both texts with everything taken out that is meant to differ, and which rules that took. */
+/** Both texts without the intended differences, and the rules that applied. */
 export function broughtTogether(line: string, ours: string, theirs: string): { ours: string; theirs: string; rules: string[] } {
   let [a, b] = [ours, theirs];
   const rules: string[] = [];

@@ -1,14 +1,16 @@
 /**
- * Our command line beside zkCli.sh: the same lines are typed into both, each against a fresh server of one kind, and what they print must be
- * the same but for the differences that are meant (cli-differences.ts). Standard output and error are taken together, since which of them a
- * text goes to is one of those.
+ * Compares our command line with zkCli.sh: both get the same lines, each with a fresh server of one
+ * kind, and must print the same except for the intended differences (cli-differences.ts). Standard
+ * output and error are compared together, since the stream of a text is one of those differences.
  */
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { broughtTogether, cliDifferences } from './cli-differences.ts';
 import { bin, cutByMarkers, javaCli, type Output, runProgram, typed, withMarkers } from './zkcli.ts';
 
-/** What is typed besides the list that is typed into zkCli against two servers: how lines and options are read. */
+/**
+ * Further lines besides those typed into zkCli against two servers: parsing of lines and options.
+ */
 const alsoTyped = [
   'history',
   'printwatches',
@@ -109,7 +111,7 @@ const alsoTyped = [
   'getEphemerals /other',
 ];
 
-/** Watches of every kind, and what fires them. */
+/** Watches of every kind, and changes that fire them. */
 const watching = [
   'create /watched x',
   'get -w /watched',
@@ -128,15 +130,17 @@ const watching = [
   'sync /',
 ];
 
-/** The last event of these. zkCli prints events by a thread of its own, which may not have come to it when the lines are over. */
+/**
+ * The last of these events. A separate thread of zkCli prints events, possibly after the last line.
+ */
 const lastEvent = /type:NodeDeleted path:\/watched zxid/;
 
-/** The events, in the order in which they were told; their zxids are counted differently, since the sessions begin and end otherwise. */
+/** The events in order, without their zxids, since the sessions begin and end differently. */
 function eventsIn({ out, err }: Output): string {
   return [...`${out}${err}`.matchAll(/^WatchedEvent state:\w+ type:(?!None).*(?= zxid:)/gm)].map(([line]) => line).join('\n');
 }
 
-/** One command each, given on the command line. */
+/** One command each, on the command line. */
 const single = [
   ['ls', '/'],
   ['stat', '/zookeeper'],
@@ -154,7 +158,7 @@ function ownCli(server: ServerProcess, args: readonly string[], input: readonly 
 
 export async function compareClis(classpath: string, forOurs: ServerProcess, forZkCli: ServerProcess, report: Report): Promise<void> {
   const lines = [...typed, ...alsoTyped];
-  // What each says while it begins comes before the first marker, and is not compared.
+  // Output before the first marker is not compared.
   const input = ['create /marker', ...withMarkers(['printwatches off', ...lines]), 'quit'];
   const [ours, theirs] = [await ownCli(forOurs, ['shell'], input), await javaCli(classpath, forZkCli, [], input)];
   const [a, b] = [cutByMarkers(ours).slice(1), cutByMarkers(theirs).slice(1)];
@@ -176,16 +180,16 @@ export async function compareClis(classpath: string, forOurs: ServerProcess, for
   if (events === '') report.fail('events of watches', 'zkCli printed none');
   compareOne('events of watches', eventsIn(seen), events);
   for (const { id } of cliDifferences) {
-    if (needed.has(id)) report.pass(`the difference ${id} is there`);
-    else report.fail(`the difference ${id}`, 'it was not seen; take it off the list');
+    if (needed.has(id)) report.pass(`the difference ${id} appears`);
+    else report.fail(`the difference ${id}`, 'it did not appear; remove it from the list');
   }
 }
 
-/** Returns the rules it took. */
+/** Returns the rules that applied. */
 function compare(line: string, own: string, other: string | undefined, report: Report): readonly string[] {
   const name = `cli: ${line}`;
   if (other === undefined) {
-    report.fail(name, 'zkCli did not get so far');
+    report.fail(name, 'zkCli did not reach this command');
     return [];
   }
   const { ours, theirs, rules } = broughtTogether(line, own, other);

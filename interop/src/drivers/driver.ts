@@ -1,6 +1,7 @@
 /**
- * Runs a foreign program that checks a server with its own client library and prints one JSON line per check: {"check": name} with
- * "ok": true, or "ok": false and "detail", or "skipped" and a reason. A program that ends badly is a failure of its own.
+ * Runs a foreign program that checks a server with its own client library and prints one JSON line
+ * per check: {"check": name} with "ok": true, or "ok": false and "detail", or "skipped" and a
+ * reason. An unsuccessful end of the program is a failure of its own.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +20,7 @@ export interface DriverFacts {
   readonly enforceQuota: boolean;
 }
 
-/** The facts as the C and Java programs take them, one argument each. */
+/** The facts as arguments of the C and Java programs. */
 export function factArguments(facts: DriverFacts): string[] {
   const { connect, superAuth, version, minSessionTimeout, maxSessionTimeout, tickTime, extendedTypes, enforceQuota } = facts;
   const numbers = [minSessionTimeout, maxSessionTimeout, tickTime, Number(extendedTypes), Number(enforceQuota)].map(String);
@@ -33,7 +34,7 @@ interface CheckLine {
   readonly skipped?: string;
 }
 
-/** Longest time a driver may take in all; one that hangs is ended and reported. */
+/** Time limit of a driver; one that hangs is ended and reported. */
 const driverTimeoutMs = 180_000;
 
 export async function runDriver(
@@ -63,6 +64,6 @@ export async function runDriver(
   const [code, signal] = await exited;
   clearTimeout(timer);
   if (code !== 0)
-    report.fail(`${name}: the driver ends well`, `it ended with ${signal ?? `code ${code}`} after ${checks} checks; ${complaints}`);
-  else if (checks === 0) report.fail(`${name}: the driver checks something`, `it printed no check; ${complaints}`);
+    report.fail(`${name}: the driver ends with success`, `it ended with ${signal ?? `code ${code}`} after ${checks} checks; ${complaints}`);
+  else if (checks === 0) report.fail(`${name}: the driver runs checks`, `it printed no check; ${complaints}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Our file tools beside those of ZooKeeper (zkTxnLogToolkit.sh, zkSnapShotToolkit.sh): every txn and every znode they tell of, ours must
- * tell of alike.
+ * Compares our file tools with those of ZooKeeper (zkTxnLogToolkit.sh, zkSnapShotToolkit.sh): ours
+ * must show every txn and every znode that theirs show.
  */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -91,7 +91,7 @@ export async function compareFileTools(classpath: string, server: ServerProcess,
   const own = async (...args: readonly string[]): Promise<string> =>
     (await runProgram('node', [bin, '-o', 'json', ...args], [], server)).raw;
 
-  // Sessions that expire meanwhile would add txns.
+  // Sessions that expire in the meantime would add txns.
   await server.stop();
   const data = path.join(server.dataDir, 'version-2');
   const logs = (await readdir(data)).filter((name) => name.startsWith('log.')).map((name) => path.join(data, name));
@@ -118,7 +118,7 @@ function compare(name: string, ours: readonly string[], theirs: readonly string[
   const at = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, index) => index).find(
     (index) => ours[index] !== theirs[index],
   );
-  if (theirs.length === 0) report.fail(name, 'the tool of ZooKeeper told of none');
+  if (theirs.length === 0) report.fail(name, "ZooKeeper's tool printed none");
   else if (at === undefined) report.pass(`${name}: ${ours.length}`);
-  else report.fail(name, `number ${at} is\n${ours[at]}\n    and there\n${theirs[at]}`);
+  else report.fail(name, `number ${at} is\n${ours[at]}\n    and in ZooKeeper's output\n${theirs[at]}`);
 }

@@ -1,6 +1,7 @@
 /**
- * zkCli.sh, that is org.apache.zookeeper.ZooKeeperMain: one list of commands is typed into it against two fresh servers, and what it
- * prints must be the same. Only what has to differ is taken out of the text first: times, session ids, the address in the prompt.
+ * zkCli.sh, that is org.apache.zookeeper.ZooKeeperMain: types one list of commands into it with two
+ * fresh servers, and compares its output. Only what has to differ is removed first: times, session
+ * ids, the address in the prompt.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +11,10 @@ import { repositoryFolder } from '../../../scripts/peers.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 
-/** What is typed, one command a line. Watch events are off, since they come between the lines as time has it. */
+/**
+ * The lines, one command each. Watch events are off, since they appear between the lines at
+ * arbitrary times.
+ */
 export const typed: readonly string[] = [
   'printwatches off',
   'ls /',
@@ -87,7 +91,7 @@ export const typed: readonly string[] = [
   'nonsense',
 ];
 
-/** One command each, given on the command line of a process of its own. */
+/** One command each, on the command line of its own process. */
 const single = [
   ['ls', '/'],
   ['stat', '/zookeeper'],
@@ -96,15 +100,15 @@ const single = [
 ];
 
 /**
- * Typed behind every command, so that the text can be cut into one piece per command: a line that zkCli prints on its standard output,
- * and one that it prints on its standard error.
+ * Typed after every command, so that the text can be split into one piece per command: a line that
+ * zkCli prints on standard output, and one on standard error.
  */
 export function withMarkers(lines: readonly string[]): string[] {
   return lines.flatMap((line, index) => [line, `set /marker marker-${index}`, 'get /marker', `stat /marker-${index}`]);
 }
 
 export interface Output {
-  /** Standard output as it was. */
+  /** Standard output unchanged. */
   readonly raw: string;
   readonly out: string;
   readonly err: string;
@@ -125,12 +129,12 @@ export function javaCli(
 /** Our command line. */
 export const bin: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
-/** For a program to say its last words. It takes less unless something is wrong. */
+/** How long to wait for a program's last output. It takes less unless something is wrong. */
 const lastWordsMs = 20_000;
 
 /**
- * Runs a program that talks to `server`, typing lines into it. Their end is its end; `lastWords` are what it has to print before, where it does so in
- * its own time.
+ * Runs a program that talks to `server`, typing lines into it. The end of the lines is the end of
+ * its input; `lastWords` is what it has to print before, if it prints that at its own pace.
  */
 export async function runProgram(
   program: string,
@@ -145,7 +149,7 @@ export async function runProgram(
   child.stdin.write(input.map((line) => `${line}\n`).join(''));
   const end = (): void => void child.stdin.end();
   const timer = setTimeout(end, lastWords === undefined ? 0 : lastWordsMs);
-  // A character may come in two pieces.
+  // A character may arrive in two pieces.
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     out += chunk;
     if (lastWords?.test(out) === true) end();
@@ -157,9 +161,10 @@ export async function runProgram(
 }
 
 /**
- * Only what must differ between two servers is taken out, and only what has no order is sorted. That the connection stands is told by a
- * thread of its own, in two lines that land wherever the command's text has got to, within a line of it too, or nowhere if the process ends
- * before. Each brings its own line break before and behind.
+ * Removes only what must differ between two servers, and sorts only what has no order. A separate
+ * thread reports the connection in two lines that appear anywhere in the command's text, even
+ * within a line, or not at all if the process ends before. Each has its own line breaks before and
+ * after.
  */
 export function normalised(text: string, connectString: string): string {
   return text
@@ -180,7 +185,7 @@ export async function runZkCli(classpath: string, server: ServerProcess, referen
   for (const [index, command] of typed.entries()) {
     compare(`zkCli: ${command}`, pieces[0][index], pieces[1][index], report);
   }
-  compare('zkCli: how it ends', `code ${tested.code}\n${pieces[0].at(-1)}`, `code ${expected.code}\n${pieces[1].at(-1)}`, report);
+  compare('zkCli: exit code', `code ${tested.code}\n${pieces[0].at(-1)}`, `code ${expected.code}\n${pieces[1].at(-1)}`, report);
   for (const args of single) {
     const [a, b] = [await javaCli(classpath, server, args, []), await javaCli(classpath, reference, args, [])];
     compare(`zkCli: ${args.join(' ')} as a command line`, `code ${a.code}\n${a.out}${a.err}`, `code ${b.code}\n${b.out}${b.err}`, report);
@@ -195,7 +200,7 @@ export function cutByMarkers({ out, err }: Output): string[] {
 }
 
 function compare(name: string, tested: string | undefined, expected: string | undefined, report: Report): void {
-  if (expected === undefined) report.fail(name, 'the reference did not get so far');
+  if (expected === undefined) report.fail(name, 'the reference did not reach this command');
   else if (tested === expected) report.pass(name);
-  else report.fail(name, `printed\n${tested?.trim()}\n    and not\n${expected.trim()}`);
+  else report.fail(name, `printed\n${tested?.trim()}\n    instead of\n${expected.trim()}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Whether all servers hold the same: every znode with every field of its stat, the zxid, the tree digests they remember; and, txn by txn,
- * the same bytes in their logs.
+ * Compares the state of all servers: every znode with every field of its stat, the zxid, the recent
+ * tree digests; and, txn by txn, the bytes in their logs.
  */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,21 +16,27 @@ import { until } from './until.ts';
 
 const configPath = '/zookeeper/config';
 
-/** For all servers to have applied what the leader has committed. */
+/** Time limit for all servers to apply what the leader has committed. */
 const levelMs = 30_000;
 
-/** Opens a session at a server and ends it: two txns, so that every server has applied something of this epoch. */
+/**
+ * Opens a session at a server and closes it: two txns, so that every server has applied something
+ * of this epoch.
+ */
 async function touch(port: number): Promise<void> {
   const client = await RawClient.connected(port, 30_000);
   await client.close();
 }
 
-/** Waits until all that are up have applied the same, something of this epoch included; returns the zxid. */
+/**
+ * Waits until all running servers have applied the same, including something of this epoch; returns
+ * the zxid.
+ */
 export async function untilLevel(ensemble: Ensemble): Promise<string> {
   const leader = await ensemble.leader();
   await touch(leader.port);
   return await until(
-    'all servers say the same zxid',
+    'all servers report the same zxid',
     async () => {
       const [first, ...others] = await Promise.all(ensemble.up.map((member) => member.srvr()));
       const isLevel = others.every(({ mode, zxid }) => mode !== 'none' && zxid === first!.zxid);
@@ -51,7 +57,7 @@ async function dumpOf(member: Member): Promise<Dump> {
   return {
     znodes,
     zxid: 'not compared',
-    // What `dump` lists differs between leaders and learners.
+    // `dump` lists different sessions at leaders and learners.
     sessions: new Set(),
     digests: new Map([...hash.matchAll(/^([0-9a-f]+): (.*)$/gm)].map((match) => [match[1]!, match[2]!])),
     digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not told',
@@ -64,14 +70,14 @@ export interface Agreement {
   readonly zxid: string;
 }
 
-/** Compares all servers that are up with the leader. Nobody else may be writing. */
+/** Compares all running servers with the leader. No other client may be writing. */
 export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
   const zxid = await untilLevel(ensemble);
   const leader = await ensemble.leader();
   const members = [leader, ...ensemble.up.filter((member) => member !== leader)];
   const dumps = members.map((member) =>
     dumpOf(member).catch(async (error: unknown) => {
-      throw new Error(`${member.name} does not say what it holds: ${String(error)}\n${await ensemble.evidence()}`, { cause: error });
+      throw new Error(`${member.name} does not report its state: ${String(error)}\n${await ensemble.evidence()}`, { cause: error });
     }),
   );
   const [first, ...others] = await Promise.all(dumps);
@@ -86,7 +92,7 @@ export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
 
 export interface LogAgreement {
   readonly differences: readonly string[];
-  /** Txns that stand in more than one server's log. */
+  /** Txns that are in more than one server's log. */
   readonly compared: number;
 }
 
@@ -116,9 +122,9 @@ const txnTypeAt = 28;
 const errorType = -1;
 
 /**
- * When ZooKeeper applies a multi that has failed, it writes into the very object that is on its way to the log: the types of its parts
- * become `error`, their records stay. An observer logs a txn and applies it at once, so its log has the one or the other. Here all such
- * parts are errors.
+ * When ZooKeeper applies a failed multi, it changes the object that is being logged: the types of
+ * its parts become `error`, their records stay. An observer logs a txn and applies it at once, so
+ * its log has either form. Here all such parts are errors.
  */
 export function asLogged(txn: Buffer): Buffer {
   if (txn.readInt32BE(txnTypeAt) !== OpCode.multi) return txn;
@@ -134,7 +140,10 @@ export function asLogged(txn: Buffer): Buffer {
   return same;
 }
 
-/** Compares the logs of all servers, whether up or not: a zxid that stands in several must be the same txn in each. */
+/**
+ * Compares the logs of all servers, running or not: a zxid in several logs must be the same txn in
+ * each.
+ */
 export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
   const known = new Map<number, { readonly name: string; readonly bytes: Buffer }>();
   const shared = new Set<number>();
@@ -142,9 +151,10 @@ export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
   for (const member of ensemble.members) {
     let last = 0;
     await readTxns(member, (zxid, bytes, start, end) => {
-      // A request that could not be decoded is logged by ZooKeeper under the zxid of the txn before it; what counts is the first.
+      // ZooKeeper logs an undecodable request with the zxid of the txn before it; the first one
+      // counts.
       if (zxid === last) return;
-      if (zxid < last) differences.push(`in the log of ${member.name} ${formatZxid(zxid)} stands behind ${formatZxid(last)}`);
+      if (zxid < last) differences.push(`in the log of ${member.name} ${formatZxid(zxid)} follows ${formatZxid(last)}`);
       last = zxid;
       const other = known.get(zxid);
       if (other === undefined) {

@@ -1,6 +1,6 @@
 /**
- * One cycle: a server ends or is killed, the others go on, and it comes back. It must find its place, be brought up to date in the way that
- * is meant to be taken, and hold what all the others hold.
+ * One cycle: a server is stopped or killed, the others continue, and it comes back. It must join,
+ * be synchronized in the expected way, and hold what all the others hold.
  */
 import { formatZxid, OpCode } from '@tskeeper/protocol';
 
@@ -20,13 +20,13 @@ interface Request {
 export interface Cycles {
   readonly ensemble: Ensemble;
   readonly report: Report;
-  /** What the checks' names begin with. */
+  /** Prefix of the checks' names. */
   readonly name: string;
 }
 
 let batch = 0;
 
-/** Writes so many txns through one server: znodes that come, change and go. All must succeed. */
+/** Writes this many txns through one server: creates, changes and deletes. All must succeed. */
 export async function write(port: number, count: number): Promise<void> {
   const client = await RawClient.connected(port, 30_000);
   const top = `/batch-${++batch}`;
@@ -34,19 +34,19 @@ export async function write(port: number, count: number): Promise<void> {
   const create = (at: string, flags = 0): Request => ({ type: OpCode.create, fields: record.create(at, data, openAcl, flags) });
   const requests = [create(top)];
   for (let i = 1; i < count; i++) {
-    // Few znodes and many txns, so that the trees stay quick to compare.
+    // Few znodes and many txns, so that the trees can be compared quickly.
     if (i % 50 === 1) requests.push(create(`${top}/s-`, 2));
     else requests.push({ type: OpCode.setData, fields: record.setData(top, Buffer.from(`${i} of batch ${batch}`), -1) });
   }
   for (let from = 0; from < requests.length; from += 200) {
     const errors = await client.callAll(requests.slice(from, from + 200));
     const refused = errors.find((error) => error !== 0);
-    if (refused !== undefined) throw new Error(`a write was answered ${refused}`);
+    if (refused !== undefined) throw new Error(`a write was answered with ${refused}`);
   }
   await client.close();
 }
 
-/** All that are up hold the same, or it is a failure of `name`. */
+/** Requires that all running servers hold the same; otherwise `name` fails. */
 export async function expectAgreement({ ensemble, report }: Cycles, name: string, remark = ''): Promise<void> {
   const { differences, znodes, zxid } = await compareServers(ensemble);
   if (differences.length > 0) report.fail(name, `\n    ${differences.slice(0, 20).join('\n    ')}`);
@@ -60,9 +60,9 @@ function placeOf(member: Member): 'follower' | 'observer' {
 export interface Absence {
   readonly sid: number;
   readonly end: 'stop' | 'kill';
-  /** What the others write meanwhile, through each of those that are up in turn. */
+  /** Writes in the meantime, through each of the running servers in turn. */
   readonly writes: number;
-  /** How it is to be brought up to date, where somebody tells. */
+  /** The expected synchronization, if a server logs it. */
   readonly expect: SyncMode;
 }
 
@@ -81,18 +81,21 @@ export async function absence(cycles: Cycles, { sid, end, writes, expect }: Abse
     await ensemble.launch([sid]);
     await ensemble.untilMode([sid], placeOf(member));
     const mode = await syncModeOf(member, leader);
-    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}`);
+    if (mode !== undefined && mode !== expect) report.fail(name, `it was synchronized by ${mode}`);
     else await expectAgreement(cycles, name);
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));
   }
 }
 
-/** The leader ends, another takes over, and the old one comes back as a follower. Returns who leads then. */
+/**
+ * The leader ends, another one takes over, and the old one comes back as a follower. Returns the
+ * new leader.
+ */
 export async function succession(cycles: Cycles, end: 'stop' | 'kill', expectLeader: number): Promise<void> {
   const { ensemble, report } = cycles;
   const old = await ensemble.leader();
-  const name = `${cycles.name}: ${old.name} leads, ${end}, server ${expectLeader} takes over, and it comes back`;
+  const name = `${cycles.name}: ${old.name} leads, ${end}, server ${expectLeader} takes over, and the old leader comes back`;
   try {
     await untilLevel(ensemble);
     await (end === 'kill' ? ensemble.kill(old.sid) : ensemble.stop(old.sid));
@@ -111,13 +114,17 @@ export async function succession(cycles: Cycles, end: 'stop' | 'kill', expectLea
 export interface LostTail {
   /** Txns that only the leader has logged when all voters are killed. */
   readonly tail: number;
-  /** What is written before it comes back: without any it can be told to cut, and with some it has to be sent a snapshot. */
+  /**
+   * Writes before it comes back: without any, it can be told to truncate its log; with some, it
+   * needs a snapshot.
+   */
   readonly writes: number;
 }
 
 /**
- * The leader logs what nobody else hears of, since the others stand still; then all are killed. The others go on without it, and what it
- * has logged must be gone from everywhere when it is back.
+ * The leader logs txns that no other server receives, since the others are stopped; then all are
+ * killed. The others continue without it, and its extra txns must be gone everywhere when it is
+ * back.
  */
 export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Promise<void> {
   const { ensemble, report } = cycles;
@@ -128,10 +135,11 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
   try {
     await untilLevel(ensemble);
     const before = await lastLogged(old);
-    // Its session must not end, which would be a txn, before the server is back that is to be told to cut.
+    // Its session must not end, which would be a txn, before the server that has to truncate is
+    // back.
     const client = await RawClient.connected(old.port, 600_000);
     const { err } = await client.call(OpCode.create, record.create('/tail', null, openAcl, 0));
-    if (err !== 0 && err !== -110) throw new Error(`/tail was answered ${err}`);
+    if (err !== 0 && err !== -110) throw new Error(`/tail was answered with ${err}`);
     await untilLevel(ensemble);
     for (const sid of others) ensemble.member(sid).process!.pause();
     const start = await lastLogged(old);
@@ -142,7 +150,7 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
     }));
     client.send(lost);
     await until(
-      `${old.name} has logged ${tail} txns alone`,
+      `only ${old.name} has logged ${tail} txns`,
       async () => ((await lastLogged(old)) >= start + tail ? true : undefined),
       10_000,
       () => ensemble.evidence(),
@@ -153,10 +161,11 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
     for (const sid of others) {
       const last = await lastLogged(ensemble.member(sid));
       if (last > start)
-        throw new Error(`${ensemble.member(sid).name} has logged up to ${formatZxid(last)} as well, behind ${formatZxid(start)}`);
+        throw new Error(`${ensemble.member(sid).name} has logged up to ${formatZxid(last)} as well, after ${formatZxid(start)}`);
     }
     await ensemble.launch(others);
-    // Nobody writes before it is back: a single txn of the new epoch, and cutting would not do.
+    // No writes before it is back: after a single txn of the new epoch, truncation would not
+    // suffice.
     await ensemble.untilServing(others);
     const leader = await ensemble.leader();
     if (writes > 0) await write(leader.port, writes);
@@ -167,8 +176,8 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
     const { value } = await witness.call(OpCode.getChildren, record.pathAndWatch('/tail', false));
     await witness.close();
     await ensemble.untilServing();
-    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}\n${await ensemble.evidence()}`);
-    else if (value.children!.length > 0) report.fail(name, `${value.children!.length} of the lost txns live on`);
+    if (mode !== undefined && mode !== expect) report.fail(name, `it was synchronized by ${mode}\n${await ensemble.evidence()}`);
+    else if (value.children!.length > 0) report.fail(name, `${value.children!.length} of the lost txns still exist`);
     else await expectAgreement(cycles, name, `, led by ${leader.kind}`);
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));

@@ -1,6 +1,6 @@
 /**
- * The election port, word for word: the same fake voters say the same to a server of ZooKeeper 3.9.5, of 3.8.0 and to ours, in every form that
- * ever was in use, and all must answer alike.
+ * The election port, byte for byte: the same fake voters send the same to a server of ZooKeeper
+ * 3.9.5, of 3.8.0 and to ours, in every format ever used, and all must answer alike.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -13,7 +13,10 @@ import { Ensemble } from './ensemble.ts';
 import { FakeVoter, type Form, type Introduction, textOf } from './fake-voter.ts';
 import { until } from './until.ts';
 
-/** Of five voters the server is the third, so that it is dialled by some and dials others, and one voice more makes no quorum. */
+/**
+ * The server is the third of five voters, so that some dial it and it dials others, and one more
+ * vote is not a quorum.
+ */
 const subject = 3;
 const forms: readonly Form[] = ['28 bytes', '40 bytes', '44 bytes', 'with a configuration'];
 const introductions: readonly Introduction[] = ['sid alone', 'one address', 'several addresses'];
@@ -26,7 +29,7 @@ function isOf(round: number): (notification: Notification) => boolean {
   return ({ electionEpoch }) => electionEpoch === round;
 }
 
-/** What a server of this kind answers, one line for each thing that is said to it. */
+/** The answers of a server of this kind, one line for each message. */
 async function transcriptOf(kind: ServerKind): Promise<string[]> {
   const ensemble = await Ensemble.create([1, 2, 3, 4, 5].map((sid) => ({ sid, kind, role: 'participant' as const })));
   const voters = new Map(ensemble.members.map(({ sid, ports }) => [sid, new FakeVoter(sid, ports.election)]));
@@ -35,14 +38,14 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
   const leaderPort = createServer();
   const lines: string[] = [];
   try {
-    // Server 2 listens before the other is there, and is dialled; server 1 asks for it.
+    // Server 2 listens before the server starts, and is dialled; server 1 sends it a request.
     await second!.listen();
     await ensemble.launch([subject]);
     const { election } = ensemble.member(subject).ports;
     lines.push(`to a smaller server that listens: ${textOf(await second!.hears('a vote', () => true))}`);
     lines.push(`it has introduced itself: ${second!.introduction}`);
 
-    // Who is smaller is hung up on, and dialled.
+    // A server with a smaller sid is disconnected, and dialled.
     await first!.listen();
     await first!.dial(election, 'one address');
     lines.push(`to a smaller server that has dialled: ${textOf(await first!.hears('a vote', () => true))}`);
@@ -62,17 +65,17 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
       lines.push(`and everyone hears: ${textOf(await first!.hears(`round ${round}`, isOf(round)))}`);
     }
 
-    // A worse vote of a later round: the round is taken over, the vote is not.
+    // A worse vote of a later round: the server adopts the round, not the vote.
     round += 10;
     const own = await fifth!.ask(vote(1, round), 'with a configuration', `round ${round}`, isOf(round));
     lines.push(`a worse vote of a later round: ${textOf(own)}`);
 
-    // Somebody who is in nobody's list, and has no vote.
+    // A server in no configuration, without a vote.
     await stranger.dial(election, 'one address');
     const nothing = vote(noVote, 1, { zxid: noVote, peerEpoch: noVote });
     lines.push(`to a stranger: ${textOf(await stranger.ask(nothing, 'with a configuration', 'an answer', isOf(round)))}`);
 
-    // Two voices more, and there is a leader to follow.
+    // With two more votes there is a leader to follow.
     leaderPort.listen(ensemble.member(5).ports.quorum, '127.0.0.1');
     await once(leaderPort, 'listening');
     const introduced: string[] = [];
@@ -82,7 +85,7 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
       socket.on('data', (chunk) => {
         cutter.feed(chunk, 0, chunk.length, {
           packet: ({ type, zxid, data }) => {
-            // Ours says behind it which process it is; ZooKeeper reads no further than this.
+            // Ours sends the id of its process after it; ZooKeeper reads no further than this.
             const end = Math.min(data.limit, data.offset + learnerInfoBytes);
             introduced.push(`${packetTypeName(type)} 0x${zxid.toString(16)} ${data.bytes.toString('hex', data.offset, end)}`);
             return true;

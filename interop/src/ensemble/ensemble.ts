@@ -1,8 +1,9 @@
 /**
  * An ensemble of real processes on this machine, each of its own kind: ours beside Apache's.
  *
- * A member keeps its number, its ports and its data folder from life to life; the kind may change with each, which is how one server takes
- * the place of another. Each life has a folder of its own for zoo.cfg and what the process prints.
+ * A member keeps its sid, its ports and its data folder in each life; its kind may change, so one
+ * server can replace another. Each life has its own folder for zoo.cfg and the output of the
+ * process.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,7 @@ export interface MemberSpec {
 export type Settings = Readonly<Record<string, string | number | boolean>>;
 
 export interface EnsembleOptions {
-  /** Of zoo.cfg, over what is the same for all ensembles. */
+  /** Keys of zoo.cfg, in addition to those of all ensembles. */
   readonly config?: Settings;
   /** Java system properties; our server takes them as well. */
   readonly properties?: Settings;
@@ -30,13 +31,13 @@ export interface EnsembleOptions {
 
 export type Mode = 'leader' | 'follower' | 'observer' | 'standalone' | 'none';
 
-/** For a server to find its place. A JVM on a busy machine takes seconds to begin. */
+/** Time limit for a server to find its role. A JVM on a busy machine takes seconds to start. */
 export const placeMs = 60_000;
 
-/** Of what a server has printed, for a failure. */
+/** Lines of a server's output in a failure. */
 const evidenceLines = 15;
 
-/** Neither a line of a stack, nor what is said of every session. */
+/** Neither a line of a stack trace, nor a message about every session. */
 function isTelling(line: string): boolean {
   return !/^\s+at |Committing global session|Submitting global closeSession/.test(line);
 }
@@ -80,7 +81,7 @@ export class Member {
     return this.process?.alive === true;
   }
 
-  /** What it has printed in this life, its answers to us left out. */
+  /** Its output in this life, without its answers to us. */
   async log(): Promise<readonly string[]> {
     const text = (await this.process?.log()) ?? '';
     return text.split('\n').filter((line) => line !== '' && !line.includes(' Processing '));
@@ -110,7 +111,7 @@ export class Ensemble {
     this.#options = options;
   }
 
-  /** Nothing is started yet. */
+  /** Does not start any server. */
   static async create(specs: readonly MemberSpec[], options: EnsembleOptions = {}): Promise<Ensemble> {
     const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-ensemble-'));
     const members = new Map<number, Member>();
@@ -143,7 +144,7 @@ export class Ensemble {
     return this.members.map(({ port }) => `127.0.0.1:${port}`).join(',');
   }
 
-  /** The lines `server.N`, as they stand in zoo.cfg. */
+  /** The lines `server.N` of zoo.cfg. */
   get serverLines(): Record<string, string> {
     return Object.fromEntries(
       this.members.map(({ sid, role, ports }) => [
@@ -153,13 +154,13 @@ export class Ensemble {
     );
   }
 
-  /** Starts a process for each, and does not wait for what becomes of them. `kind` from now on, if given. */
+  /** Starts a process for each without waiting for the result. Sets their `kind`, if given. */
   async launch(sids: readonly number[], { kind, properties }: { kind?: ServerKind; properties?: Settings } = {}): Promise<void> {
     await Promise.all(sids.map((sid) => this.#launch(this.member(sid), kind, properties)));
   }
 
   async #launch(member: Member, kind: ServerKind | undefined, properties: Settings = {}): Promise<void> {
-    if (member.isUp) throw new Error(`${member.name} is up already`);
+    if (member.isUp) throw new Error(`${member.name} is already running`);
     if (kind !== undefined) member.kind = kind;
     if (member.kind === 'java-3.8.0') forgetfulPorts.add(member.port);
     else forgetfulPorts.delete(member.port);
@@ -189,7 +190,8 @@ export class Ensemble {
           ...properties,
         },
         heap: '256m',
-        // What a JVM needs to run fast is of no use to one that lives for seconds, and costs more than all it does.
+        // What makes a JVM run fast does not help one that lives for seconds, and costs more than
+        // its work.
         jvmArguments: ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
       },
       member.port,
@@ -198,7 +200,7 @@ export class Ensemble {
 
   async stop(sid: number): Promise<void> {
     const member = this.member(sid);
-    if (member.process !== undefined && !(await member.process.stop())) throw new Error(`${member.name} did not end when it was told to`);
+    if (member.process !== undefined && !(await member.process.stop())) throw new Error(`${member.name} did not end after SIGTERM`);
   }
 
   async kill(sid: number): Promise<void> {
@@ -207,7 +209,7 @@ export class Ensemble {
     await process.kill();
   }
 
-  /** Waits until each of these says that it has this mode. */
+  /** Waits until each of these reports this mode. */
   async untilMode(sids: readonly number[], mode: Mode, timeoutMs = placeMs): Promise<void> {
     for (const sid of sids) {
       const member = this.member(sid);
@@ -215,7 +217,10 @@ export class Ensemble {
     }
   }
 
-  /** Waits until each of these serves clients, in whatever mode, and one of all leads. Returns the leader. */
+  /**
+   * Waits until each of these serves clients, in any mode, and one of all leads. Returns the
+   * leader.
+   */
   async untilServing(sids: readonly number[] = this.up.map(({ sid }) => sid), timeoutMs = placeMs): Promise<Member> {
     for (const sid of sids) {
       const member = this.member(sid);
@@ -235,7 +240,7 @@ export class Ensemble {
     );
   }
 
-  /** `sid`: of the server that must live meanwhile. */
+  /** `sid`: the server that must stay alive in the meantime. */
   async until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs: number, sid?: number): Promise<T> {
     const watched = sid === undefined ? undefined : this.member(sid);
     let ended = false;
@@ -251,11 +256,11 @@ export class Ensemble {
       timeoutMs,
       () => this.evidence(),
     );
-    if (ended) throw new Error(`${watched!.name} has ended while this was waited for: ${what}\n${await this.evidence()}`);
+    if (ended) throw new Error(`${watched!.name} has ended during the wait for: ${what}\n${await this.evidence()}`);
     return found as T;
   }
 
-  /** What each says of itself, and its last words. */
+  /** The state that each server reports, and its last output. */
   async evidence(): Promise<string> {
     const lines: string[] = [];
     for (const member of this.members) {
@@ -271,7 +276,7 @@ export class Ensemble {
     return await readFile(path.join(member.folder, `life-${member.life}`, 'zoo.cfg'), 'utf8');
   }
 
-  /** Ends every process and removes every file. */
+  /** Ends every process and deletes every file. */
   async end(): Promise<void> {
     await Promise.all(
       this.up.map(async ({ process }) => {

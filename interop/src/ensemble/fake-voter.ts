@@ -1,6 +1,7 @@
 /**
- * A voter that is no server: it dials the election port of one, or listens for it, says what it is told to and keeps what it hears. With it
- * the same words can be said to a server of ZooKeeper and to ours.
+ * A voter that is not a server: it dials the election port of a server, or listens for it, sends
+ * what it is told to send and records what it receives. It can send the same bytes to a server of
+ * ZooKeeper and to ours.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -18,14 +19,20 @@ import {
 
 import { until } from './until.ts';
 
-/** For a server to say something. It repeats itself after at most so long while it looks for a leader and hears nothing new. */
+/**
+ * Time limit for a message of the server, which repeats itself in shorter intervals while it looks
+ * for a leader.
+ */
 const heardMs = 20_000;
-/** A voter repeats itself until it hears something new, and dials again when it was hung up on: so do these. */
+/**
+ * A voter repeats itself until it receives something new, and dials again after a disconnect: so do
+ * these.
+ */
 const repeatMs = 1000;
 
-/** How a dialler introduces itself: as 3.4 did, with one address, or with several. */
+/** How a server introduces itself when it dials: as 3.4 did, with one address, or with several. */
 export type Introduction = 'sid alone' | 'one address' | 'several addresses';
-/** How long a notification is: as before 3.4, as in 3.4, with a version, with a configuration. */
+/** The format of a notification: as before 3.4, as in 3.4, with a version, with a configuration. */
 export type Form = '28 bytes' | '40 bytes' | '44 bytes' | 'with a configuration';
 
 const bytesOf: Readonly<Record<Form, number>> = { '28 bytes': 28, '40 bytes': 40, '44 bytes': 44, 'with a configuration': Infinity };
@@ -42,22 +49,22 @@ export class FakeVoter {
   readonly port: number;
   readonly heard: Notification[] = [];
   /**
-   * Open connections. ZooKeeper may dial twice at about the same time, and goes on with the one that it has noted last: so all are listened
-   * to, and all are spoken to.
+   * Open connections. ZooKeeper may dial twice at about the same time, and uses the connection that
+   * it has recorded last: so read and write all of them.
    */
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
-  /** What the server said first when it dialled. */
+  /** The first message of the server when it dialled. */
   introduction: string | undefined;
   #dialled: { readonly port: number; readonly introduction: Introduction } | undefined;
 
-  /** `port`: where it can be reached, as the server's configuration says. */
+  /** `port`: where it can be reached, as in the server's configuration. */
   constructor(sid: number, port: number) {
     this.sid = sid;
     this.port = port;
   }
 
-  /** Takes the server's dial. */
+  /** Accepts the server's connection. */
   async listen(): Promise<void> {
     this.#server = createServer((socket) => this.#take(socket, true));
     this.#server.listen(this.port, '127.0.0.1');
@@ -91,7 +98,7 @@ export class FakeVoter {
     for (const socket of this.#sockets) socket.write(framed(body.subarray(0, Math.min(body.length, bytesOf[form]))));
   }
 
-  /** Says it until an answer comes. */
+  /** Sends it until an answer arrives. */
   async ask(notification: Notification, form: Form, what: string, isMeant: (answer: Notification) => boolean): Promise<Notification> {
     let saidMs = -Infinity;
     return await until(
@@ -108,7 +115,7 @@ export class FakeVoter {
     );
   }
 
-  /** The first notification from now on, or among those heard, that is meant. */
+  /** The first notification that matches, among those received and later ones. */
   async hears(what: string, isMeant: (notification: Notification) => boolean): Promise<Notification> {
     return await until(
       `server ${this.sid} hears ${what}; it has heard ${this.heard.map(textOf).slice(-5).join(' / ')}`,
@@ -148,7 +155,10 @@ export class FakeVoter {
   }
 }
 
-/** All of it but the configuration, which differs from ensemble to ensemble: of that whether it is there, and its version. */
+/**
+ * All fields except the configuration, which differs between ensembles: of that its presence, and
+ * its version.
+ */
 export function textOf({ state, leader, zxid, peerEpoch, electionEpoch, version, config }: Notification): string {
   const told = config === undefined ? 'no config' : `config ${/version=.*/.exec(config)?.[0] ?? 'without a version'}`;
   return `${state}, votes for ${leader}, zxid 0x${zxid.toString(16)}, epoch ${peerEpoch}, round ${electionEpoch}, version ${version}, ${told}`;

@@ -1,9 +1,10 @@
 /**
- * Writers that go on whatever happens to the servers, and that know of each write whether it was acknowledged, refused or left open: so that
- * it can be said at the end whether one was lost, or carried out twice.
+ * Writers that continue whatever happens to the servers, and that know of each write whether it was
+ * acknowledged, rejected or is unknown: so a lost or repeated write is detected at the end.
  *
- * Each writer has one session for all its life, which it takes from server to server. It counts in a znode of its own, by version, which
- * shows a write that was lost or done twice at once; and it makes sequential znodes, each with a number of its own in it.
+ * Each writer has one session for its whole life, which it moves from server to server. It counts
+ * in its own znode, by version, which shows a lost or repeated write at once; and it creates
+ * sequential znodes, each with its own number as data.
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
@@ -12,22 +13,22 @@ import { openAcl, record } from '../wire/requests.ts';
 import { until } from './until.ts';
 
 const timeOut = 60_000;
-/** Without an answer for so long, a writer looks for another server. */
+/** A writer without a reply for this long tries another server. */
 const patienceMs = 60_000;
-/** Every so many sets a sequential create. */
+/** One sequential create per this many sets. */
 const createEvery = 5;
 
 export interface LoadOutcome {
-  /** Writes that were acknowledged, or found to have been carried out after their acknowledgement was lost. */
+  /** Writes that were acknowledged, or found to be applied after their acknowledgement was lost. */
   readonly acknowledged: number;
   readonly reconnects: number;
-  /** What must not be. */
+  /** Violations. */
   readonly faults: readonly string[];
 }
 
 /**
- * From here on the client sees what was acknowledged elsewhere. A sync would not do: a leader of ZooKeeper answers one of its own clients ahead of
- * what it has yet to apply.
+ * After this the client sees what was acknowledged elsewhere. A sync does not suffice: a leader of
+ * ZooKeeper answers one of its own clients before it has applied everything.
  */
 async function caughtUp(client: RawClient): Promise<void> {
   await client.call(OpCode.multi, record.multi([]));
@@ -43,7 +44,7 @@ class Writer {
   #isMade = false;
   #version = 0;
   #attempts = 0;
-  /** By name, what an acknowledged create has put there. */
+  /** By name, the data of an acknowledged create. */
   readonly #made = new Map<string, string>();
   acknowledged = 0;
   reconnects = -1;
@@ -72,12 +73,14 @@ class Writer {
     this.#client = undefined;
   }
 
-  /** The next server that lets it in; where there is none, whoever waits for progress says so. */
+  /**
+   * The next server that accepts the session; if there is none, the wait for progress reports it.
+   */
   async #connect(): Promise<RawClient> {
     const port = this.#ports[this.#at++ % this.#ports.length]!;
     const session = this.#session === undefined ? {} : { sessionId: this.#session.id, passwd: this.#session.passwd };
     const cnxn = await until(
-      `the server on port ${port} takes a connection`,
+      `the server on port ${port} accepts a connection`,
       async () => RawClient.connect(port, { timeOut, ...session }, () => this.#faults.push(`the session of ${this.#path} was lost`)),
       0,
     );
@@ -100,7 +103,7 @@ class Writer {
     const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
     const { version } = value.stat!;
     if (version === wanted) {
-      // The acknowledgement was lost, the write was not.
+      // The acknowledgement was lost, but the write was applied.
       this.#version = wanted;
       this.acknowledged += 1;
       return;
@@ -120,7 +123,7 @@ class Writer {
     const text = `attempt ${this.#attempts++}`;
     const { err, value } = await client.call(OpCode.create, record.create(`${this.#path}/s-`, Buffer.from(text), openAcl, 2));
     if (err !== 0) throw new Error(`create gave ${err}`);
-    if (this.#made.has(value.path!)) this.#fault(`${value.path} was given to two creates`);
+    if (this.#made.has(value.path!)) this.#fault(`two creates returned ${value.path}`);
     this.#made.set(value.path!, text);
     this.acknowledged += 1;
   }
@@ -131,7 +134,7 @@ class Writer {
     await caughtUp(client);
     const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
     const { version } = value.stat!;
-    // The last write may have been carried out unheard.
+    // The last write may have been applied without a reply.
     if (version !== this.#version && version !== this.#version + 1) {
       this.#fault(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
     }
@@ -142,7 +145,7 @@ class Writer {
       const { value: found } = await client.call(OpCode.getData, record.pathAndWatch(path, false));
       const text = found.data!.toString();
       const twin = seen.get(text);
-      if (twin !== undefined) this.#fault(`${text} was carried out twice: ${twin} and ${path}`);
+      if (twin !== undefined) this.#fault(`${text} was applied twice: ${twin} and ${path}`);
       seen.set(text, path);
     }
     for (const [path, text] of this.#made) if (seen.get(text) !== path) this.#fault(`${path} of ${text} was acknowledged and is lost`);
@@ -159,7 +162,7 @@ export class Load {
   readonly #faults: string[] = [];
   #running: Promise<unknown> = Promise.resolve();
 
-  /** Nothing is written before `begin`. */
+  /** Writes nothing before `begin`. */
   constructor(ports: readonly number[], writers: number) {
     this.#writers = Array.from({ length: writers }, (_, index) => new Writer(index, ports, this.#faults));
   }
@@ -169,20 +172,20 @@ export class Load {
     this.#running = Promise.all(this.#writers.map((writer) => writer.run()));
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no request is pending. */
   async stop(): Promise<void> {
     for (const writer of this.#writers) writer.isStopped = true;
     await this.#running;
   }
 
-  /** Waits until each writer has had so many more writes acknowledged. */
+  /** Waits until each writer has this many more acknowledged writes. */
   async untilProgress(count: number, evidence: () => Promise<string>): Promise<void> {
     const goals = this.#writers.map(({ acknowledged }) => acknowledged + count);
     const isThere = (): boolean => this.#writers.every(({ acknowledged }, index) => acknowledged >= goals[index]!);
     await until(`${count} more writes of each writer are acknowledged`, async () => (isThere() ? true : undefined), patienceMs, evidence);
   }
 
-  /** Reads everything back through one server. Nobody may be writing. */
+  /** Reads everything back through one server. No client may be writing. */
   async verify(port: number): Promise<LoadOutcome> {
     for (const writer of this.#writers) await writer.verify(port);
     const sum = (of: (writer: Writer) => number): number => this.#writers.reduce((total, writer) => total + of(writer), 0);

@@ -1,6 +1,7 @@
 /**
- * The differential stream through a server of an ensemble: what it answers must be what one ZooKeeper server answers that is an ensemble by
- * itself, reply by reply and event by event, whoever leads and whoever passes requests on.
+ * The differential stream through a server of an ensemble: its answers must equal those of one
+ * ZooKeeper server that is an ensemble by itself, reply by reply and event by event, whichever
+ * server leads or forwards requests.
  */
 import { counterOf } from '@tskeeper/protocol';
 
@@ -10,7 +11,7 @@ import { judge } from '../differential/run.ts';
 import type { Report } from '../report.ts';
 import { Ensemble, type EnsembleOptions, type Member } from './ensemble.ts';
 
-/** The configuration names the servers, and they are others. */
+/** The configuration names the servers, which differ. */
 const otherServers: Justification = {
   id: 'other-servers',
   reason: 'The two ensembles have different servers, and each server writes its configuration itself.',
@@ -20,11 +21,11 @@ const otherServers: Justification = {
 export interface OperationsRun {
   readonly name: string;
   readonly ensemble: Ensemble;
-  /** Whom the requests are sent to. */
+  /** The server that receives the requests. */
   readonly subject: Member;
   readonly seed: number;
   readonly operations: number;
-  /** Of the ensemble, and of the server it is compared with. */
+  /** Options of the ensemble, and of the server it is compared with. */
   readonly options: EnsembleOptions;
 }
 
@@ -32,7 +33,7 @@ async function epochText(member: Member): Promise<string> {
   return (await member.srvr()).zxid;
 }
 
-/** The ensemble must be fresh: both sides begin with nothing, and at the same zxid. */
+/** The ensemble must be fresh: both sides start empty and at the same zxid. */
 export async function runOperations(run: OperationsRun, report: Report): Promise<void> {
   const { ensemble, subject, seed, operations, options } = run;
   const leader = await ensemble.leader();
@@ -44,7 +45,7 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
     if (counterOf(Number.parseInt(wanted, 16)) !== 0) throw new Error(`the ensemble is not fresh, its zxid is ${wanted}`);
     await alone.launch([1]);
     await alone.untilServing();
-    // Each start is an epoch; an ensemble may have needed more than one to find itself.
+    // Each start is an epoch; an ensemble may have needed more than one.
     while ((await epochText(alone.member(1))) !== wanted) {
       await alone.stop(1);
       await alone.launch([1]);
@@ -57,7 +58,8 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
       seed,
       operations,
       generator: {
-        // ZooKeeper's leader logs a wrong digest for what this leaves out, and every server says so.
+        // ZooKeeper's leader logs a wrong digest for the omitted requests, and every server reports
+        // it.
         exactDigests: true,
         passedOn: true,
         keepsAcls: leader.kind !== 'ours',
@@ -66,7 +68,7 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
       stopWhen: () => everyone.some(({ isUp }) => !isUp),
     });
     for (const member of everyone)
-      if (!member.isUp) throw new Error(`${member.name} ended in the middle:\n${(await member.log()).slice(-20).join('\n')}`);
+      if (!member.isUp) throw new Error(`${member.name} ended during the run:\n${(await member.log()).slice(-20).join('\n')}`);
     judge({ name, result, operations, rules: [...justified, otherServers], a: 'java-3.9.5 alone', b: subject.name }, report);
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));

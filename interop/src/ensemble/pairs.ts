@@ -1,6 +1,7 @@
 /**
- * What clients of two servers of an ensemble see of each other: sessions that move from the one to the other, or end, or expire; watches,
- * syncs, ACLs, quotas, multis, containers and TTLs. Each check is made for a pair of servers, in both directions for those it matters to.
+ * What clients of two servers of an ensemble see of each other: sessions that move, end, or expire;
+ * watches, syncs, ACLs, quotas, multis, containers and TTLs. Each check runs for a pair of servers,
+ * in both directions where that matters.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -12,9 +13,9 @@ import { creatorAcl, openAcl, record } from '../wire/requests.ts';
 import type { Ensemble, Member } from './ensemble.ts';
 import { until } from './until.ts';
 
-/** Long enough to outlive everything a check does on a busy machine. */
+/** Longer than any check takes on a busy machine. */
 const timeOut = 60_000;
-/** For something to be seen everywhere. */
+/** Time limit for a change to be visible everywhere. */
 const seenMs = 20_000;
 /** The shortest session, of two ticks. */
 const shortestMs = 1000;
@@ -25,10 +26,10 @@ let names = 0;
 const newName = (what: string): string => `/${what}-${++names}`;
 
 function expect(what: string, found: unknown, expected: unknown): void {
-  if (found !== expected) throw new Error(`${what} gave ${String(found)}, not ${String(expected)}`);
+  if (found !== expected) throw new Error(`${what} was ${String(found)}, not ${String(expected)}`);
 }
 
-/** Of leaders that are ZooKeeper's. */
+/** Ports of leaders that are ZooKeeper's. */
 const javaLeaderPorts = new Set<number>();
 const atJavaLeader = new WeakSet<RawClient>();
 
@@ -49,8 +50,9 @@ async function connected(port: number, sessionTimeOut: number): Promise<RawClien
 }
 
 /**
- * From here on the client sees what was acknowledged anywhere before. A leader of ZooKeeper answers a sync of its own clients when everything
- * is committed, which it may not have applied yet; an empty multi takes its turn behind that.
+ * After this the client sees what was acknowledged before. A leader of ZooKeeper answers a sync of
+ * its own clients when everything is committed, possibly before it has applied it; an empty multi
+ * waits for that.
  */
 async function sync(client: RawClient): Promise<void> {
   if (atJavaLeader.has(client)) await client.call(OpCode.multi, record.multi([]));
@@ -63,7 +65,7 @@ async function create(client: RawClient, path: string, flags = 0, acl = openAcl)
   return value.path!;
 }
 
-/** Reads behind a sync: what was acknowledged anywhere before must be seen. */
+/** A read after a sync: it must see what was acknowledged before. */
 async function isThere(client: RawClient, path: string): Promise<boolean> {
   await sync(client);
   const { err } = await client.call(OpCode.exists, record.pathAndWatch(path, false));
@@ -77,55 +79,61 @@ export interface Pair {
   readonly to: Member;
 }
 
-/** Id and password are taken to the other server; ephemerals live on; what the old connection still says has no effect and ends it. */
+/**
+ * Takes id and password to the other server; ephemeral znodes stay; requests on the old connection
+ * have no effect and end it.
+ */
 async function sessionMoves({ from, to }: Pair): Promise<void> {
   const old = await connected(from.port, timeOut);
   const path = newName('moving');
   await create(old, path, 1);
   const moved = await RawClient.connect(to.port, { timeOut, sessionId: old.sessionId, passwd: old.passwd });
-  if (moved === undefined) throw new Error('the session was refused');
+  if (moved === undefined) throw new Error('the session was rejected');
   noteLeader(moved, to.port);
-  expect('the session that was taken up', moved.sessionId, old.sessionId);
+  expect('the resumed session', moved.sessionId, old.sessionId);
   expect('its password', moved.passwd.equals(old.passwd), true);
-  expect('whether the ephemeral lives', await isThere(moved, path), true);
+  expect('whether the ephemeral znode exists', await isThere(moved, path), true);
   const { value } = await moved.call(OpCode.getEphemerals, record.pathOnly('/'));
   expect('getEphemerals', value.paths!.join(), path);
   let late: number | undefined;
   try {
     late = (await old.call(OpCode.setData, record.setData(path, data('late'), -1))).err;
   } catch {
-    // Cut off without an answer.
+    // Closed without a reply.
   }
-  if (late !== undefined) expect('a write over the old connection', late, ErrorCode.SessionMoved);
+  if (late !== undefined) expect('a write on the old connection', late, ErrorCode.SessionMoved);
   old.abandon();
   await sync(moved);
   const after = await moved.call(OpCode.getData, record.pathAndWatch(path, false));
-  expect('the data of the ephemeral', after.value.data!.toString(), 'one');
+  expect('the data of the ephemeral znode', after.value.data!.toString(), 'one');
   await moved.close();
   const witness = await connected(from.port, timeOut);
-  expect('whether the ephemeral lives when its session has ended', await isThere(witness, path), false);
+  expect('whether the ephemeral znode exists after the end of its session', await isThere(witness, path), false);
   await witness.close();
   const again = await RawClient.connect(from.port, { timeOut, sessionId: moved.sessionId, passwd: moved.passwd });
-  expect('taking up a session that has ended', again, undefined);
+  expect('resuming an ended session', again, undefined);
 }
 
-/** With a wrong password a session cannot be taken up, and is none the worse for it. */
+/** A session cannot be resumed with a wrong password, and is not affected by the attempt. */
 async function wrongPassword({ from, to }: Pair): Promise<void> {
   const client = await connected(from.port, timeOut);
   const passwd = Buffer.alloc(16, 7);
   expect('a wrong password', await RawClient.connect(to.port, { timeOut, sessionId: client.sessionId, passwd }), undefined);
   const path = newName('unharmed');
   const right = await RawClient.connect(to.port, { timeOut, sessionId: client.sessionId, passwd: client.passwd });
-  if (right === undefined) throw new Error('the session was refused behind a wrong password');
+  if (right === undefined) throw new Error('the session was rejected after a wrong password');
   await create(right, path, 1);
   client.abandon();
   await right.close();
 }
 
-/** A client that falls silent is gone after its timeout, and what it leaves goes with it, everywhere. One that only pings lives. */
+/**
+ * The session of a silent client expires, and its ephemeral znodes are deleted everywhere. A client
+ * that only pings stays alive.
+ */
 async function expiry({ ensemble, from, to }: Pair): Promise<void> {
   const witness = await connected(to.port, timeOut);
-  // Neither is the shortest, since all that runs here may stand still for so long.
+  // Neither is the shortest, since all processes here may pause for that long.
   const silent = await connected(from.port, 3 * shortestMs);
   const pinging = await connected(from.port, 5 * shortestMs);
   const [dies, lives] = [newName('dies'), newName('lives')];
@@ -134,7 +142,7 @@ async function expiry({ ensemble, from, to }: Pair): Promise<void> {
   silent.abandon();
   const begun = performance.now();
   await until(
-    `the ephemeral of a session of ${from.name} has expired, as seen at ${to.name}`,
+    `the ephemeral znode of a session of ${from.name} is deleted after its expiry, as seen at ${to.name}`,
     async () => {
       await pinging.ping();
       return (await isThere(witness, dies)) ? undefined : true;
@@ -142,38 +150,38 @@ async function expiry({ ensemble, from, to }: Pair): Promise<void> {
     seenMs,
     () => ensemble.evidence(),
   );
-  // One and a half times its timeout, with nothing but pings.
+  // One and a half times its timeout, with only pings.
   while (performance.now() - begun < 1.5 * pinging.timeOut) {
     await delay(shortestMs / 2);
     await pinging.ping();
   }
-  expect('whether a session lives that pings', await isThere(witness, lives), true);
+  expect('whether a pinging session is alive', await isThere(witness, lives), true);
   await pinging.close();
-  expect('whether the ephemeral of a session lives that was closed', await isThere(witness, lives), false);
+  expect('whether the ephemeral znode of a closed session exists', await isThere(witness, lives), false);
   await witness.close();
 }
 
-/** A watch at the one server hears of a write at the other, and no later than a read shows it. */
+/** A watch at one server fires for a write at the other, and no later than a read shows it. */
 async function watches({ from, to }: Pair): Promise<void> {
   const watcher = await connected(from.port, timeOut);
   const writer = await connected(to.port, timeOut);
   const path = newName('watched');
   await create(writer, path);
-  expect('whether it is there', await isThere(watcher, path), true);
+  expect('whether it exists', await isThere(watcher, path), true);
   await watcher.call(OpCode.getData, record.pathAndWatch(path, true));
   await watcher.call(OpCode.getChildren, record.pathAndWatch(path, true));
   await create(writer, `${path}/child`);
   await writer.call(OpCode.setData, record.setData(path, data('two'), 0));
   await sync(watcher);
   const { value } = await watcher.call(OpCode.getData, record.pathAndWatch(path, false));
-  expect('the data behind a sync', value.data!.toString(), 'two');
+  expect('the data after a sync', value.data!.toString(), 'two');
   // 4 is NodeChildrenChanged, 3 NodeDataChanged.
   expect('the events', watcher.takeEvents().join(), `4 ${path},3 ${path}`);
   await watcher.close();
   await writer.close();
 }
 
-/** What was acknowledged at the one is seen at the other behind a sync, time and again. */
+/** A write acknowledged at one server is visible at the other after a sync, repeatedly. */
 async function syncs({ from, to }: Pair): Promise<void> {
   const writer = await connected(from.port, timeOut);
   const reader = await connected(to.port, timeOut);
@@ -184,15 +192,15 @@ async function syncs({ from, to }: Pair): Promise<void> {
     expect('setData', err, 0);
     await sync(reader);
     const { value } = await reader.call(OpCode.getData, record.pathAndWatch(path, false));
-    expect('the data behind a sync', value.data!.toString(), String(i));
+    expect('the data after a sync', value.data!.toString(), String(i));
   }
   await writer.close();
   await reader.close();
 }
 
 /**
- * From here on the leader judges by what was acknowledged anywhere before. It may have yet to apply what a follower has applied and answered; that it
- * has answered a txn of its own client says that it has.
+ * After this the leader validates by what was acknowledged before. It may not have applied what a
+ * follower has applied and answered; an answer to a txn of its own client shows that it has.
  */
 async function appliedByLeader({ ensemble }: Pair): Promise<void> {
   const client = await connected((await ensemble.leader()).port, timeOut);
@@ -200,7 +208,10 @@ async function appliedByLeader({ ensemble }: Pair): Promise<void> {
   await client.close();
 }
 
-/** Identities go with a request to the leader; an ACL set at the one server counts at the other; so does a hard quota. */
+/**
+ * Identities are forwarded with a request to the leader; an ACL set at one server applies at the
+ * other; so does a hard quota.
+ */
 async function aclsAndQuotas(pair: Pair): Promise<void> {
   const { from, to } = pair;
   const owner = await connected(from.port, timeOut);
@@ -234,12 +245,12 @@ async function aclsAndQuotas(pair: Pair): Promise<void> {
   await stranger.close();
 }
 
-/** Sequence numbers are one line for all servers, and a multi is all or nothing at all of them. */
+/** Sequence numbers are one sequence for all servers, and a multi is atomic at all of them. */
 async function sequencesAndMultis({ from, to }: Pair): Promise<void> {
   const clients = await Promise.all([from, to].map(({ port }) => connected(port, timeOut)));
   const top = newName('numbered');
   await create(clients[0]!, top);
-  expect('whether it is there', await isThere(clients[1]!, top), true);
+  expect('whether it exists', await isThere(clients[1]!, top), true);
   const made: string[] = [];
   await Promise.all(
     clients.map(async (client) => {
@@ -255,19 +266,19 @@ async function sequencesAndMultis({ from, to }: Pair): Promise<void> {
   const wrong = await clients[1]!.call(OpCode.multi, record.multi([part(`${top}/c`), check(top, 7)]));
   expect('a multi with a check that fails', wrong.value.results!.map(({ value }) => value?.err).join(), '0,-103');
   for (const client of clients) {
-    expect('what the multi made', await isThere(client, `${top}/a/b`), true);
-    expect('what the failed multi made', await isThere(client, `${top}/c`), false);
+    expect('what the multi created', await isThere(client, `${top}/a/b`), true);
+    expect('what the failed multi created', await isThere(client, `${top}/c`), false);
     await client.close();
   }
 }
 
 /**
- * Containers that have become empty and TTLs that have passed are swept by the leader, whoever's client made them. The servers must have been
- * told to sweep often.
+ * The leader deletes containers that have become empty and znodes whose TTL has passed, whichever
+ * server's client created them. The servers must be configured to check often.
  */
 export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
   await noteLeaderOf(ensemble);
-  // A server that follows a leader which has just ended need not have noticed.
+  // A follower of a leader that has just ended may not have noticed.
   const opened = (member: Member): Promise<RawClient> =>
     until(
       `${member.name} opens a session`,
@@ -280,11 +291,11 @@ export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
   await client.call(OpCode.createContainer, record.create(container, null, openAcl, 4));
   await create(client, `${container}/child`);
   expect('createTTL', (await client.call(OpCode.createTTL, record.createTTL(passing, null, openAcl, 5, 100n))).err, 0);
-  expect('whether the container is there', await isThere(witness, container), true);
+  expect('whether the container exists', await isThere(witness, container), true);
   await client.call(OpCode.delete, record.pathAndInt(`${container}/child`, -1));
   for (const path of [container, passing]) {
     await until(
-      `${path}, made at ${from.name}, is swept, as seen at ${to.name}`,
+      `${path}, created at ${from.name}, is deleted by the leader, as seen at ${to.name}`,
       async () => ((await isThere(witness, path)) ? undefined : true),
       seenMs,
       () => ensemble.evidence(),
@@ -294,7 +305,7 @@ export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
   await witness.close();
 }
 
-/** A timeout is brought within the same bounds by both, and the configuration is told alike. */
+/** Both bound a timeout in the same way, and return the same configuration. */
 async function handshakes({ from, to }: Pair): Promise<void> {
   const told: string[] = [];
   for (const { port } of [from, to]) {
@@ -306,7 +317,7 @@ async function handshakes({ from, to }: Pair): Promise<void> {
         const { value } = await client.call(OpCode.getData, record.pathAndWatch('/zookeeper/config', false));
         told.push(value.data!.toString());
       }
-      // So brief a session may be over by now.
+      // Such a short session may have expired by now.
       if (asked === 1) client.abandon();
       else await client.close();
     }
@@ -316,12 +327,12 @@ async function handshakes({ from, to }: Pair): Promise<void> {
 }
 
 const checks: readonly (readonly [string, (pair: Pair) => Promise<void>])[] = [
-  ['a session moves, with its ephemerals, and its old connection is fenced', sessionMoves],
-  ['a wrong password takes up no session', wrongPassword],
-  ['a session expires, and one that pings does not', expiry],
-  ['watches hear of writes elsewhere', watches],
-  ['a sync shows what was acknowledged elsewhere', syncs],
-  ['ACLs, identities and quotas count elsewhere', aclsAndQuotas],
+  ['a session moves, with its ephemeral znodes, and its old connection is closed', sessionMoves],
+  ['a session cannot be resumed with a wrong password', wrongPassword],
+  ['a silent session expires, and a pinging one does not', expiry],
+  ['watches fire for writes at other servers', watches],
+  ['a sync shows what was acknowledged at other servers', syncs],
+  ['ACLs, identities and quotas apply at other servers', aclsAndQuotas],
   ['sequence numbers and multis', sequencesAndMultis],
   ['timeouts and the configuration', handshakes],
 ];

@@ -1,9 +1,11 @@
 /**
- * The part `ensemble` (F36): ensembles in which our servers stand beside ZooKeeper's, in every pair of roles.
+ * The part `ensemble` (F36): ensembles of our servers and ZooKeeper's, in every pair of roles.
  *
- * A casting says who is who and who leads. In each the same things happen: requests through servers that pass them on; what clients of two
- * servers see of each other; every learner away for a short while and for a long one; the leader killed, and stopped, and killed with txns
- * that nobody else has. At the end all must hold the same, in memory and on disk.
+ * A casting says which server is of which kind and which one leads. Each casting runs the same
+ * steps: requests through servers that forward them; what clients of two servers see of each other;
+ * every learner away for a short time and for a long one; the leader killed, and stopped, and
+ * killed with txns that no other server has. At the end all must hold the same, in memory and on
+ * disk.
  */
 import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
@@ -16,12 +18,21 @@ import { runPairs } from './pairs.ts';
 import { runSwap } from './swap.ts';
 
 interface Casting {
-  /** Voters, by number. The last one leads: among equals the largest number wins. The one before it takes over. */
+  /**
+   * Voters, ordered by sid. The last one leads: among equals the largest sid wins. The one before
+   * it takes over.
+   */
   readonly voters: readonly ServerKind[];
   readonly observer: ServerKind;
-  /** How a learner catches up that has missed more than a leader keeps in memory: from the leader's log, or by a snapshot. */
+  /**
+   * How a learner synchronizes that has missed more than a leader keeps in memory: from the
+   * leader's log, or with a snapshot.
+   */
   readonly longAbsence: 'log' | 'snapshot';
-  /** Through which server the differential stream goes. None where 3.8.0 has a part in the answers: what it is compared with is 3.9.5. */
+  /**
+   * The server that receives the differential stream. None where 3.8.0 takes part in the answers,
+   * which are compared with 3.9.5.
+   */
   readonly through?: number;
 }
 
@@ -42,7 +53,10 @@ const castings: readonly Casting[] = [
 ];
 const castingsBounded = 4;
 
-/** More than a leader keeps in memory for learners that come back: 500, the least that ZooKeeper lets itself be told. */
+/**
+ * More than a leader keeps in memory for returning learners: 500, the minimum that ZooKeeper
+ * allows.
+ */
 const longAbsenceTxns = 700;
 const shortAbsenceTxns = 20;
 
@@ -64,21 +78,22 @@ const nextSid = 2;
 
 async function runCasting(casting: Casting, operations: number, seed: number, report: Report): Promise<void> {
   const specs = specsOf(casting);
-  const name = `${casting.voters.join(', ')} and ${casting.observer} observing, ${casting.longAbsence}`;
+  const name = `${casting.voters.join(', ')} with observer ${casting.observer}, ${casting.longAbsence}`;
   const options: EnsembleOptions = {
     config: { enforceQuota: true },
-    // Below 0 the log on disk is not read for a learner; so large, it is never too long to be sent.
+    // Below 0 the leader does not read the log on disk for a learner; at this size, the log is
+    // never too long.
     properties: { 'zookeeper.snapshotSizeFactor': casting.longAbsence === 'log' ? 100_000 : -1 },
   };
   const ensemble = await Ensemble.create(specs, options);
   try {
-    // The one that is to lead finds itself in the first quorum.
+    // The intended leader is in the first quorum.
     await ensemble.launch([nextSid, leaderSid]);
     await ensemble.untilServing([nextSid, leaderSid]);
     await ensemble.launch([1, observerSid]);
     const leader = await ensemble.untilServing([1, observerSid]);
-    if (leader.sid !== leaderSid) throw new Error(`server ${leader.sid} leads, and not server ${leaderSid}`);
-    report.pass(`${name}: all have found each other`);
+    if (leader.sid !== leaderSid) throw new Error(`server ${leader.sid} leads instead of server ${leaderSid}`);
+    report.pass(`${name}: all servers have formed an ensemble`);
     const { through } = casting;
     if (through !== undefined)
       await runOperations({ name, ensemble, subject: ensemble.member(through), seed, operations, options }, report);

@@ -1,6 +1,7 @@
 /**
- * A rolling swap: the servers of an ensemble are replaced one after the other by servers of another kind, on the same folders and ports, as
- * an operator would, while clients write; and back again.
+ * A rolling swap: the servers of an ensemble are replaced one after the other by servers of another
+ * kind, with the same folders and ports, as an operator would do it, while clients write; and back
+ * again.
  */
 import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
@@ -10,7 +11,7 @@ import { Load } from './load.ts';
 import { checkSweeps } from './pairs.ts';
 
 const writers = 3;
-/** Of each writer, between two steps. */
+/** Writes of each writer between two steps. */
 const writesBetween = 40;
 
 /** From the first kind to each of the others in turn. */
@@ -44,19 +45,21 @@ export async function runSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill'
         report.pass(`${name}: server ${sid}, ${before} to ${kind}`);
         const next = ensemble.member((sid % sids.length) + 1);
         await checkSweeps({ ensemble, from: ensemble.member(sid), to: next });
-        report.pass(`${name}: what was made at server ${sid} (${kind}) is swept, led by ${(await ensemble.leader()).kind}`);
+        report.pass(`${name}: what was created at server ${sid} (${kind}) is deleted by the leader, ${(await ensemble.leader()).kind}`);
       }
       await load.stop();
       const { differences, znodes, zxid } = await compareServers(ensemble);
       if (differences.length > 0) report.fail(`${name}: all are ${kind}`, `\n    ${differences.join('\n    ')}`);
-      else report.pass(`${name}: all are ${kind}, and alike (${znodes} znodes at ${zxid})`);
+      else report.pass(`${name}: all are ${kind}, with equal data (${znodes} znodes at ${zxid})`);
       load.begin();
     }
     await load.stop();
     const { acknowledged, reconnects, faults } = await load.verify((await ensemble.leader()).port);
     if (faults.length > 0) report.fail(name, `\n    ${faults.slice(0, 20).join('\n    ')}`);
     else
-      report.pass(`${name}: ${acknowledged} writes acknowledged, none lost, none done twice, no session lost (${reconnects} reconnects)`);
+      report.pass(
+        `${name}: ${acknowledged} writes acknowledged, none lost, none applied twice, no session lost (${reconnects} reconnects)`,
+      );
     const logs = await compareLogs(ensemble);
     if (logs.differences.length > 0) report.fail(`${name}: the logs`, `\n    ${logs.differences.join('\n    ')}`);
     else report.pass(`${name}: ${logs.compared} txns are the same bytes in the logs of more than one server`);

@@ -1,6 +1,6 @@
 /**
- * How a learner was brought up to date, out of what ZooKeeper's servers print about it: as learners they say what they were sent, as leaders
- * what they send to whom. Between two servers of ours nobody prints it.
+ * How a learner was synchronized, from the output of ZooKeeper's servers: as learners they log what
+ * they received, as leaders what they send. Two servers of ours log neither.
  */
 import type { Member } from './ensemble.ts';
 
@@ -21,15 +21,15 @@ function modeIn(line: string, patterns: readonly (readonly [RegExp, SyncMode])[]
   return patterns.find(([pattern]) => pattern.test(line))?.[1];
 }
 
-/** Of all lines of a learner, the last that says what it was sent. */
+/** The last line of a learner about what it received. */
 export function modeToldByLearner(lines: readonly string[]): SyncMode | undefined {
   const modes = lines.map((line) => modeIn(line, asLearner)).filter((mode) => mode !== undefined);
   return modes.at(-1);
 }
 
 /**
- * Of all lines of a leader, the last that says what it sent to this learner. Each learner has a thread of its own there, whose name stands
- * in the line, and which names the learner before it says what it sends.
+ * The last line of a leader about what it sent to this learner. Each learner has its own thread
+ * there, whose name is in the line, and which names the learner before it logs what it sends.
  */
 export function modeToldByLeader(lines: readonly string[], sid: number): SyncMode | undefined {
   const sidOf = new Map<string, number>();
@@ -45,7 +45,7 @@ export function modeToldByLeader(lines: readonly string[], sid: number): SyncMod
   return last;
 }
 
-/** How `learner` was last brought up to date by `leader`; undefined when neither tells. */
+/** How `learner` was last synchronized by `leader`; undefined if neither logs it. */
 export async function syncModeOf(learner: Member, leader: Member): Promise<SyncMode | undefined> {
   if (learner.kind !== 'ours') return modeToldByLearner(await learner.log());
   return leader.kind === 'ours' ? undefined : modeToldByLeader(await leader.log(), learner.sid);

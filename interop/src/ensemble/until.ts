@@ -1,12 +1,14 @@
-/** Waiting for something to be so: every wait has an end, and says what it waited for. */
+/** Waits for conditions: every wait has a time limit, and names what it waited for. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Between two looks. Small beside what servers take for anything, large beside what a look costs. */
+/**
+ * Polling interval: short compared with a server's actions, long compared with the cost of a look.
+ */
 const pollMs = 40;
 
 /**
- * Looks until there is a value, and gives it. A look that throws has seen nothing yet. After `timeoutMs` it throws an `Error` with `what`,
- * and with what `evidence` tells.
+ * Polls until there is a value, and returns it. An error of `look` counts as no value yet. After
+ * `timeoutMs` it throws an `Error` with `what` and the text of `evidence`.
  */
 export async function until<T>(
   what: string,
@@ -25,7 +27,9 @@ export async function until<T>(
       trouble = `: ${error instanceof Error ? error.message : String(error)}`;
     }
     if (performance.now() > deadline) {
-      throw new Error(`not within ${timeoutMs} ms: ${what}${trouble}${evidence === undefined ? '' : `\n${await evidence()}`}`);
+      throw new Error(
+        `timed out after ${timeoutMs} ms waiting for: ${what}${trouble}${evidence === undefined ? '' : `\n${await evidence()}`}`,
+      );
     }
     await delay(pollMs);
   }

@@ -1,4 +1,7 @@
-/** Everything a client can see of a server's state, for comparing two servers that should hold the same. */
+/**
+ * Everything that a client can see of a server's state, to compare two servers that should hold the
+ * same.
+ */
 import { OpCode } from '@tskeeper/protocol';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
@@ -11,11 +14,11 @@ export interface Dump {
   readonly znodes: ReadonlyMap<string, string>;
   /** The last zxid applied. */
   readonly zxid: string;
-  /** Session ids in hex, those of the dumper itself left out. */
+  /** Session ids in hex, without that of the dump itself. */
   readonly sessions: ReadonlySet<string>;
-  /** Tree digests that the server remembers, by zxid. */
+  /** Recent tree digests of the server, by zxid. */
   readonly digests: ReadonlyMap<string, string>;
-  /** mntr's own count of digests that did not agree. */
+  /** The metric of mntr for digests that did not match. */
   readonly digestMismatches: string;
 }
 
@@ -30,7 +33,7 @@ export async function dumpTree(port: number): Promise<Map<string, string>> {
     const acl = await client.call(OpCode.getACL, record.pathOnly(path));
     const children = await client.call(OpCode.getChildren, record.pathAndWatch(path, false));
     if (data.err !== 0 || acl.err !== 0 || children.err !== 0)
-      throw new Error(`${path} could not be read: ${data.err} ${acl.err} ${children.err}`);
+      throw new Error(`cannot read ${path}: ${data.err} ${acl.err} ${children.err}`);
     const shown = data.value.data === null ? 'null' : data.value.data!.toString('base64');
     const stat = Object.entries(data.value.stat!).map(([field, value]) => `${field}=${value}`);
     znodes.set(path, `data=${shown} acl=${acl.value.acl?.join(',')} ${stat.join(' ')}`);
@@ -47,8 +50,9 @@ function sessionsIn(text: string): Set<string> {
 }
 
 /**
- * `treeFirst` reads the tree before the zxid and the sessions: right for a server about to end, since reading takes a session of its own,
- * whose beginning and end are txns. A server that has just started is asked the other way round.
+ * `treeFirst` reads the tree before the zxid and the sessions: right for a server about to end,
+ * since reading opens a session, whose beginning and end are txns. A server that has just started
+ * is read in the other order.
  */
 export async function dump(server: ServerProcess, { treeFirst }: { treeFirst: boolean }): Promise<Dump> {
   const before = treeFirst ? await dumpTree(server.port) : undefined;
@@ -65,7 +69,10 @@ export async function dump(server: ServerProcess, { treeFirst }: { treeFirst: bo
   };
 }
 
-/** What `after` lacks, has besides or has otherwise; empty when both hold the same. At most a few lines of each kind. */
+/**
+ * What `after` lacks, has in addition, or has differently; empty if both hold the same. At most a
+ * few lines of each kind.
+ */
 export function differencesBetween(before: Dump, after: Dump): string[] {
   const found: string[] = [];
   if (before.zxid !== after.zxid) found.push(`zxid ${before.zxid} became ${after.zxid}`);

@@ -1,6 +1,6 @@
 /**
- * The exchange of data folders: one kind of server writes a folder and ends, another starts on it and must hold the same, goes on
- * writing, and hands it back.
+ * The exchange of data folders: one kind of server writes a folder and ends; another starts from
+ * it, must hold the same, writes more, and ends for the first to start again.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,11 +19,14 @@ import { fixedWorkload, type OpenSession, randomWorkload } from './workload.ts';
 export interface ExchangeScenario {
   readonly from: ServerKind;
   readonly to: ServerKind;
-  /** How a server ends before the other takes over. */
+  /** How a server ends before the other one starts. */
   readonly end: 'stop' | 'kill';
   /** snapshot.compression.method of both. */
   readonly compression: '' | 'gz' | 'snappy';
-  /** Small, so that there are several snapshots and logs; or the default, so that all is in the log. */
+  /**
+   * Small, so that there are several snapshots and logs; or the default, so that everything is in
+   * the log.
+   */
   readonly snapCount: number;
   readonly seed: number;
 }
@@ -32,7 +35,10 @@ export function nameOf({ from, to, end, compression, snapCount }: ExchangeScenar
   return `${from} -> ${to} -> ${from}, ${end}, ${compression === '' ? 'plain' : compression}, snapCount ${snapCount}`;
 }
 
-/** The variants for one pair of kinds: each way of ending, each snapshot format, with and without snapshots on the way. */
+/**
+ * The variants for one pair of kinds: each way of ending, each snapshot format, with and without
+ * snapshots in between.
+ */
 export function scenariosFor(from: ServerKind, to: ServerKind, seed: number): ExchangeScenario[] {
   const variants = [
     { end: 'stop', compression: '', snapCount: 100_000 },
@@ -44,7 +50,10 @@ export function scenariosFor(from: ServerKind, to: ServerKind, seed: number): Ex
   return variants.map((variant, index) => ({ from, to, seed: seed + index, ...variant }));
 }
 
-/** Killed before any snapshot but the first: all is replayed, so both servers pass the zxids at which digests are remembered. */
+/**
+ * Killed before any snapshot except the first: everything is replayed, so both servers pass the
+ * zxids at which digests are kept.
+ */
 function everythingInTheLog({ end, snapCount }: ExchangeScenario): boolean {
   return end === 'kill' && snapCount === 100_000;
 }
@@ -83,7 +92,7 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
         const shared = [...after.digests.keys()].filter((zxid) => before?.digests.has(zxid)).length;
         if (after.digestMismatches !== '0') report.fail(step, `zk_digest_mismatches_count is ${after.digestMismatches}`);
         else if (shared === 0 && everythingInTheLog(scenario))
-          report.fail(step, 'no tree digest was remembered by both, so none was compared');
+          report.fail(step, 'the servers had no tree digest in common, so none was compared');
         else report.pass(`${step}, ${shared} tree digests agreeing`);
         await takeUpSessions(server.port, sessions, step, report);
       }
@@ -102,13 +111,16 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
   }
 }
 
-/** Sessions left open on the one server must be taken up on the other by id and password, with their ephemerals, and end in order. */
+/**
+ * Sessions left open on one server must be resumable on the other by id and password, with their
+ * ephemeral znodes, and must close properly.
+ */
 export async function takeUpSessions(port: number, sessions: readonly OpenSession[], step: string, report: Report): Promise<void> {
   for (const { sessionId, passwd, ephemerals } of sessions) {
-    const name = `${step}, session with ${ephemerals.length} ephemerals goes on`;
+    const name = `${step}, session with ${ephemerals.length} ephemerals continues`;
     const client = await RawClient.connect(port, { timeOut: 600_000, sessionId, passwd });
     if (client === undefined) {
-      report.fail(name, 'the server refused it');
+      report.fail(name, 'the server rejected it');
       continue;
     }
     const { value } = await client.call(OpCode.getEphemerals, record.pathOnly('/'));
@@ -123,7 +135,7 @@ export async function takeUpSessions(port: number, sessions: readonly OpenSessio
     await witness.close();
     if (held.size !== ephemerals.length || ephemerals.some((ephemeral) => !held.has(ephemeral))) {
       report.fail(name, `it holds ${[...held].join(', ')}, not ${ephemerals.join(', ')}`);
-    } else if (left.length > 0) report.fail(name, `${left.join()} outlived it`);
+    } else if (left.length > 0) report.fail(name, `${left.join()} still exists after its end`);
     else report.pass(name);
   }
 }

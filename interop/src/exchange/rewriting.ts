@@ -1,6 +1,6 @@
 /**
- * Folders that were changed the way a leader tells a member to: cut behind an earlier txn, or replaced by a snapshot. Whoever starts on one
- * must hold what the server held at that txn, and nothing of what came later.
+ * Folders changed as a leader changes them: cut after an earlier txn, or replaced by a snapshot. A
+ * server that starts from one must hold what the server held at that txn, and nothing later.
  */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,10 +18,10 @@ import { randomRequests, takeUpSessions } from './exchange.ts';
 import { fixedWorkload, randomWorkload } from './workload.ts';
 
 export interface RewritingScenario {
-  /** Who writes the folder, and starts on it again. */
+  /** The kind of server that writes the folder, and starts from it again. */
   readonly kind: ServerKind;
   readonly way: 'truncate' | 'replace by a snapshot';
-  /** Small, so that snapshots lie behind the txn that is gone back to; or the default. */
+  /** Small, so that snapshots exist after the txn that is restored; or the default. */
   readonly snapCount: number;
   readonly seed: number;
 }
@@ -34,7 +34,7 @@ export function rewritingsFor(kind: ServerKind, seed: number): RewritingScenario
   ];
 }
 
-/** Storage needs somebody to feed; what comes out is judged by the servers. */
+/** Storage needs a recovery target; the servers judge the result. */
 const nobody: RecoveryTarget = {
   beginSnapshot: () => ({ feed: () => undefined, finish: () => undefined }),
   apply: () => undefined,
@@ -67,7 +67,7 @@ async function rewrite(dataDir: string, way: RewritingScenario['way'], zxid: Zxi
   );
   const { lastZxid } = await storage.openMember(nobody, { recent: { count: 500, bytes: 1024 * 1024 }, canRefetch: true });
   try {
-    if (lastZxid <= zxid) throw new Error(`nothing was written behind 0x${zxid.toString(16)}`);
+    if (lastZxid <= zxid) throw new Error(`nothing was written after 0x${zxid.toString(16)}`);
     if (way === 'truncate') {
       await storage.truncate(zxid, nobody);
     } else {
@@ -99,7 +99,7 @@ export async function runRewriting({ kind, way, snapCount, seed }: RewritingScen
     return server;
   };
   const compare = async (each: ServerProcess, before: Dump): Promise<string> => {
-    const step = `${name}: ${each.kind} starts on it`;
+    const step = `${name}: ${each.kind} starts from it`;
     const after = await dump(each, { treeFirst: false });
     const differences = differencesBetween(before, after);
     if (differences.length > 0) report.fail(step, `\n    ${differences.join('\n    ')}`);

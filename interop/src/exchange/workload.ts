@@ -1,6 +1,7 @@
 /**
- * Puts something of everything into a server's log and snapshots: every txn type, refused writes, multis that work and that fail, open
- * sessions with ephemerals, quotas, ACLs of several schemes, data that is null, empty, binary and large.
+ * Writes something of everything into a server's log and snapshots: every txn type, rejected
+ * writes, successful and failed multis, open sessions with ephemeral znodes, quotas, ACLs of
+ * several schemes, data that is null, empty, binary and large.
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
@@ -13,14 +14,14 @@ import { creatorAcl, openAcl, readAcl, record } from '../wire/requests.ts';
 export interface OpenSession {
   readonly sessionId: SessionId;
   readonly passwd: Buffer;
-  /** What getEphemerals has to answer. */
+  /** What getEphemerals must return. */
   readonly ephemerals: readonly string[];
 }
 
-/** Long enough to outlive any restart in a test. */
+/** Longer than any restart in a test. */
 const timeOut = 600_000;
 
-/** The part that is the same every time; `name` keeps several runs on one server apart. */
+/** The part that is the same every time; `name` separates several runs on one server. */
 export async function fixedWorkload(port: number, name: string): Promise<OpenSession[]> {
   const client = await RawClient.connected(port, timeOut);
   await client.auth('digest', 'ann:secret');
@@ -42,7 +43,7 @@ export async function fixedWorkload(port: number, name: string): Promise<OpenSes
   await expect(0, OpCode.delete, record.pathAndInt(`${top}/s-0000000008`, -1));
   await expect(0, OpCode.setData, record.setData(`${top}/empty`, null, 0));
   await expect(0, OpCode.setACL, record.setACL(`${top}/empty`, [...readAcl, ...creatorAcl], 0));
-  // Refused writes are txns as well.
+  // Rejected writes are txns as well.
   await expect(-110, OpCode.create, record.create(top, null, openAcl, 0));
   await expect(-103, OpCode.setData, record.setData(`${top}/empty`, null, 0));
   await expect(-101, OpCode.delete, record.pathAndInt(`${top}/missing`, -1));
@@ -64,7 +65,7 @@ export async function fixedWorkload(port: number, name: string): Promise<OpenSes
   );
   await expect(0, OpCode.multi, record.multi([create(`${top}/never`, 0), check(`${top}/missing`), remove(`${top}/m`)]));
   await expect(0, OpCode.multi, record.multi([]));
-  // A request that cannot be decoded. A Java server logs it under the zxid of the txn before it.
+  // An undecodable request. A Java server logs it with the zxid of the txn before it.
   await expect(-5, OpCode.create, record.bytes(Buffer.from([127, 255, 255, 255])));
   const quota = `/zookeeper/quota${top}`;
   await expect(0, OpCode.create, record.create(quota, null, openAcl, 0));
@@ -91,7 +92,7 @@ export async function fixedWorkload(port: number, name: string): Promise<OpenSes
   return open;
 }
 
-/** A random stream of the differential run, sent to one server. Its sessions are left open. */
+/** A random stream of the differential run, sent to one server. Its sessions stay open. */
 export async function randomWorkload(port: number, seed: number, requests: number, options: GeneratorOptions): Promise<void> {
   const generator = new Generator(new Random(seed), options);
   const side = new Side(port, clientCount, { zxid: (zxid) => zxid });

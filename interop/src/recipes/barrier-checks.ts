@@ -9,7 +9,7 @@ const kinds: readonly PeerKind[] = ['ours', 'kazoo', 'Curator'];
 
 function barrierCheck(sets: PeerKind): Check {
   return {
-    name: `a barrier that ${sets} sets and removes lets all kinds of clients go on, and not before`,
+    name: `a barrier that ${sets} sets and removes releases clients of all kinds, and not before`,
     async run({ peers, root, server }) {
       const setter = await peers[sets].open('barrier', root);
       const waiters = await Promise.all(kinds.map(async (kind) => ({ kind, handle: await peers[kind].open('barrier', root) })));
@@ -29,10 +29,13 @@ async function childCount({ zk, root }: Ground): Promise<number> {
   return (await childrenOf(zk, root)).filter((name) => name !== 'ready').length;
 }
 
-/** In the order given: each comes when the one before is there, and leaves when the one before it has begun to. */
+/**
+ * In the given order: each enters after the one before it has entered, and leaves after the one
+ * before it has begun to leave.
+ */
 function doubleBarrierCheck(order: readonly PeerKind[]): Check {
   return {
-    name: `a double barrier that ${order.join(', ')} enter and leave one behind the other: nobody is in before all are there`,
+    name: `a double barrier that ${order.join(', ')} enter and leave one after the other: none is in before all have entered`,
     hasRoot: order.includes('kazoo'),
     async run(ground) {
       const { peers, root } = ground;
@@ -41,13 +44,13 @@ function doubleBarrierCheck(order: readonly PeerKind[]): Check {
       const journal = new Journal();
       const entered: Promise<void>[] = [];
       for (const [index, handle] of all.entries()) {
-        if (index === all.length - 1) journal.lines.push('the last one comes');
+        if (index === all.length - 1) journal.lines.push('the last one enters');
         entered.push(journal.note('in', handle.tell('enter')));
-        await until(`${index + 1} are there`, async () => (await childCount(ground)) === index + 1);
+        await until(`${index + 1} have entered`, async () => (await childCount(ground)) === index + 1);
       }
       await Promise.all(entered);
       const inside = order.map(() => 'in');
-      assert.deepEqual(journal.lines, ['the last one comes', ...inside]);
+      assert.deepEqual(journal.lines, ['the last one enters', ...inside]);
       const left: Promise<void>[] = [];
       for (const [index, handle] of all.entries()) {
         if (index === all.length - 1) journal.lines.push('the last one leaves');
@@ -61,7 +64,7 @@ function doubleBarrierCheck(order: readonly PeerKind[]): Check {
 }
 
 const semaphore: Check = {
-  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the third has a lease when one is given back, whoever it is",
+  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the third client gets a lease when one of either kind is released",
   async run(ground) {
     const { peers, root, zk } = ground;
     const open = (kind: 'ours' | 'Curator') => peers[kind].open('semaphore', root, '2');
@@ -75,10 +78,10 @@ const semaphore: Check = {
       await handles[1].tell('acquire');
       const waits = journal.note('the third has one', handles[2].tell('acquire'));
       await until('three leases', async () => (await childrenOf(zk, `${root}/leases`)).length === 3);
-      journal.lines.push('one is given back');
+      journal.lines.push('one is released');
       await handles[1].tell('release');
       await waits;
-      assert.deepEqual(journal.lines, ['one is given back', 'the third has one']);
+      assert.deepEqual(journal.lines, ['one is released', 'the third has one']);
       await handles[0].tell('release');
       await handles[2].tell('release');
     }
@@ -86,7 +89,7 @@ const semaphore: Check = {
 };
 
 const killedHolder: Check = {
-  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the lease of one that is killed is had by the one that waits",
+  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the waiter gets the lease of a killed client",
   async run(ground) {
     const { peers, root, zk } = ground;
     for (const [first, second] of [
@@ -115,7 +118,7 @@ const killedHolder: Check = {
 };
 
 const mutex: Check = {
-  name: "a semaphore of one and Curator's InterProcessSemaphoreMutex: nobody is inside with another, and no count is lost",
+  name: "a semaphore of one and Curator's InterProcessSemaphoreMutex: only one is inside at a time, and no increment is lost",
   async run({ peers, root, zk }) {
     const counter = `${root}-counter`;
     const rounds = 10;
@@ -127,12 +130,12 @@ const mutex: Check = {
 };
 
 const otherSemaphore: Check = {
-  name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they are more than the size that both read",
+  name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they exceed the size that both read",
   async run({ peers, root }) {
     const open = (kind: 'ours' | 'kazoo', size = '2') => peers[kind].open('semaphore', root, size);
     const theirs = await open('kazoo');
     for (const each of [theirs, await open('ours'), await open('ours')]) assert.equal(await each.tell('try_acquire'), 'yes');
-    // kazoo takes whatever is there for a lease: its own, and our `leases`.
+    // kazoo takes every child for a lease: its own, and our `leases`.
     assert.equal(await (await open('kazoo')).tell('try_acquire'), 'no');
     await assert.rejects((await open('kazoo', '3')).tell('try_acquire'), /Inconsistent max leases/);
     await theirs.tell('release');

@@ -1,4 +1,4 @@
-/** Caches of ours and of Curator over the same znodes, which change under them. */
+/** Caches of ours and of Curator on the same znodes, while these change. */
 import assert from 'node:assert/strict';
 
 import { type Client, KeeperError } from '@tskeeper/client';
@@ -9,7 +9,7 @@ import { textOf } from './verbs.ts';
 
 const names = ['a', 'b', 'c'];
 
-/** Some change of some znode below `path`, two levels deep; one that cannot be made is none. */
+/** A random change of a znode below `path`, up to two levels deep; an impossible one is skipped. */
 async function change(zk: Client, path: string, random: Random, value: string): Promise<void> {
   const top = `${path}/${random.pick(names)}`;
   const each = random.chance(0.5) ? top : `${top}/${random.pick(names)}`;
@@ -22,7 +22,7 @@ async function change(zk: Client, path: string, random: Random, value: string): 
   }
 }
 
-/** As the server has them: paths with data and versions, in the order of paths. */
+/** The state on the server: paths with data and versions, ordered by path. */
 async function standing(zk: Client, path: string, deep: boolean): Promise<string[]> {
   const all: string[] = [];
   for (const name of (await childrenOf(zk, path)).toSorted()) {
@@ -40,7 +40,7 @@ const caches = [
 ] as const;
 
 export const cacheChecks: readonly Check[] = caches.map(({ kind, theirs, deep }) => ({
-  name: `a ${kind} of ours and Curator's ${theirs} show the same, which is what is there, after each of many changes`,
+  name: `a ${kind} of ours and Curator's ${theirs} both show the znodes of the server, after each of many changes`,
   hasRoot: true,
   async run({ peers, root, zk }) {
     await zk.setData(root, 'root');
@@ -48,7 +48,7 @@ export const cacheChecks: readonly Check[] = caches.map(({ kind, theirs, deep })
     const random = new Random(7);
     let most = 0;
     for (let round = 0; round < 12; round++) {
-      // Some that are seen one by one, and many that are passed through.
+      // Some states are seen one by one, and many are skipped.
       for (let at = 0; at <= round * 3; at++) await change(zk, root, random, `${round}.${at}`);
       const below = await standing(zk, root, deep);
       most = Math.max(most, below.length);
@@ -57,6 +57,6 @@ export const cacheChecks: readonly Check[] = caches.map(({ kind, theirs, deep })
         (await Promise.all(all.map((each) => each.tell('shown')))).every((text) => text === expected),
       );
     }
-    assert(most > 2, 'nothing was ever there');
+    assert(most > 2, 'nothing ever existed');
   },
 }));

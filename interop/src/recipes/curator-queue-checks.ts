@@ -1,4 +1,6 @@
-/** Queues of Curator whose items have a form of their own: its DistributedQueue, and its kin. */
+/**
+ * Curator's queues whose items have their own encoding: its DistributedQueue, and the related ones.
+ */
 import assert from 'node:assert/strict';
 
 import { type Check, childrenOf, type Ground, until } from './ground.ts';
@@ -14,7 +16,10 @@ const classOf: Readonly<Record<Order, string>> = {
   delay: 'DistributedDelayQueue',
 };
 
-/** What goes with the items: their turns come in this order, whoever puts them, and in whatever order. */
+/**
+ * The labels of the items: they are taken in this order, whichever client puts them, and in any
+ * order.
+ */
 const labels: Readonly<Record<Order, () => string[]>> = {
   plain: () => ['', '', '', ''],
   id: () => ['one', 'two', 'three', 'four'],
@@ -28,14 +33,14 @@ function open({ peers, root }: Ground, kind: 'ours' | 'Curator', order: Order, c
 
 function orderCheck(order: Order): Check {
   return {
-    name: `Curator's ${classOf[order]}: items that either has put the other has, in their order`,
+    name: `Curator's ${classOf[order]}: items put by either are taken by the other, in order`,
     async run(ground) {
       const { root, zk } = ground;
       const [ours, theirs] = [await open(ground, 'ours', order, 'no'), await open(ground, 'Curator', order, 'no')];
-      const count = async (size: number) => await until(`${size} are there`, async () => (await childrenOf(zk, root)).length === size);
+      const count = async (size: number) => await until(`${size} exist`, async () => (await childrenOf(zk, root)).length === size);
       for (const takes of ['ours', 'Curator'] as const) {
         const all = labels[order]();
-        // By priority, or time, whoever comes last is the first.
+        // By priority, or time, the last one put is the first one taken.
         const puts = all.map((label, index) => ({ label, item: `item-${index}` }));
         if (order === 'priority' || order === 'delay') puts.reverse();
         for (const [index, { label, item }] of puts.entries()) {
@@ -54,12 +59,12 @@ function orderCheck(order: Order): Check {
 }
 
 const several: Check = {
-  name: "Curator's DistributedQueue: several items of one znode come together, whoever has put them",
+  name: "Curator's DistributedQueue: several items of one znode arrive together, whichever client put them",
   async run(ground) {
     const { root, zk } = ground;
     const [ours, theirs] = [await open(ground, 'ours', 'plain', 'no'), await open(ground, 'Curator', 'plain', 'no')];
     await theirs.tell('put_all', 'one', 'two', 'three');
-    await until('they are there', async () => (await childrenOf(zk, root)).length === 1);
+    await until('they exist', async () => (await childrenOf(zk, root)).length === 1);
     assert.equal(await ours.tell('take'), 'one+two+three');
     await ours.tell('put_all', 'four', 'five');
     const consumer = await open(ground, 'Curator', 'plain', 'yes');
@@ -69,13 +74,13 @@ const several: Check = {
 };
 
 const removal: Check = {
-  name: "Curator's DistributedIdQueue: either takes out what the other has put, by its id",
+  name: "Curator's DistributedIdQueue: either removes an item of the other by its id",
   async run(ground) {
     const { root, zk } = ground;
     const [ours, theirs] = [await open(ground, 'ours', 'id', 'no'), await open(ground, 'Curator', 'id', 'no')];
     await ours.tell('put', 'an item', 'mine');
     await theirs.tell('put', 'an item', 'yours');
-    await until('both are there', async () => (await childrenOf(zk, root)).length === 2);
+    await until('both exist', async () => (await childrenOf(zk, root)).length === 2);
     assert.equal(await ours.tell('remove', 'yours'), '1');
     assert.equal(await theirs.tell('remove', 'mine'), '1');
     assert.deepEqual(await childrenOf(zk, root), []);
@@ -84,7 +89,7 @@ const removal: Check = {
 
 function shareCheck(name: string, locksOf: (root: string) => string): Check {
   return {
-    name: `Curator's DistributedQueue ${name}: of many items each is had by one, while both take what both put`,
+    name: `Curator's DistributedQueue ${name}: of many items each is taken once, while both take what both put`,
     async run(ground) {
       const consumers = [
         await open(ground, 'ours', 'plain', locksOf(ground.root)),
@@ -108,7 +113,7 @@ function shareCheck(name: string, locksOf: (root: string) => string): Check {
 }
 
 const killed: Check = {
-  name: "Curator's DistributedQueue with locks: an item in process is had by the other when its process is killed",
+  name: "Curator's DistributedQueue with locks: the other client gets an item in process when its process is killed",
   async run(ground) {
     const { root, zk } = ground;
     const locks = `${root}-locks`;
@@ -131,8 +136,8 @@ const killed: Check = {
     await producer.tell('put', 'next');
     assert.equal(await theirs.tell('take'), 'next');
     await ground.kill(oursDies);
-    await until('the claim is gone', async () => (await childrenOf(zk, locks)).length === 0);
-    // Curator does not watch the locks: it looks again when something comes or goes.
+    await until('the claim is deleted', async () => (await childrenOf(zk, locks)).length === 0);
+    // Curator does not watch the locks: it looks again when an item is added or removed.
     await producer.tell('put', 'last');
     assert.deepEqual([await theirs.tell('take'), await theirs.tell('take')].toSorted(), ['claimed', 'last']);
     await theirs.tell('close');

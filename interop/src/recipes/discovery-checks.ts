@@ -1,4 +1,4 @@
-/** Services whose instances are registered, and looked for, by ours and by Curator's x-discovery. */
+/** Service instances registered and looked up by ours and by Curator's x-discovery. */
 import assert from 'node:assert/strict';
 
 import { type Check, type Ground, Journal, until } from './ground.ts';
@@ -11,19 +11,19 @@ interface Seen {
   readonly enabled?: 'on' | 'off';
 }
 
-/** As each side shows an instance. */
+/** How each side shows an instance. */
 function line(id: string, payload: string, { type = 'DYNAMIC', enabled = 'on' }: Seen = {}): string {
   return `${id} http://10.0.0.1:8080/${id} ${payload} ${type} ${enabled}`;
 }
 
-/** Those who look on, one of each kind, with a cache and a provider. */
+/** Observers, one of each kind, with a cache and a provider. */
 async function lookers({ peers, root }: Ground, recipe = 'services', form = 'compatible'): Promise<readonly Handle[]> {
   const handles = await Promise.all(both.map((kind) => peers[kind].open(recipe, root, form)));
   await Promise.all(handles.map((each) => each.tell('watch', 'api')));
   return handles;
 }
 
-/** Resolves when all see just these, if they ask and in their caches. */
+/** Resolves when all see exactly these, in queries and in their caches. */
 async function allSee(handles: readonly Handle[], ...lines: string[]): Promise<void> {
   const expected = lines.toSorted().join(',');
   let seen: readonly string[] = [];
@@ -38,7 +38,10 @@ async function allSee(handles: readonly Handle[], ...lines: string[]): Promise<v
   }
 }
 
-/** Resolves when each would use all of these, one time after the other: providers have caches of their own. */
+/**
+ * Resolves when each would choose all of these, at different times: providers have caches of their
+ * own.
+ */
 async function allChoose(handles: readonly Handle[], ...ids: string[]): Promise<void> {
   for (const handle of handles) {
     await until(`it chooses ${ids.join(',')}`, async () => {
@@ -52,7 +55,7 @@ async function allChoose(handles: readonly Handle[], ...ids: string[]): Promise<
 function findCheck(form: 'compatible' | 'all'): Check {
   const fields = form === 'all' ? 'all fields' : 'the fields of its default';
   return {
-    name: `Curator's x-discovery with ${fields}: each finds the other's instances, what is said of them anew, and that they have gone`,
+    name: `Curator's x-discovery with ${fields}: each finds the other's instances, their updates, and their removal`,
     async run(ground) {
       const all = await lookers(ground, 'services', form);
       const [ours, theirs] = all as [Handle, Handle];
@@ -79,7 +82,7 @@ function findCheck(form: 'compatible' | 'all'): Check {
 }
 
 const killed: Check = {
-  name: "Curator's x-discovery: an instance that is killed is found by nobody once its session has ended, and a static one by all",
+  name: "Curator's x-discovery: a killed instance is found by no client after its session has ended, and a static one by all",
   async run(ground) {
     const all = await lookers(ground);
     const statics: string[] = [];
@@ -96,7 +99,7 @@ const killed: Check = {
       await ground.kill(mortal);
       await allSee(all, ...statics);
     }
-    // By whoever has its id.
+    // With the holder of its id.
     for (const kind of both) {
       const handle = all[both.indexOf(kind === 'ours' ? 'Curator' : 'ours')]!;
       await handle.tell('register', 'api', `stays-${kind}`, 'anew', 'STATIC');
@@ -107,7 +110,7 @@ const killed: Check = {
 };
 
 const sameId: Check = {
-  name: "Curator's x-discovery: of one id, ours waits until Curator's has gone or was killed, and Curator's takes that of one that was killed at once",
+  name: "Curator's x-discovery: for one id, ours waits until Curator's is removed or killed, and Curator's takes over that of a killed one at once",
   async run(ground) {
     const all = await lookers(ground);
     const [ours, theirs] = all as [Handle, Handle];

@@ -39,12 +39,13 @@ function turnCheck(agreement: Agreement): Check {
         await leads.handle.tell('lead');
         const turn = journal.note('bert leads', follows.handle.tell('lead'));
         await lastWaits(ground, ground.root, 2);
-        // On another handle, as the one that waits does nothing else.
+        // On another handle, as a waiting one does nothing else.
         const looksOn = await Promise.all(
           [ground.peers.ours, ground.peers[theirs]].map((peer) => candidate(peer, ground, agreement, 'looks on')),
         );
         const seen = await Promise.all(looksOn.map(({ handle }) => handle.tell('contenders')));
-        // Curator counts whatever is below the path, our word of the leader included; for it that is one more, without a say.
+        // Curator counts every child of the path, including our acknowledgement of the leader; it
+        // takes that for one more candidate, without a vote.
         assert.deepEqual(
           seen.map((text) => text.split(',').slice(0, 2)),
           [
@@ -57,7 +58,7 @@ function turnCheck(agreement: Agreement): Check {
         await turn;
         assert.deepEqual(journal.lines, ['anna resigns', 'bert leads']);
         await follows.handle.tell('resign');
-        await until('nobody in line', async () => (await lineAt(ground.zk, ground.root)).length === 0);
+        await until('no candidate', async () => (await lineAt(ground.zk, ground.root)).length === 0);
       }
     },
   };
@@ -66,7 +67,7 @@ function turnCheck(agreement: Agreement): Check {
 function killCheck(agreement: Agreement): Check {
   const { theirs, recipe, name } = agreement;
   return {
-    name: `election ${name} and ${theirs}'s ${recipe}: a leader that is killed is followed by the other`,
+    name: `election ${name} and ${theirs}'s ${recipe}: the other candidate leads after the leader is killed`,
     hasRoot: theirs === 'kazoo',
     async run(ground) {
       for (const [first, second] of [['ours', theirs] as const, [theirs, 'ours'] as const]) {

@@ -1,10 +1,16 @@
-/** Recipes where everybody watches everybody, as their pages have it: one step costs as many requests as there are others, and those of all of them n squared. */
+/**
+ * Recipes in which every client watches every other one, as their pages describe: one step costs as
+ * many requests as there are other clients, and those of all clients n squared.
+ */
 import { type Participation, SimpleBarrier, type Site, TwoPhaseCommit } from '@tskeeper/recipes';
 
 import { fellows, fellowsOf, pathsBelow } from './fellows.ts';
 import type { Gather, Scene } from './traffic.ts';
 
-/** Each step is a barrier of its own, at which all are but one, and which is for one more than there will be. */
+/**
+ * Each step has its own barrier, at which all but one wait, and which is for one more than there
+ * will be.
+ */
 const oneMore: Gather = async (clients, path) => {
   const [last, ...others] = clients;
   const barriers = pathsBelow(path).map((each) => (zk: typeof last) => SimpleBarrier.at(zk!, each, clients.length + 1));
@@ -24,7 +30,7 @@ const oneMore: Gather = async (clients, path) => {
   };
 };
 
-/** Each step is a barrier of its own, which all have left but one, for whom they wait. */
+/** Each step has its own barrier, which all but one have left, and for whom they wait. */
 const lastOneOut: Gather = async (clients, path) => {
   const own: Participation[] = [];
   const waits: Promise<void>[][] = [];
@@ -44,7 +50,7 @@ const lastOneOut: Gather = async (clients, path) => {
   };
 };
 
-/** Each step is a transaction of its own, to which all have come. */
+/** Each step is its own transaction, which all have joined. */
 const votes: Gather = async (clients, path) => {
   const zks = fellowsOf(clients);
   const names = zks.map((_, at) => `site-${at}`);
@@ -64,9 +70,10 @@ const votes: Gather = async (clients, path) => {
 };
 
 export const bySquares: Readonly<Record<string, Scene>> = {
-  'one more comes to a simple barrier': {
+  'one more client joins a simple barrier': {
     gather: oneMore,
-    // It looks for the root and what is above, makes its znode and watches it, and lists; the others list.
+    // It looks for the root and what is above, makes its znode and watches it, and lists; the
+    // others list.
     costs: (clients) => ({ received: clients + 4, sent: 2 * clients + 3 }),
   },
   'the last one leaves a simple barrier': {

@@ -1,9 +1,9 @@
-/** What scenes are made of in which everybody has to do with everybody. */
+/** Parts of scenes in which every client interacts with every other one. */
 import type { Client } from '@tskeeper/client';
 
 import { steps } from './traffic.ts';
 
-/** Of those who all read each other when they come. */
+/** The maximum number of clients that all read each other when they join. */
 const fellowsMax = 21;
 
 /** How many of so many clients. */

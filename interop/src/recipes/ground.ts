@@ -1,4 +1,6 @@
-/** Where checks of recipes stand: peers of each kind on one server, and what the server itself knows of them. */
+/**
+ * The ground of recipe checks: peers of each kind on one server, and the server's own view of them.
+ */
 import { type Client, KeeperError } from '@tskeeper/client';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
@@ -8,39 +10,40 @@ export interface Ground {
   readonly server: ServerProcess;
   /** One of each kind, for all checks. */
   readonly peers: Readonly<Record<PeerKind, Peer>>;
-  /** One more, with a session of its own. */
+  /** A further peer, with its own session. */
   another(kind: PeerKind): Promise<Peer>;
-  /** As a crash of its machine: nobody else ends its session, which is over a while later. */
+  /** Ends a peer like a crash of its machine: its session expires a while later. */
   kill(peer: Peer): Promise<void>;
-  /** Looks on. */
+  /** An observer. */
   readonly zk: Client;
-  /** The znode of the check: it is there if the check says so. */
+  /** The znode of the check: it exists if the check says so. */
   readonly root: string;
 }
 
 export interface Check {
   readonly name: string;
   /**
-   * The root is there, and stays. For what kazoo takes part in: it makes the znode of a recipe once and takes it for granted from then on, and a container that ours has
-   * made would go when it has been empty for a moment.
+   * The root exists, and stays. For checks with kazoo, which creates the znode of a recipe once and
+   * assumes that it exists from then on, while a container created by ours would be deleted when it
+   * is empty.
    */
   readonly hasRoot?: boolean;
   run(ground: Ground): Promise<void>;
 }
 
-/** Between two looks. Small beside everything that is waited for. */
+/** Polling interval; short compared with everything awaited. */
 const pollMs = 10;
 export const patienceMs = 20_000;
 
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + patienceMs;
   while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`not after ${patienceMs} ms: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${patienceMs} ms waiting for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
 
-/** Names of the znodes below `path`; none if it is not there. */
+/** Names of the znodes below `path`; none if it does not exist. */
 export async function childrenOf(zk: Client, path: string): Promise<readonly string[]> {
   try {
     return (await zk.getChildren(path)).children;
@@ -50,7 +53,7 @@ export async function childrenOf(zk: Client, path: string): Promise<readonly str
   }
 }
 
-/** The znodes below `path` that are sequential, in the order of their numbers. */
+/** The sequential znodes below `path`, in the order of their numbers. */
 export async function lineAt(zk: Client, path: string): Promise<string[]> {
   const numberOf = (name: string) => name.slice(-10);
   return (await childrenOf(zk, path))
@@ -58,7 +61,7 @@ export async function lineAt(zk: Client, path: string): Promise<string[]> {
     .toSorted((one, other) => (numberOf(one) < numberOf(other) ? -1 : 1));
 }
 
-/** Which sessions watch which paths, as the server says. */
+/** Which sessions watch which paths, as the server reports. */
 export async function watchersByPath(server: ServerProcess): Promise<Map<string, Set<string>>> {
   const watchers = new Map<string, Set<string>>();
   let path = '';
@@ -69,9 +72,12 @@ export async function watchersByPath(server: ServerProcess): Promise<Map<string,
   return watchers;
 }
 
-/** Resolves when so many stand in line, and the last of them waits: its session watches somebody ahead of it. */
+/**
+ * Resolves when this many are in the queue, and the last of them waits: its session watches one
+ * before it.
+ */
 export async function lastWaits({ server, zk }: Ground, path: string, count: number): Promise<void> {
-  await until(`${count} in line at ${path}, the last of whom watches somebody ahead`, async () => {
+  await until(`${count} in the queue at ${path}, the last of which watches one before it`, async () => {
     const line = await lineAt(zk, path);
     if (line.length !== count) return false;
     const stat = await zk.exists(`${path}/${line.at(-1)}`);
@@ -82,11 +88,11 @@ export async function lastWaits({ server, zk }: Ground, path: string, count: num
   });
 }
 
-/** What has been answered, in its order: who got what it asked for. */
+/** The answers in their order: which contender got what it requested. */
 export class Journal {
   readonly lines: string[] = [];
 
-  /** Tells a handle something, and notes when it is answered. */
+  /** Sends a request to a handle, and records when it is answered. */
   note(line: string, answer: Promise<unknown>): Promise<void> {
     const noted = answer.then(() => void this.lines.push(line));
     noted.catch(() => undefined);
@@ -94,7 +100,7 @@ export class Journal {
   }
 }
 
-/** Who contends, under a name for people. */
+/** A contender, with a name for people. */
 export interface Contender {
   readonly who: string;
   readonly handle: Handle;

@@ -33,14 +33,14 @@ function groupCheck({ name, theirs, recipe, naming, data }: Agreement): Check {
       await anna.tell('join');
       await bert.tell('join');
       const seen = (ids: string) => async () => (await anna.tell('members')) === ids && (await bert.tell('members')) === ids;
-      await until('both see both', seen(shown('anna', 'bert')));
+      await until('each sees both', seen(shown('anna', 'bert')));
       for (const kind of ['ours', theirs] as const) {
         const mortal = await ground.another(kind);
         const cleo = await open(kind, 'cleo', mortal);
         await cleo.tell('join');
-        await until('a third is there', seen(shown('anna', 'bert', 'cleo')));
+        await until('a third has joined', seen(shown('anna', 'bert', 'cleo')));
         await ground.kill(mortal);
-        await until('the killed one is gone', seen(shown('anna', 'bert')));
+        await until('the killed one is removed', seen(shown('anna', 'bert')));
       }
       await bert.tell('leave');
       await until('one has left', async () => (await anna.tell('members')) === shown('anna'));

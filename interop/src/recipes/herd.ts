@@ -1,4 +1,7 @@
-/** Recipes where each step is for one of those who wait, or for so many as may go on: the others are neither woken nor told. */
+/**
+ * Recipes in which each step concerns one of the waiters, or as many as may continue: the others
+ * are neither woken nor notified.
+ */
 import type { Client } from '@tskeeper/client';
 import {
   DoubleBarrier,
@@ -18,14 +21,17 @@ import {
 import type { Scene, Traffic } from './traffic.ts';
 import { fed, handedOn } from './waiters.ts';
 
-/** Its delete and the list of the one that wakes up; two answers, the event that wakes it, and that of the own znode. */
+/**
+ * Its delete, and the list of the one that wakes up; two replies, the event that wakes it, and that
+ * of its own znode.
+ */
 const turn: Traffic = { received: 2, sent: 4 };
 
-/** Long beside all steps: a lease whose time is over is had by the next. */
+/** Longer than all steps: the next waiter would get a lease whose time is over. */
 const leaseMs = 600_000;
 
 export const oneByOne: Readonly<Record<string, Scene>> = {
-  'a lock is given back': {
+  'a lock is released': {
     gather: (clients, path) =>
       handedOn(
         clients.map((zk) => () => new Lock(zk, path).acquire()),
@@ -41,7 +47,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
       ),
     costs: () => turn,
   },
-  'a writer gives way to the next of many': {
+  'a writer releases its lock to the next of many': {
     gather: (clients, path) =>
       handedOn(
         clients.map((zk) => () => new SharedLock(zk, path).writing.acquire()),
@@ -49,7 +55,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
       ),
     costs: () => turn,
   },
-  'a reader leaves many others, and a writer that waits for the last of them': {
+  'a reader leaves many others, and a writer waits for the last of them': {
     async gather(clients, path) {
       const [writer, ...readers] = clients;
       const held: Held[] = [];
@@ -59,42 +65,45 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
     },
     costs: () => ({ received: 1, sent: 2 }),
   },
-  'a lease of a semaphore is given back': {
+  'a lease of a semaphore is released': {
     async gather(clients, path) {
       const crowd = await handedOn(
         clients.map((zk) => () => new Semaphore(zk, path, { size: 1 }).acquire()),
         (held) => held.release(),
       );
-      // Those of the line, and of the two leases that are there, and the list of them.
+      // Those of the queue, and of the two existing leases, and of their list.
       return { ...crowd, watches: 2 * clients.length };
     },
-    // The delete of the lease; who is first in line lists the leases and leaves the line; the next one lists the line, makes its lease, watches it, and lists the
-    // leases twice, the second time with a watch.
+    // The delete of the lease; the first in the queue lists the leases and leaves the queue; the
+    // next one lists the queue, creates its lease, watches it, and lists the leases twice, the
+    // second time with a watch.
     costs: () => ({ received: 8, sent: 12 }),
   },
-  'a lock with priorities is given back': {
+  'a lock with priorities is released': {
     gather: (clients, path) =>
       handedOn(
         clients.map((zk) => () => new PriorityLock(zk, path).writing(50).acquire()),
         (held) => held.release(),
       ),
-    // It leaves the gate as well, and gets a place among the holders, which it watches; the next at the gate lists both lines, and watches the holder.
+    // It also leaves the gate, and gets a place among the holders, which it watches; the next at
+    // the gate lists both queues, and watches the holder.
     costs: () => ({ received: 10, sent: 14 }),
   },
-  'two locks that are held together are given back': {
+  'two locks held together are released': {
     async gather(clients, path) {
       const both = (zk: Client) => new MultiLock(['one', 'other'].map((name) => new Lock(zk, `${path}/${name}`)));
       const crowd = await handedOn(
         clients.map((zk) => () => both(zk).acquire()),
         (held) => held.release(),
       );
-      // And who has both its znode in the other line.
+      // And the holder of both has its znode in the other queue.
       return { ...crowd, watches: crowd.watches + 1 };
     },
-    // Two deletes; the next one lists the first line, makes its znode in the other, watches it, and lists that.
+    // Two deletes; the next one lists the first queue, creates its znode in the other, watches it,
+    // and lists that.
     costs: () => ({ received: 6, sent: 9 }),
   },
-  'a lease is given back': {
+  'a lease is released': {
     async gather(clients, path) {
       const over = new AbortController();
       const { signal } = over;
@@ -106,7 +115,8 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
       const crowd = await handedOn(clients.map(take), (held) => held.release());
       return {
         ...crowd,
-        // Of those who wait: the own znode, and the one ahead, which is the lease for the first.
+        // Each waiter watches its own znode, and the one before it, which for the first is the
+        // lease.
         watches: 2 * (clients.length - 1),
         async end() {
           over.abort();
@@ -116,7 +126,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
     },
     costs: () => ({ received: 19, sent: 24 }),
   },
-  'an event is set that lets one through': {
+  'an event is set that releases one waiter': {
     gather([setter, ...others], path) {
       const open = (zk: Client) => new EventHandle(zk, path, { autoReset: true });
       return fed(
@@ -126,16 +136,17 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
       );
     },
     costs: () => ({ received: 11, sent: 15 }),
-    // Who goes through writes to its own znode, which it watches: it may be gone before it looks at that again.
+    // The released client writes to its own znode, which it watches: that may be deleted before it
+    // reads it again.
     atMost: true,
   },
-  'one leaves a double barrier, and the others work on': {
+  'one leaves a double barrier, and the others keep working': {
     async gather(clients, path) {
       const inside = await Promise.all(clients.map((zk) => new DoubleBarrier(zk, path, clients.length).enter()));
       const [lowest, ...others] = inside.sort(byPath);
       void lowest!.leave().catch(() => undefined);
       return {
-        // Each its own znode, and the lowest the highest.
+        // Each watches its own znode, and the lowest the highest.
         watches: clients.length + 1,
         async step() {
           void others
@@ -145,7 +156,8 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
         },
       };
     },
-    // It lists, goes, and watches the lowest; the lowest lists, and watches the highest that is left.
+    // It lists, leaves, and watches the lowest; the lowest lists, and watches the highest remaining
+    // one.
     costs: () => ({ received: 5, sent: 7 }),
   },
 };

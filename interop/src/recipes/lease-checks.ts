@@ -1,4 +1,4 @@
-/** Leases that ours and kazoo's NonBlockingLease and MultiNonBlockingLease take from each other. */
+/** Leases that ours and kazoo's NonBlockingLease and MultiNonBlockingLease compete for. */
 import assert from 'node:assert/strict';
 
 import { type Check, childrenOf, until } from './ground.ts';
@@ -12,7 +12,7 @@ const pairs = [
 /** Longer than any check. */
 const longMs = '600000';
 const shortMs = 3000;
-/** What kazoo cuts off the end, as it writes whole seconds. */
+/** kazoo rounds down to whole seconds. */
 const cutOffMs = 1000;
 
 async function answer(handle: Handle, durationMs: string): Promise<string> {
@@ -20,7 +20,7 @@ async function answer(handle: Handle, durationMs: string): Promise<string> {
 }
 
 const untilTheEnd: Check = {
-  name: "kazoo's NonBlockingLease: who has it keeps all others out until its end, and then another has it",
+  name: "kazoo's NonBlockingLease: the holder keeps all others out until its end, and then another acquires it",
   hasRoot: true,
   async run({ peers, root, zk }) {
     for (const [first, second] of pairs) {
@@ -29,21 +29,22 @@ const untilTheEnd: Check = {
       const [one, two] = [await peers[first].open('lease', path, 'one'), await peers[second].open('lease', path, 'two')];
       assert.equal(await answer(one, longMs), 'yes');
       assert.equal(await answer(two, longMs), 'no');
-      // The same holder has it anew, to an end that comes soon. By the clock that both go by.
+      // The same holder acquires it again, until a time that comes soon, by the clock that both
+      // use.
       const beganMs = Date.now();
       assert.equal(await answer(one, String(shortMs)), 'yes');
-      // Ours stands in line, kazoo's has to ask again and again.
+      // Ours waits in the queue, kazoo's has to retry.
       if (second === 'ours') await two.tell('acquire', longMs);
-      else await until('it is over', async () => (await answer(two, longMs)) === 'yes');
+      else await until('it has ended', async () => (await answer(two, longMs)) === 'yes');
       const tookMs = Date.now() - beganMs;
-      assert(tookMs >= shortMs - (first === 'kazoo' ? cutOffMs : 0), `it was over after ${tookMs} ms`);
+      assert(tookMs >= shortMs - (first === 'kazoo' ? cutOffMs : 0), `it ended after ${tookMs} ms`);
       assert.equal(await answer(one, longMs), 'no');
     }
   },
 };
 
 const sameHolder: Check = {
-  name: "kazoo's NonBlockingLease: the same holder has it anew, whichever client it uses, and who has lost it is told so",
+  name: "kazoo's NonBlockingLease: the same holder acquires it again with either client, and a client that has lost it learns of that",
   hasRoot: true,
   async run({ peers, root }) {
     const [ours, theirs] = [await peers.ours.open('lease', root, 'host7'), await peers.kazoo.open('lease', root, 'host7')];
@@ -63,7 +64,7 @@ const sameHolder: Check = {
 };
 
 const killed: Check = {
-  name: "kazoo's NonBlockingLease: it outlives the process that has it, which has it again with the other client",
+  name: "kazoo's NonBlockingLease: it outlives the process that has it, which acquires it again with the other client",
   async run(ground) {
     for (const [first, second] of pairs) {
       const path = `${ground.root}-${first}`;
@@ -73,7 +74,7 @@ const killed: Check = {
       const lock = `${path}-lock`;
       await (first === 'ours' ? await mortal.open('lock', lock, '__lock__') : await mortal.open('lock', lock)).tell('acquire');
       await ground.kill(mortal);
-      await until('its session is over', async () => (await childrenOf(ground.zk, lock)).length === 0);
+      await until('its session has ended', async () => (await childrenOf(ground.zk, lock)).length === 0);
       const stranger = await ground.peers[second].open('lease', path, 'host8');
       assert.equal(await answer(stranger, longMs), 'no');
       assert.equal(await answer(await ground.peers[second].open('lease', path, 'host7'), longMs), 'yes');
@@ -83,7 +84,7 @@ const killed: Check = {
 };
 
 const together: Check = {
-  name: "kazoo's NonBlockingLease: of two that ask at once one has it",
+  name: "kazoo's NonBlockingLease: of two concurrent requests one succeeds",
   hasRoot: true,
   async run({ peers, root, zk }) {
     for (let round = 0; round < 15; round++) {
@@ -101,7 +102,7 @@ const together: Check = {
 };
 
 const several: Check = {
-  name: "kazoo's MultiNonBlockingLease: so many have one as there are, and one more when one of ours is given back",
+  name: "kazoo's MultiNonBlockingLease: as many clients have one as there are leases, and one more when one of ours is released",
   hasRoot: true,
   async run({ peers, root, zk }) {
     for (const each of ['0', '1', '2']) await zk.create(`${root}/${each}`);

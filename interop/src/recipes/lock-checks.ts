@@ -1,10 +1,13 @@
-/** Locks of ours, kazoo and Curator in one line. */
+/** Locks of ours, kazoo and Curator in one queue. */
 import assert from 'node:assert/strict';
 
 import { type Check, type Contender, type Ground, Journal, lastWaits, lineAt, until } from './ground.ts';
 import type { Peer, PeerKind } from './peer.ts';
 
-/** How a lock is opened so that the names of its contenders agree with the others' of the table: kind of recipe, and what comes behind the path. */
+/**
+ * How a lock is opened so that the names of its contenders agree with those of the others: kind of
+ * recipe, and what follows the path.
+ */
 type Opening = readonly [recipe: string, ...names: string[]];
 
 interface Agreement {
@@ -12,11 +15,11 @@ interface Agreement {
   readonly openings: Partial<Record<PeerKind, Opening>>;
 }
 
-/** Who can stand in one line of a lock, and under which names. */
+/** Which locks can share one queue, and with which names. */
 const locks: readonly Agreement[] = [
   { name: 'lock-, the default, and InterProcessMutex', openings: { ours: ['lock', 'lock-'], Curator: ['lock'] } },
   { name: '__lock__ and kazoo Lock', openings: { ours: ['lock', '__lock__'], kazoo: ['lock'] } },
-  // kazoo's Lock with the name of a subclass: one line for all three.
+  // kazoo's Lock with the names of a subclass: one queue for all three.
   {
     name: 'lock-, InterProcessMutex and a kazoo Lock with that name',
     openings: { ours: ['lock', 'lock-'], Curator: ['lock'], kazoo: ['named-lock', '-lock-'] },
@@ -36,7 +39,10 @@ function openedAll({ peers, root }: Ground, openings: Agreement['openings']): Pr
   return Promise.all(Object.entries(openings).map(([kind, opening]) => opened(peers[kind as PeerKind], root, opening)));
 }
 
-/** Each comes when the one before it waits; then each has it in its turn, and nobody before. */
+/**
+ * Each joins when the one before it waits; then each acquires the lock in its turn, and none
+ * earlier.
+ */
 async function inTurn(ground: Ground, contenders: readonly Contender[]): Promise<void> {
   const journal = new Journal();
   const answers: Promise<void>[] = [];
@@ -47,12 +53,12 @@ async function inTurn(ground: Ground, contenders: readonly Contender[]): Promise
   }
   for (const [index, { who, handle }] of contenders.entries()) {
     await answers[index];
-    journal.lines.push(`${who} gives it back`);
+    journal.lines.push(`${who} releases it`);
     await handle.tell('release');
   }
   assert.deepEqual(
     journal.lines,
-    contenders.flatMap(({ who }) => [`${who} has it`, `${who} gives it back`]),
+    contenders.flatMap(({ who }) => [`${who} has it`, `${who} releases it`]),
   );
   assert.deepEqual(await lineAt(ground.zk, ground.root), []);
 }
@@ -60,7 +66,7 @@ async function inTurn(ground: Ground, contenders: readonly Contender[]): Promise
 function turnChecks({ name, openings }: Agreement): Check[] {
   return [
     {
-      name: `${name}: each in its turn, whoever comes first`,
+      name: `${name}: each acquires it in its turn, in any order of kinds`,
       hasRoot: openings.kazoo !== undefined,
       async run(ground) {
         const contenders = await openedAll(ground, openings);
@@ -69,7 +75,7 @@ function turnChecks({ name, openings }: Agreement): Check[] {
       },
     },
     {
-      name: `${name}: nobody is inside with another, and no count is lost`,
+      name: `${name}: only one is inside at a time, and no increment is lost`,
       hasRoot: openings.kazoo !== undefined,
       async run(ground) {
         const contenders = await openedAll(ground, openings);
@@ -84,10 +90,13 @@ function turnChecks({ name, openings }: Agreement): Check[] {
   ];
 }
 
-/** One that has it is killed, and the other has it when the session is over, not before; in both directions. */
+/**
+ * A holder is killed, and the other acquires the lock when the session has expired, not before; in
+ * both directions.
+ */
 function killCheck({ name, openings }: Agreement): Check {
   return {
-    name: `${name}: a process that is killed loses it to the other`,
+    name: `${name}: the other acquires it after its holder is killed`,
     hasRoot: openings.kazoo !== undefined,
     async run(ground) {
       const kinds = Object.keys(openings) as PeerKind[];
@@ -110,9 +119,12 @@ function killCheck({ name, openings }: Agreement): Check {
   };
 }
 
-/** A waiter in the middle that is killed does not let the one behind it go ahead of the holder. */
+/**
+ * A killed waiter in the middle does not let the next one acquire the lock before the holder
+ * releases it.
+ */
 const killedWaiter: Check = {
-  name: 'a waiter of Curator that is killed in the middle of the line leaves the one behind it waiting for the holder',
+  name: 'a killed waiter of Curator in the middle of the queue leaves the next one waiting for the holder',
   hasRoot: true,
   async run(ground) {
     const { root, peers } = ground;
@@ -128,15 +140,18 @@ const killedWaiter: Check = {
     await lastWaits(ground, root, 3);
     await ground.kill(mortal);
     await lastWaits(ground, root, 2);
-    journal.lines.push('kazoo gives it back');
+    journal.lines.push('kazoo releases it');
     await holder.handle.tell('release');
     await acquired;
-    assert.deepEqual(journal.lines, ['kazoo gives it back', 'ours has it']);
+    assert.deepEqual(journal.lines, ['kazoo releases it', 'ours has it']);
     await last.handle.tell('release');
   },
 };
 
-/** Readers together, a writer alone, and a reader behind a waiting writer waits: with each side's in every place. */
+/**
+ * Readers together, a writer alone, and a reader after a waiting writer waits: with each side's in
+ * every position.
+ */
 function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, string], first: PeerKind): Check {
   return {
     name: `readers and writers of ours and ${theirs}, ${first} first`,
@@ -159,7 +174,7 @@ function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, strin
       const reads = journal.note('reads late', late.handle.tell('acquire'));
       await lastWaits(ground, root, 4);
       await reader.handle.tell('release');
-      await until('three in line', async () => (await lineAt(ground.zk, root)).length === 3);
+      await until('three in the queue', async () => (await lineAt(ground.zk, root)).length === 3);
       journal.lines.push('the last reader leaves');
       await second.handle.tell('release');
       await writes;
@@ -173,9 +188,9 @@ function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, strin
   };
 }
 
-/** Names that differ: what does not work, so that the guide says the truth. */
+/** Names that differ do not work together, as the guide says. */
 const strangers: Check = {
-  name: 'under names that differ there is no common line: ours does not see a kazoo Lock at all',
+  name: 'with names that differ there is no common queue: ours does not see a kazoo Lock at all',
   hasRoot: true,
   async run(ground) {
     const [ours, kazoo] = [
@@ -190,7 +205,7 @@ const strangers: Check = {
 };
 
 const goneLine: Check = {
-  name: 'kazoo does not make a line again that has gone with the last one in it, as ours does',
+  name: 'kazoo does not create a deleted queue again, as ours does',
   async run({ peers, root, zk }) {
     const [ours, kazoo] = [await opened(peers.ours, root, ['lock', '__lock__']), await opened(peers.kazoo, root, ['lock'])];
     await ours.handle.tell('acquire');
@@ -204,7 +219,7 @@ const goneLine: Check = {
 };
 
 const severalAtOnce: Check = {
-  name: "a MultiLock of ours and Curator's InterProcessMultiLock, named in one order: nobody is inside with another, and none waits for ever",
+  name: "a MultiLock of ours and Curator's InterProcessMultiLock, named in one order: only one is inside at a time, and none waits forever",
   async run({ peers, root, zk }) {
     const paths = ['a', 'b', 'c'].map((name) => `${root}/${name}`);
     const counter = `${root}-counter`;

@@ -1,4 +1,4 @@
-/** Our caches as peers are told of them: the verbs are those of java/CuratorCaches.java. */
+/** Our caches with the verbs of java/CuratorCaches.java. */
 import type { Client } from '@tskeeper/client';
 import { ChildrenCache, TreeCache } from '@tskeeper/recipes';
 

@@ -1,5 +1,6 @@
 /**
- * The peer of our own client; see peer.ts. `own-peer.js <connect string> <session time-out in ms>`. What a handle is told is done in order, as by the others.
+ * The peer of our own client; see peer.ts. `own-peer.js <connect string> <session timeout in ms>`.
+ * A handle executes its requests in order, as with the others.
  */
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
@@ -9,7 +10,7 @@ import { kindsOf } from './own-verbs.ts';
 import type { Verbs } from './verbs.ts';
 
 const [hosts, sessionTimeoutMs] = process.argv.slice(2);
-if (hosts === undefined) throw new Error('usage: own-peer.js <connect string> <session time-out in ms>');
+if (hosts === undefined) throw new Error('usage: own-peer.js <connect string> <session timeout in ms>');
 const zk = await connect(hosts, { sessionTimeoutMs: Number(sessionTimeoutMs) });
 const kinds = kindsOf(zk);
 
@@ -28,12 +29,12 @@ async function obey(handle: HandleState, number: string, verb: string, args: str
     if (verb === 'open') {
       const [kind, ...rest] = args;
       const open = kinds[kind!];
-      assert(open !== undefined, `no recipe is called ${kind}`);
+      assert(open !== undefined, `unknown recipe ${kind}`);
       handle.verbs = open(...rest);
       answer(number, 'ok', '');
     } else {
       const call = handle.verbs[verb];
-      assert(call !== undefined, `no verb is called ${verb}`);
+      assert(call !== undefined, `unknown verb ${verb}`);
       answer(number, 'ok', await call(...args));
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Our queues as peers are told of them: the verbs are those of python/kazoo_peer.py and java/CuratorQueues.java. */
+/** Our queues with the verbs of python/kazoo_peer.py and java/CuratorQueues.java. */
 import type { Client, Data } from '@tskeeper/client';
 import {
   type ClaimedItem,
@@ -54,7 +54,7 @@ export function claimVerbs(queue: PriorityQueue): Verbs {
 type Consumed = Pick<Queue, 'take' | 'tryTake' | 'claim' | 'tryClaim' | 'process' | 'close'>;
 type Putter = (data: Data, label: string) => Promise<void>;
 
-/** Each order of Curator's queues: ours, and how an item with a label is put. */
+/** Our counterpart of each of Curator's queues, and how it puts an item with a label. */
 function queueInOrder(zk: Client, path: string, order: string, options: ItemQueueOptions): readonly [Consumed, Putter] {
   switch (order) {
     case 'plain': {
@@ -76,7 +76,10 @@ function queueInOrder(zk: Client, path: string, order: string, options: ItemQueu
   }
 }
 
-/** `consumes`: the path of Curator's locks, with which items are claimed; anything else, and they are taken. Several items of one znode come together. */
+/**
+ * `consumes`: the path of Curator's locks, with which items are claimed; any other value means that
+ * they are taken. Several items of one znode arrive together.
+ */
 export function curatorQueueVerbs(zk: Client, path: string, order: string, consumes: string): Verbs {
   const locks = consumes.startsWith('/') ? consumes : undefined;
   const [queue, put] = queueInOrder(zk, path, order, { takenPath: locks });
@@ -103,7 +106,7 @@ export function curatorQueueVerbs(zk: Client, path: string, order: string, consu
       const item = await queue.tryTake(patience);
       return item === undefined ? 'nothing' : shown(item);
     },
-    /** For those who are killed while they work on it. */
+    /** For peers that are killed while they work on an item. */
     async claim() {
       return shown(await queue.claim(patience));
     },

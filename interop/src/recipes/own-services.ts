@@ -1,4 +1,4 @@
-/** Our service discovery as peers are told of it: the verbs are those of java/CuratorServices.java. */
+/** Our service discovery with the verbs of java/CuratorServices.java. */
 import type { Client } from '@tskeeper/client';
 import {
   type Registration,
@@ -12,7 +12,7 @@ import {
 
 import { patience, type Verbs } from './verbs.ts';
 
-/** The name by which Curator's side knows the class of a payload that is an object. */
+/** The name of the class of an object payload on Curator's side. */
 const zoneClass = 'CuratorServices$Zone';
 
 type Payload = string | { readonly '@class': string; readonly zone: string };

@@ -1,10 +1,10 @@
-/** Our leases and shares of a set as peers are told of them: the verbs are those of python/kazoo_peer.py. */
+/** Our leases and shares of a set with the verbs of python/kazoo_peer.py. */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { type HeldLease, Lease, MultiLease, type OwnPartition, SetPartitioner } from '@tskeeper/recipes';
 
 import { patience, type Verbs } from './verbs.ts';
 
-/** `count`: how many leases there are, if there are several. */
+/** `count`: the number of leases, if there are several. */
 export function leaseVerbs(zk: Client, path: string, holder: string, count?: string): Verbs {
   let held: HeldLease | undefined;
   return {
@@ -32,7 +32,9 @@ export function leaseVerbs(zk: Client, path: string, holder: string, count?: str
   };
 }
 
-/** While it owns an item there is an ephemeral of its own below `inside`, which must be nobody else's. */
+/**
+ * While it owns an item it has an ephemeral znode below `inside`, which no other process may have.
+ */
 export function partitionerVerbs(zk: Client, path: string, name: string, items: string, timeBoundaryMs: string): Verbs {
   const inside = `${path}/inside`;
   let trouble = '';
@@ -41,7 +43,7 @@ export function partitionerVerbs(zk: Client, path: string, name: string, items: 
     try {
       await zk.create(`${inside}/${item}`, null, { mode: 'ephemeral' });
     } catch (error) {
-      trouble = KeeperError.is(error, 'NodeExists') ? `somebody else works on ${item}` : String(error);
+      trouble = KeeperError.is(error, 'NodeExists') ? `another process works on ${item}` : String(error);
       return;
     }
     mine.add(item);

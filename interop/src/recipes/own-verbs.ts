@@ -1,4 +1,4 @@
-/** Our recipes as peers are told of them: the verbs are those of python/kazoo_peer.py and java/CuratorPeer.java. */
+/** Our recipes with the verbs of python/kazoo_peer.py and java/CuratorPeer.java. */
 import type { Client } from '@tskeeper/client';
 import {
   AtomicNumber,
@@ -30,7 +30,7 @@ import { serviceVerbs } from './own-services.ts';
 import { leaseVerbs, partitionerVerbs } from './own-shares.ts';
 import { patience, textOf, type Verbs } from './verbs.ts';
 
-/** What `open` makes, by its first argument. */
+/** What `open` creates, by its first argument. */
 export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[]) => Verbs>> {
   const shared = (path: string, read: string, write: string) => new SharedLock(zk, path, { names: { read, write } });
   return {
@@ -72,7 +72,7 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
   };
 }
 
-/** What verbs of a lock need of it. */
+/** What the verbs of a lock need from it. */
 interface Lockable {
   acquire(options: typeof patience): Promise<Releasable>;
   tryAcquire(options: typeof patience): Promise<Releasable | undefined>;
@@ -95,7 +95,10 @@ function lockVerbs(zk: Client, lock: Lockable): Verbs {
       await held?.release();
       return '';
     },
-    /** A counter that is read and written without its version, by whoever has the lock; nobody else may be inside. */
+    /**
+     * Reads and writes a counter without its version while holding the lock; no other process may
+     * be inside.
+     */
     async count_up(path, rounds) {
       for (let round = 0; round < Number(rounds); round++) {
         await lock.run(async () => {
@@ -113,7 +116,7 @@ function lockVerbs(zk: Client, lock: Lockable): Verbs {
 function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
   return {
     ...lockVerbs(zk, lock),
-    /** Asks whoever has it to give it back. */
+    /** Asks the holder to release it. */
     async revoke(deleteAfterMs?: string) {
       const [holder] = await lock.contenders(patience);
       await lock.revoke(holder!, { ...patience, deleteAfterMs: deleteAfterMs === undefined ? undefined : Number(deleteAfterMs) });
@@ -122,7 +125,7 @@ function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
   };
 }
 
-/** One that hears when it is asked for back, and gives it back then. */
+/** A lock that receives a revocation and then releases itself. */
 function revocableVerbs(zk: Client, lock: Lock): Verbs {
   let isAsked = false;
   let held: Held | undefined;
@@ -241,7 +244,7 @@ function keptVerbs(keep: () => PersistentNode): Verbs {
   };
 }
 
-/** `set` goes by what it was told last, as all do that change a value with care. */
+/** `set` uses the version that it received last, as every careful change of a value does. */
 function sharedValueVerbs(zk: Client, path: string, seed: string): Verbs {
   const value = new SharedValue(zk, path, textCodec);
   let seen: VersionedValue<string> | undefined;

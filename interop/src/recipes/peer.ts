@@ -1,9 +1,10 @@
 /**
- * A process that contends by the recipes of one client, and is told what to do by lines: ours (own-peer.ts), kazoo's (python/kazoo_peer.py), Curator's
- * (java/CuratorPeer.java). All three understand the same verbs, so a check may be made of any of them.
+ * A process that uses the recipes of one client as lines request: ours (own-peer.ts), kazoo's
+ * (python/kazoo_peer.py), Curator's (java/CuratorPeer.java). All three know the same verbs, so a
+ * check can use any of them.
  *
- *     number TAB handle TAB verb TAB argument ...      what it is told; `open` gives a handle a recipe
- *     number TAB ok|error TAB text                     what it answers; number 0 is the session's id, when there is one
+ *     number TAB handle TAB verb TAB argument ...      a request; `open` gives a handle a recipe
+ *     number TAB ok|error TAB text                     its answer; number 0 is the session's id, when there is one
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,9 @@ import { repositoryFolder } from '../../../scripts/peers.js';
 
 export type PeerKind = 'ours' | 'kazoo' | 'Curator';
 
-/** How a program is run; the connect string and the session's time-out in milliseconds come last. */
+/**
+ * The command of a program; the connect string and the session timeout in milliseconds come last.
+ */
 export type PeerPrograms = Readonly<Record<PeerKind, (connect: string, sessionTimeoutMs: number) => ProgramCall>>;
 
 interface ProgramCall {
@@ -55,7 +58,7 @@ export class Peer {
     this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, ...environment } });
     this.#ended = once(this.#child, 'close').then(() => this.#end());
     this.#child.stderr!.on('data', (bytes: Buffer) => (this.#complaints = (this.#complaints + bytes.toString()).slice(-2000)));
-    // What is told to one that has been killed comes to nothing, and its end is known by other means.
+    // Requests to a killed peer have no effect, and its end is detected in another way.
     this.#child.stdin!.on('error', () => undefined);
     createInterface(this.#child.stdout!).on('line', (line) => this.#onLine(line));
   }
@@ -71,14 +74,14 @@ export class Peer {
     return this.#sessionId;
   }
 
-  /** A recipe of its client, on a handle of its own. */
+  /** A recipe of its client, on its own handle. */
   async open(recipe: string, ...args: readonly string[]): Promise<Handle> {
     const name = `h${this.#handles++}`;
     await this.tell(name, 'open', [recipe, ...args]);
     return { peer: this, tell: (verb, ...rest) => this.tell(name, verb, rest) };
   }
 
-  /** Rejects with what the program says went wrong, and when it ends. */
+  /** Rejects with the program's error, and when it ends. */
   tell(handle: string, verb: string, args: readonly string[]): Promise<string> {
     const number = ++this.#number;
     const answer = this.#answerTo(number, `${verb} ${args.join(' ')}`);
@@ -86,7 +89,7 @@ export class Peer {
     return answer;
   }
 
-  /** As a crash of its machine: its session goes on until its time is over. */
+  /** Ends it like a crash of its machine: its session lives until it expires. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;
@@ -94,7 +97,7 @@ export class Peer {
 
   #answerTo(number: number, what: string): Promise<string> {
     const answer = new Promise<string>((resolve, reject) => this.#waiting.set(number, { resolve, reject, what }));
-    // Whoever has not asked for the answer yet will ask later; one that was killed answers to nobody.
+    // The caller may await the answer later; a killed peer never answers.
     answer.catch(() => undefined);
     return answer;
   }

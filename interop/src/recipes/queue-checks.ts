@@ -7,7 +7,7 @@ import type { Handle, Peer } from './peer.ts';
 interface Agreement {
   readonly name: string;
   readonly theirs: 'kazoo' | 'Curator';
-  /** What ours is opened with. */
+  /** The arguments that open ours. */
   readonly own: readonly [recipe: string, ...names: string[]];
 }
 
@@ -26,7 +26,7 @@ function both(
 
 function orderCheck(agreement: Agreement): Check {
   return {
-    name: `${agreement.name}: items that either has put are taken by either in their order`,
+    name: `${agreement.name}: items put by either are taken by either, in order`,
     hasRoot: agreement.theirs === 'kazoo',
     async run({ peers, root }) {
       const [ours, theirs] = await both(peers, root, agreement);
@@ -41,7 +41,7 @@ function orderCheck(agreement: Agreement): Check {
 
 function shareCheck(agreement: Agreement): Check {
   return {
-    name: `${agreement.name}: of many items each is had by one, while both take what both put`,
+    name: `${agreement.name}: of many items each is taken once, while both take what both put`,
     hasRoot: agreement.theirs === 'kazoo',
     async run({ peers, root }) {
       const [ours, theirs] = await both(peers, root, agreement);
@@ -62,7 +62,7 @@ function shareCheck(agreement: Agreement): Check {
 }
 
 const waits: Check = {
-  name: "Curator's SimpleDistributedQueue: who waits for an item has what the other puts",
+  name: "Curator's SimpleDistributedQueue: a waiter gets what the other puts",
   async run({ peers, root, zk }) {
     const [ours, theirs] = await both(peers, root, queues[1]!);
     await zk.ensurePath(root);
@@ -78,7 +78,7 @@ const waits: Check = {
 };
 
 const priorities: Check = {
-  name: "kazoo's Queue: a lower priority comes first, whoever has put it",
+  name: "kazoo's Queue: an item with a lower priority number is taken first, whichever client put it",
   hasRoot: true,
   async run({ peers, root }) {
     const [ours, theirs] = await both(peers, root, queues[0]!);
@@ -86,7 +86,7 @@ const priorities: Check = {
     await theirs.tell('put', 'second', '20');
     await ours.tell('put', 'first', '3');
     await theirs.tell('put', 'fourth', '999');
-    // A kazoo that has listed goes by its list until it is used up, so ours takes what has come since.
+    // kazoo uses its list until it is empty, so ours takes what was added since.
     const taken: string[] = [];
     for (const handle of [ours, theirs, ours, theirs]) taken.push(await handle.tell('poll'));
     assert.deepEqual(taken, ['first', 'second', 'third', 'fourth']);
@@ -94,7 +94,7 @@ const priorities: Check = {
 };
 
 const locking: Check = {
-  name: "kazoo's LockingQueue: an item in process is had by nobody else, and by the other when its process is killed",
+  name: "kazoo's LockingQueue: no other client gets an item in process, until its process is killed",
   async run(ground) {
     const { root, peers, zk } = ground;
     for (const [first, second] of [
@@ -114,7 +114,7 @@ const locking: Check = {
       await ground.kill(mortal);
       assert.equal(await next, 'one');
       assert.equal(await lives.tell('consume'), 'yes');
-      await until('nothing is left', async () => {
+      await until('nothing remains', async () => {
         const [entries, taken] = await Promise.all([childrenOf(zk, `${path}/entries`), childrenOf(zk, `${path}/taken`)]);
         return entries.length + taken.length === 0;
       });

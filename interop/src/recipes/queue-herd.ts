@@ -1,11 +1,11 @@
-/** Queues, where each item is for one of those who wait. */
+/** Queues in which each item is for one of the waiters. */
 import type { Client } from '@tskeeper/client';
 import { DelayQueue, IdQueue, PriorityQueue, Queue, ShardedQueue } from '@tskeeper/recipes';
 
 import type { Gather, Scene, Traffic } from './traffic.ts';
 import { fed } from './waiters.ts';
 
-/** A queue as each client makes it, and how an item is put into it. */
+/** A queue as each client opens it, and how an item is put into it. */
 interface Opened {
   readonly queue: Pick<Queue, 'take' | 'claim'>;
   readonly put: () => Promise<void>;
@@ -35,16 +35,19 @@ const spread: Open = (zk, path) => {
   return { queue, put: () => queue.put('item') };
 };
 
-/** An item is put into an empty queue, and all but its producer wait for one. `begins`: over how many znodes it is spread. */
+/**
+ * An item is put into an empty queue, and all but its producer wait for one. `begins`: the number
+ * of znodes over which items are spread.
+ */
 function taken(open: Open, begins = 1): Gather {
   return async ([producer, ...others], path) => {
     const { queue, put } = open(producer!, path);
-    // What is made with the first item of all.
+    // Created with the first item of all.
     for (let item = 0; item < begins; item++) {
       await put();
       await queue.take();
     }
-    // Each watches its own znode, and the one ahead; the first the queue.
+    // Each watches its own znode, and the one before it; the first one the queue.
     return fed(
       others.map((zk) => () => open(zk, path).queue.take()),
       2 * others.length,
@@ -53,12 +56,15 @@ function taken(open: Open, begins = 1): Gather {
   };
 }
 
-/** As `taken`, but items stay while they are worked on. The producer works on one from the beginning. */
+/**
+ * Like `taken`, but items stay while they are worked on. The producer works on one from the
+ * beginning.
+ */
 const claimed: Gather = async ([producer, ...others], path) => {
   const { queue, put } = plain(producer!, path);
   await put();
   await queue.claim();
-  // And the first the claims as well, and who works its claim.
+  // And the first also the claims, and the working client its claim.
   return fed(
     others.map((zk) => () => new Queue(zk, path).claim()),
     2 * others.length + 2,
@@ -66,7 +72,7 @@ const claimed: Gather = async ([producer, ...others], path) => {
   );
 };
 
-/** All work on an item but two: one puts another, and one takes it, and waits for the next. */
+/** All but two work on an item: one puts another, and one takes it, and waits for the next. */
 const beside: Gather = async ([producer, consumer, ...workers], path) => {
   const { put } = plain(producer!, path);
   for (const zk of workers) {
@@ -75,12 +81,12 @@ const beside: Gather = async ([producer, consumer, ...workers], path) => {
   }
   await put();
   const queue = new Queue(consumer!, path);
-  // Has all that it needs by then.
+  // Has everything that it needs by then.
   await (await queue.claim()).done();
   let next = queue.claim();
   next.catch(() => undefined);
   return {
-    // Each worker its claim; the consumer its znode, the items and the claims.
+    // Each worker watches its claim; the consumer its znode, the items and the claims.
     watches: workers.length + 3,
     async step() {
       await put();
@@ -91,7 +97,7 @@ const beside: Gather = async ([producer, consumer, ...workers], path) => {
   };
 };
 
-/** An item is taken out of a full queue, and all others wait for room. */
+/** An item is taken out of a full queue, and all others wait for space. */
 const room: Gather = async ([consumer, ...producers], path) => {
   const open = (zk: Client) => new Queue(zk, path, { maxItems: 1 });
   const queue = open(consumer!);
@@ -104,8 +110,9 @@ const room: Gather = async ([consumer, ...producers], path) => {
 };
 
 /**
- * The put; the one that waits lists, reads the item, makes a mark, deletes the item with it, and leaves the line; the next one lists the line, and the queue. An event for
- * each of the two, and of the own znode.
+ * The put; the waiter lists, reads the item, creates a mark, deletes the item with it, and leaves
+ * the queue; the next one lists the queue of waiters, and the items. An event for each of the two,
+ * and for its own znode.
  */
 const itemTaken: Traffic = { received: 8, sent: 11 };
 
@@ -115,28 +122,30 @@ export const queueScenes: Readonly<Record<string, Scene>> = {
   'an item with an id is put into a queue': { gather: taken(withIds), costs: () => itemTaken },
   'an item that is due is put into a delay queue': {
     gather: taken(timed),
-    // It has made its mark when it came, to learn the time.
+    // It has created its mark when it joined, to learn the time.
     costs: () => ({ received: 7, sent: 10 }),
   },
   'an item is put into a queue of three shards': {
     gather: taken(spread, shards),
-    // Who looks with a watch lists all of them, and who has an item takes the watches of the others away; which one it looks into first is left to its session's number.
+    // A client that lists with a watch lists all of them, and the client that gets an item removes
+    // the watches of the others; its session's number decides which one it lists first.
     atMost: true,
     costs: () => ({ received: itemTaken.received + 3 * (shards - 1), sent: itemTaken.sent + 3 * (shards - 1) }),
   },
   'an item is put into a queue, and claimed': {
     gather: claimed,
-    // Of the one that is worked on both read that it is, and list the claims; and who has one more watches its own.
+    // Both read the marker of the claimed item, and list the claims; and the client with one more
+    // watches its own.
     costs: () => ({ received: 15, sent: 19 }),
   },
   'an item is put into a queue, and many work on others': {
     gather: beside,
-    // Who has it comes again: looks, stands in line, and looks with a watch.
+    // Its holder starts again: it lists, joins the queue, and lists with a watch.
     costs: () => ({ received: 20, sent: 23 }),
   },
-  'room comes up in a full queue': {
+  'space becomes free in a full queue': {
     gather: room,
-    // Who puts makes a mark as well, and is told of its own item.
+    // The producer also creates a mark, and receives the event of its own item.
     costs: () => ({ received: 9, sent: 13 }),
   },
 };

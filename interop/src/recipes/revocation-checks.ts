@@ -1,4 +1,7 @@
-/** Asking for a lock back, which does not cross by itself: ZooKeeper's recipe and Curator have words of their own for it. */
+/**
+ * Revocation of a lock, which does not work across clients by itself: ZooKeeper's recipe and
+ * Curator use different words for it.
+ */
 import assert from 'node:assert/strict';
 
 import type { Client } from '@tskeeper/client';
@@ -7,11 +10,11 @@ import { type Check, type Ground, lineAt, until } from './ground.ts';
 import type { Handle } from './peer.ts';
 import { textOf } from './verbs.ts';
 
-/** What is written to the znode of whoever has the lock. */
+/** What is written to the znode of the holder. */
 const wordOfOurs = 'unlock';
 const wordOfCurator = '__REVOKE__';
 
-/** One of each, of locks that hear it when they are asked for back in their own way. */
+/** One of each, of locks that react to a revocation in their own way. */
 async function opened({ peers, root }: Ground): Promise<readonly [ours: Handle, Curator: Handle]> {
   return [await peers.ours.open('revocable-lock', root, 'lock-'), await peers.Curator.open('revocable-lock', root)];
 }
@@ -25,7 +28,7 @@ async function dataOf(zk: Client, path: string): Promise<string> {
 }
 
 const notHeardByCurator: Check = {
-  name: 'a Curator lock that is revocable does not hear our way of asking it back, and ends when its znode is deleted',
+  name: 'a revocable lock of Curator does not react to our revocation, and ends when its znode is deleted',
   async run(ground) {
     const { zk, root, peers } = ground;
     const [, curator] = await opened(ground);
@@ -40,7 +43,7 @@ const notHeardByCurator: Check = {
     const deleteAfterMs = 300;
     await insists.tell('revoke', String(deleteAfterMs));
     await asked;
-    assert(performance.now() - begun >= deleteAfterMs, 'it was given back');
+    assert(performance.now() - begun >= deleteAfterMs, 'it was released');
     assert.equal(await curator.tell('asked'), 'no');
     assert.deepEqual(await lineAt(zk, root), []);
     assert.equal(await ours.tell('try_acquire'), 'yes');
@@ -49,7 +52,7 @@ const notHeardByCurator: Check = {
 };
 
 const notHeardByOurs: Check = {
-  name: "a lock of ours that can be revoked does not hear Curator's Revoker, and is held on",
+  name: "a revocable lock of ours does not react to Curator's Revoker, and stays held",
   async run(ground) {
     const { zk, root } = ground;
     const [ours, curator] = await opened(ground);
@@ -59,9 +62,9 @@ const notHeardByOurs: Check = {
     assert.equal(await dataOf(zk, holder), wordOfCurator);
     assert.equal(await curator.tell('try_acquire'), 'no');
     assert.deepEqual([await ours.tell('asked'), await ours.tell('state')], ['no', 'held']);
-    // It hears our own word all the same.
+    // It still reacts to our own word.
     await zk.setData(holder, wordOfOurs);
-    await until('it is given back', async () => (await lineAt(zk, root)).length === 0);
+    await until('it is released', async () => (await lineAt(zk, root)).length === 0);
     assert.equal(await ours.tell('state'), 'released');
     assert.equal(await ours.tell('asked'), 'yes');
     assert.equal(await curator.tell('try_acquire'), 'yes');
@@ -70,13 +73,13 @@ const notHeardByOurs: Check = {
 };
 
 const inTheirWords: Check = {
-  name: 'who writes the word of the other asks a lock back across: a Curator lock that is revocable hears it, and gives way to ours',
+  name: 'a revocation works across clients with the word of the other: a revocable lock of Curator receives it, and releases the lock to ours',
   async run(ground) {
     const { zk, root } = ground;
     const [ours, curator] = await opened(ground);
     await curator.tell('acquire');
     const acquired = ours.tell('acquire');
-    await until('both are in line', async () => (await lineAt(zk, root)).length === 2);
+    await until('both are in the queue', async () => (await lineAt(zk, root)).length === 2);
     await zk.setData(await holderOf(zk, root), wordOfCurator);
     await curator.tell('await_asked');
     await curator.tell('release');

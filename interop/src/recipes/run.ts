@@ -1,4 +1,4 @@
-/** Runs the checks of our recipes beside those of kazoo and Curator, against one server. */
+/** Runs the checks of our recipes beside those of kazoo and Curator, with one server. */
 import assert from 'node:assert/strict';
 
 import { connect } from '@tskeeper/client';
@@ -42,10 +42,10 @@ const checks = [
   ...cacheChecks,
 ];
 
-/** So that a slow machine ends no session of a process that lives. */
+/** So that a slow machine ends no session of a living process. */
 const sessionTimeoutMs = 10_000;
 
-/** Checks under way at one time. */
+/** Number of concurrent checks. */
 const atOnce = 4;
 
 export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
@@ -73,7 +73,7 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
         await check.run(ground);
       });
     };
-    // Each has a path of its own, and many do little but wait for the end of a session.
+    // Each has its own path, and many mostly wait for the end of a session.
     const left = checks.entries();
     const worker = async () => {
       for (const [index, check] of left) await runOne(check, index);
@@ -86,21 +86,25 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
 }
 
 /**
- * Its session would go on for as long as those of all others. It is taken up once more, by somebody who asks for as little time as a server grants, and says nothing
- * from then on: so it expires, and soon, whenever the process is killed.
+ * Its session would live as long as those of all others. It is resumed once more, by a client that
+ * requests the shortest timeout and then stays silent: so it expires soon, whenever the process is
+ * killed.
  */
 async function kill(peer: Peer, { port }: ServerProcess): Promise<void> {
   const { kind, sessionId } = peer;
   await peer.kill();
   const last = await RawClient.connect(port, { timeOut: 1, sessionId, passwd: sessionPasswd(sessionId) });
-  assert(last !== undefined, `the session of ${kind} was over before it was killed`);
+  assert(last !== undefined, `the session of ${kind} had ended before it was killed`);
   last.abandon();
 }
 
-/** ZooKeeper sends what it tells of itself in one piece more, or one less, when its numbers have grown. So many looks at most belong to a step; a herd would be a hundred. */
+/**
+ * ZooKeeper sends its statistics in one piece more, or less, when its numbers have grown. At most
+ * this many looks belong to a step; a herd would cause a hundred.
+ */
 const looksMax = 25;
 
-/** By the counters of the whole server, so nothing else may be connected. */
+/** By the counters of the whole server, so no other client may be connected. */
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
@@ -111,7 +115,7 @@ export async function countRequests(server: ServerProcess, report: Report): Prom
       ...bySquares,
     }).entries()) {
       const { received, sent } = costs(clients.length);
-      const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${received} requests`;
+      const title = `recipes on ${server.kind}: with 100 waiters, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {
         const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
         // Together, as ZooKeeper counts what it sends on another thread.

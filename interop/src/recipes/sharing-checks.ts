@@ -1,4 +1,7 @@
-/** Sets that members of ours and of kazoo's SetPartitioner share, and znodes that ours and Curator's keep. */
+/**
+ * Sets shared by members of ours and of kazoo's SetPartitioner, and znodes kept by ours and
+ * Curator's.
+ */
 import assert from 'node:assert/strict';
 
 import { type Check, childrenOf, type Ground, until } from './ground.ts';
@@ -12,12 +15,12 @@ async function member(peer: Peer, { root }: Ground, name: string): Promise<Handl
   return await peer.open('partitioner', root, name, items.join(','), timeBoundaryMs);
 }
 
-/** As both deal them out: the items in their order to the members in theirs. */
+/** How both deal the items: in order, to the members in order. */
 function sharesOf(count: number): string[] {
   return Array.from({ length: count }, (_, own) => items.filter((_item, index) => index % count === own).join(','));
 }
 
-/** Resolves when each has its share, by its place among them, and works on nothing else. */
+/** Resolves when each member has its share, by its position, and works on nothing else. */
 async function areShared(ground: Ground, members: readonly Handle[]): Promise<void> {
   const shares = sharesOf(members.length);
   await until(`${members.length} members have ${shares.join(' and ')}`, async () => {
@@ -28,11 +31,11 @@ async function areShared(ground: Ground, members: readonly Handle[]): Promise<vo
 }
 
 const partitioner: Check = {
-  name: "kazoo's SetPartitioner: members of both kinds share a set, no two ever at work on one item, while others come, leave and are killed",
+  name: "kazoo's SetPartitioner: members of both kinds share a set, no two work on one item, while members join, leave and are killed",
   hasRoot: true,
   async run(ground) {
     const { peers, root, zk } = ground;
-    // kazoo takes them for granted once it has made them, and containers would go.
+    // kazoo assumes that they exist after it has created them, and containers would be deleted.
     for (const each of ['inside', 'party', ...items.map((item) => `locks/${item}`)]) await zk.ensurePath(`${root}/${each}`);
     const anna = await member(peers.ours, ground, 'anna');
     await areShared(ground, [anna]);
@@ -40,7 +43,7 @@ const partitioner: Check = {
     await areShared(ground, [anna, bert]);
     for (const kind of ['ours', 'kazoo'] as const) {
       const mortal = await ground.another(kind);
-      // Whose name is the first, so that all shares change.
+      // Its name is the first, so that all shares change.
       const all = [await member(mortal, ground, 'adam'), anna, bert];
       await areShared(ground, all);
       await ground.kill(mortal);
@@ -59,23 +62,23 @@ const pairs = [
 ] as const;
 
 const keepers: Check = {
-  name: "Curator's PersistentNode: a znode that both keep is made again when it was deleted, or whoever has made it is killed",
+  name: "Curator's PersistentNode: a znode kept by both is created again after a delete, and after its creator is killed",
   async run(ground) {
     for (const [first, second] of pairs) {
       const path = `${ground.root}-${first}`;
       const ownerOf = async () => (await ground.zk.exists(path))?.ephemeralOwner;
       const mortal = await ground.another(first);
       await (await mortal.open('persistent-node', path, 'kept')).tell('keep');
-      await until('it is there', async () => (await ownerOf()) !== undefined);
+      await until('it exists', async () => (await ownerOf()) !== undefined);
       const mortals = await ownerOf();
       const heir = await ground.peers[second].open('persistent-node', path, 'kept');
       await heir.tell('keep');
       const isAnothers = async () => ![undefined, mortals].includes(await ownerOf());
       await ground.kill(mortal);
-      await until('the other has made it again', isAnothers);
+      await until('the other has created it again', isAnothers);
       const { czxid } = (await ground.zk.exists(path))!;
       await ground.zk.delete(path);
-      await until('it is made again', async () => ((await ground.zk.exists(path))?.czxid ?? 0n) > czxid);
+      await until('it is created again', async () => ((await ground.zk.exists(path))?.czxid ?? 0n) > czxid);
       assert.equal(textOf((await ground.zk.getData(path)).data), 'kept');
       await heir.tell('drop');
       await until('it is dropped', async () => (await ownerOf()) === undefined);
@@ -84,7 +87,7 @@ const keepers: Check = {
 };
 
 const overwritten: Check = {
-  name: "Curator's PersistentNode: it writes its data over those of ours, and deletes what ours has made when it ends, which ours makes again",
+  name: "Curator's PersistentNode: it overwrites the data of ours, and deletes the znode of ours when it ends, which ours creates again",
   async run({ peers, root, zk }) {
     const text = async () => textOf((await zk.getData(root)).data);
     const [ours, theirs] = [
@@ -92,24 +95,24 @@ const overwritten: Check = {
       await peers.Curator.open('persistent-node', root, 'theirs'),
     ];
     await ours.tell('keep');
-    await until('it is there', async () => (await zk.exists(root)) !== null);
+    await until('it exists', async () => (await zk.exists(root)) !== null);
     const { czxid } = (await zk.exists(root))!;
     await theirs.tell('keep');
-    await until('it is written over', async () => (await text()) === 'theirs');
+    await until('it is overwritten', async () => (await text()) === 'theirs');
     assert.equal((await zk.exists(root))?.czxid, czxid);
     await theirs.tell('drop');
-    await until('it is made again', async () => ((await zk.exists(root))?.czxid ?? 0n) > czxid);
+    await until('it is created again', async () => ((await zk.exists(root))?.czxid ?? 0n) > czxid);
     assert.equal(await text(), 'ours');
     await ours.tell('drop');
     assert.equal(await zk.exists(root), null);
   },
 };
 
-/** Half of it may pass between two words of whoever keeps it, and some more when a process stands still. */
+/** Half of it may pass between two refreshes, and some more when a process pauses. */
 const ttlMs = 4000;
 
 const withTtl: Check = {
-  name: "Curator's PersistentTtlNode: either keeps what the other has made beyond its end, and it goes when nobody does",
+  name: "Curator's PersistentTtlNode: either keeps the znode of the other alive, and it is deleted when neither does",
   async run(ground) {
     await Promise.all(
       pairs.map(async ([first, second]) => {
@@ -118,18 +121,18 @@ const withTtl: Check = {
         const lastWordMs = async () => (await ground.zk.exists(`${path}/touch`))?.mtime ?? 0;
         const mortal = await ground.another(first);
         await (await mortal.open('ttl-node', path, 'kept', String(ttlMs))).tell('keep');
-        await until('it is there', async () => (await now()) !== undefined);
+        await until('it exists', async () => (await now()) !== undefined);
         const made = await now();
         const heir = await ground.peers[second].open('ttl-node', path, 'kept', String(ttlMs));
         await heir.tell('keep');
         await ground.kill(mortal);
         const wordMs = (await lastWordMs()) || (await ground.zk.exists(path))!.mtime;
-        await until('the other has had a word when its time would have been over', async () => {
+        await until('the other has refreshed it when its TTL would have ended', async () => {
           assert.equal(await now(), made);
           return (await lastWordMs()) > wordMs + ttlMs;
         });
         await heir.tell('drop');
-        await until('it is gone', async () => (await now()) === undefined);
+        await until('it is deleted', async () => (await now()) === undefined);
       }),
     );
   },

@@ -1,4 +1,7 @@
-/** Recipes where a step is for all: each of them is told, and asks, so many times, and nobody for the others. */
+/**
+ * Recipes in which a step concerns all clients: the number of events and requests of each does not
+ * depend on the number of the others.
+ */
 import type { Client } from '@tskeeper/client';
 import {
   Barrier,
@@ -20,7 +23,7 @@ import {
 import { fellows, fellowsOf, pathsBelow } from './fellows.ts';
 import { type Crowd, type Gather, type Scene, steps, type Traffic } from './traffic.ts';
 
-/** Each step is something of its own that all others wait for, and one lets them go on. */
+/** Each step has its own object on which all others wait, and one client releases them. */
 async function letOn<Gate>(
   [first, ...others]: readonly Client[],
   gates: (zk: Client) => readonly Gate[],
@@ -41,7 +44,7 @@ async function letOn<Gate>(
   };
 }
 
-/** Each step is a round of its own, for which all have come but one. */
+/** Each step is its own round, which all but one have joined. */
 const lastOne: Gather = async (clients, path) => {
   const rounds = pathsBelow(path);
   const enter = (zk: Client, round: string) => new DoubleBarrier(zk, round, clients.length).enter();
@@ -49,7 +52,7 @@ const lastOne: Gather = async (clients, path) => {
   const all = rounds.map((round) => others.map((zk) => enter(zk, round)));
   for (const each of all.flat()) each.catch(() => undefined);
   return {
-    // Each its own znode, and `ready`.
+    // Each watches its own znode, and `ready`.
     watches: 2 * others.length * steps,
     async step() {
       await Promise.all([enter(last!, rounds.shift()!), ...all.shift()!]);
@@ -57,7 +60,7 @@ const lastOne: Gather = async (clients, path) => {
   };
 };
 
-/** Each step is a round of its own, which all have left but the lowest, for whom they wait. */
+/** Each step is its own round, which all but the lowest have left, for which they wait. */
 const lowest: Gather = async (clients, path) => {
   const zks = fellowsOf(clients);
   const own: Participation[] = [];
@@ -70,7 +73,7 @@ const lowest: Gather = async (clients, path) => {
   }
   for (const each of waits.flat()) each.catch(() => undefined);
   return {
-    // That of the lowest, who watches it as the others do.
+    // The znode of the lowest, which it watches as the others do.
     watches: steps * zks.length,
     async step() {
       await Promise.all([own.shift()!.leave(), ...waits.shift()!]);
@@ -78,14 +81,14 @@ const lowest: Gather = async (clients, path) => {
   };
 };
 
-/** Each step is a lock of its own, which a writer has. */
+/** Each step has its own lock, held by a writer. */
 const readers: Gather = async ([writer, ...others], path) => {
   const locks = pathsBelow(path);
   const held = await Promise.all(locks.map((each) => new SharedLock(writer!, each).writing.acquire()));
   const all = locks.map((each) => others.map((zk) => new SharedLock(zk, each).reading.acquire()));
   for (const each of all.flat()) each.catch(() => undefined);
   return {
-    // Each its own znode, and the others that of the writer.
+    // Each watches its own znode, and the others that of the writer.
     watches: steps * (2 * others.length + 1),
     async step() {
       await held.shift()!.release();
@@ -138,7 +141,7 @@ const discovery: Gather = async ([first, ...others], path) => {
   };
 };
 
-/** A member that has none of the items leaves, and comes again. */
+/** A member without items leaves, and joins again. */
 const partitions: Gather = async (clients, path) => {
   const zks = fellowsOf(clients);
   const work = ({ signal }: OwnPartition) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -148,7 +151,7 @@ const partitions: Gather = async (clients, path) => {
   await Promise.all(members.map((each) => each.ready()));
   let last = members.at(-1)!;
   return {
-    // Each the others and its own znode.
+    // Each watches the others and its own znode.
     watches: 2 * zks.length,
     async step() {
       await last.close();
@@ -158,7 +161,7 @@ const partitions: Gather = async (clients, path) => {
   };
 };
 
-/** Each step is a transaction of its own, to which all sites have come. */
+/** Each step is its own transaction, which all sites have joined. */
 const commit: Gather = async ([first, ...others], path) => {
   const names = others.map((_, at) => `site-${at}`);
   const open = (zk: Client, at: number) => new TwoPhaseCommit(zk, `${path}/${at}`, { watching: 'coordinator' });
@@ -168,7 +171,8 @@ const commit: Gather = async ([first, ...others], path) => {
     sites.push(await Promise.all(others.map((zk, site) => open(zk, at).join(names[site]!))));
   }
   return {
-    // Of each transaction: the coordinator the votes, and each other site the coordinator and the decision.
+    // For each transaction: the coordinator watches the votes, and each other site the coordinator
+    // and the decision.
     watches: steps * (others.length + 2 * (others.length - 1)),
     async step() {
       const all = sites.shift()!;
@@ -178,9 +182,9 @@ const commit: Gather = async ([first, ...others], path) => {
   };
 };
 
-/** Of so many clients all but one: those whom the step is for. */
+/** All but one of the clients: those that the step concerns. */
 export const forAll: Readonly<Record<string, Scene>> = {
-  'a writer leaves, and all who wait to read go on': {
+  'a writer leaves, and all waiting readers continue': {
     gather: readers,
     costs: (clients) => ({ received: clients, sent: 2 * clients }),
   },
@@ -191,13 +195,13 @@ export const forAll: Readonly<Record<string, Scene>> = {
         open: (barrier) => barrier.remove(),
         wait: (barrier) => barrier.wait(),
       }),
-    // Each looks again, and takes the watch of that away.
+    // Each reads again, and removes the watch.
     costs: (clients) => ({ received: 2 * clients - 1, sent: 3 * clients - 2 }),
   },
   'an event is set': {
     gather: (clients, path) =>
       letOn(clients, (zk) => pathsBelow(path).map((each) => new EventHandle(zk, each)), {
-        // With what stands above it, a container, which goes in a while if nothing is in it.
+        // With its parent, a container, which is deleted after a while when it is empty.
         shut: async (event) => {
           await event.set();
           await event.reset();
@@ -210,30 +214,32 @@ export const forAll: Readonly<Record<string, Scene>> = {
   },
   'the last one enters a double barrier': {
     gather: lastOne,
-    // Who comes last looks, makes its znode and watches it, lists, and opens; the others read by whom it was opened.
+    // The last one reads, creates its znode and watches it, lists, and opens the barrier; the
+    // others read `ready`.
     costs: (clients) => ({ received: clients + 4, sent: 2 * clients + 4 }),
   },
   'the lowest leaves a double barrier, and all others with it': {
     gather: lowest,
-    // It lists, and goes in one txn with `ready`; the others list.
+    // It lists, and leaves in one txn with `ready`; the others list.
     costs: (clients) => ({ received: fellows(clients) + 1, sent: 2 * fellows(clients) + 1 }),
   },
   'a shared value is set': { gather: value, costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }) },
   'a member joins a group': { gather: group, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
   'an instance of a service is registered': { gather: discovery, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
-  'a member with nothing to do leaves a set partitioner, and comes again': {
+  'a member without items leaves a set partitioner, and joins again': {
     gather: partitions,
     costs: (clients) => partitionCosts(fellows(clients)),
   },
-  'sites vote, and a coordinator tells them the outcome': {
+  'sites vote, and a coordinator publishes the outcome': {
     gather: commit,
-    // Each site votes, hears that the coordinator has decided, and reads what; it may ask once more if it does not hear at once that the coordinator has gone.
+    // Each site votes, receives the event of the coordinator's decision, and reads it; it may read
+    // once more if it does not learn at once that the coordinator has left.
     atMost: true,
     costs: (clients) => ({ received: 6 * clients, sent: 9 * clients }),
   },
 };
 
-/** The others are told that it goes and comes, and read it; it reads all. */
+/** The others receive events when it leaves and joins, and read it; it reads all. */
 function partitionCosts(members: number): Traffic {
   return { received: 2 * members + 7, sent: 4 * members + 5 };
 }

@@ -1,46 +1,52 @@
 /**
- * How much a server is asked, and how much it tells, by what one step of a recipe sets off while many wait: by the server's own counters, so that nothing
- * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
+ * The requests and events that one step of a recipe causes while many clients wait: by the server's
+ * own counters, so that nothing is missed. If the numbers do not grow with the number of waiters,
+ * no client polls, and no herd wakes up.
  */
 import { type Client, connect, fourLetterWord } from '@tskeeper/client';
 
 import { patienceMs, until } from './ground.ts';
 
-/** Of one step: requests that came in, and replies and watch events that went out. */
+/** Of one step: requests received, and replies and watch events sent. */
 export interface Traffic {
   readonly received: number;
   readonly sent: number;
 }
 
-/** Many around one path, who all wait. */
+/** Many clients around one path, all waiting. */
 export interface Crowd {
-  /** Watches that the server has when all wait, at the least. */
+  /** The minimum number of watches on the server when all wait. */
   readonly watches: number;
-  /** The next step, to its end: when it resolves everything has been asked that it leads to. */
+  /**
+   * Runs the next step to its end: when it resolves, every request that it causes has been sent.
+   */
   step(): Promise<void>;
-  /** Ends what would go on by itself, and be counted with whatever comes behind it. */
+  /** Ends what would continue by itself, and be counted with later steps. */
   end?(): Promise<void>;
 }
 
-/** Lets these clients do something around one path, until they all wait. */
+/** Makes these clients act around one path, until they all wait. */
 export type Gather = (clients: readonly Client[], path: string) => Promise<Crowd>;
 
-/** What is counted, and what it costs. */
+/** What is counted, and its cost. */
 export interface Scene {
   readonly gather: Gather;
-  /** Of each step, with so many clients. */
+  /** Cost of each step, with this many clients. */
   readonly costs: (clients: number) => Traffic;
   /** It may cost less. */
   readonly atMost?: true;
 }
 
-/** That are counted, each on its own. */
+/** Number of steps, each counted separately. */
 export const steps = 2;
 
-/** So long that no client has to ping while requests are counted. A server has to allow it: `maxSessionTimeout`. */
+/**
+ * So long that no client has to ping while requests are counted. The server must allow it:
+ * `maxSessionTimeout`.
+ */
 export const crowdTimeoutMs = 240_000;
 
-/** So many clients of one server, who do nothing yet, until `use` is over. */
+/** Opens this many idle clients of one server until `use` is over. */
 export async function withCrowd(connectString: string, count: number, use: (clients: readonly Client[]) => Promise<void>): Promise<void> {
   const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: crowdTimeoutMs })));
   try {
@@ -50,7 +56,10 @@ export async function withCrowd(connectString: string, count: number, use: (clie
   }
 }
 
-/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
+/**
+ * What each step costs with these clients, the only active ones of the server, without the cost of
+ * reading the counters.
+ */
 export async function trafficOf(
   gather: Gather,
   connectString: string,
@@ -78,13 +87,14 @@ export async function trafficOf(
 }
 
 /**
- * Rounds of requests, one of each client, in which nothing else comes in before there is rest. A client's answers come in the order of its requests, and events ahead of the
- * answers behind them. So when the first is over, everything is carried out that had come in before it; when the second is, everybody has heard of that; and with the third
- * would come whatever is asked upon it.
+ * Rounds of requests, one of each client, without other requests in between. A client's replies
+ * arrive in the order of its requests, and events before later replies. So after the first round
+ * everything received before it is executed; after the second, every client has received its
+ * events; and the third would contain the requests that follow.
  */
 const quietRounds = 3;
 
-/** The server's, less what it costs to look at them. */
+/** The server's counters, without the cost of reading them. */
 class Counters {
   readonly #connectString: string;
   readonly #clients: readonly Client[];
@@ -104,7 +114,10 @@ class Counters {
     return { received: received - asked - this.#looks * cost.received, sent: sent - asked - this.#looks * cost.sent, watches };
   }
 
-  /** When nothing is under way any more, however long that takes. Timers of the clients are another matter. */
+  /**
+   * Waits until no request is pending, however long that takes. Timers of the clients are not
+   * covered.
+   */
   async atRest(): Promise<Traffic> {
     let last = await this.look();
     for (let quiet = 0; quiet < quietRounds;) {
@@ -117,7 +130,7 @@ class Counters {
     return last;
   }
 
-  /** Over several, as ZooKeeper counts what it sends a little later. */
+  /** Over several reads, as ZooKeeper counts what it sends a little later. */
   async #measureCost(): Promise<Traffic> {
     const looks = 8;
     const first = await this.#read();

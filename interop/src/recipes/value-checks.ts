@@ -1,4 +1,4 @@
-/** Numbers that ours share with kazoo and Curator. */
+/** Numbers shared by ours, kazoo and Curator. */
 import assert from 'node:assert/strict';
 
 import { type Check, type Ground, until } from './ground.ts';
@@ -6,7 +6,10 @@ import type { Handle, PeerKind } from './peer.ts';
 
 interface Agreement {
   readonly name: string;
-  /** Kinds of recipes, and what comes behind the path. Curator's SharedCount makes the znode, since it takes none without data, as kazoo makes it. */
+  /**
+   * Kinds of recipes, and the arguments after the path. Curator's SharedCount creates the znode,
+   * since it accepts none without data, as kazoo creates it.
+   */
   readonly openings: Partial<Record<PeerKind, readonly [recipe: string, ...options: string[]]>>;
 }
 
@@ -23,7 +26,7 @@ const numbers: readonly Agreement[] = [
   },
 ];
 
-/** One of each kind, all of one number. */
+/** One of each kind, for one number. */
 async function opened({ openings }: Agreement, { peers, root }: Ground): Promise<readonly Handle[]> {
   const open = ([kind, [recipe, ...options]]: [string, readonly [string, ...string[]]]) =>
     peers[kind as PeerKind].open(recipe, root, ...options);
@@ -32,7 +35,7 @@ async function opened({ openings }: Agreement, { peers, root }: Ground): Promise
 
 function sumCheck(agreement: Agreement): Check {
   return {
-    name: `${agreement.name}: what each adds the others find`,
+    name: `${agreement.name}: the additions of each are visible to the others`,
     async run(ground) {
       const handles = await opened(agreement, ground);
       let sum = 0;
@@ -44,17 +47,17 @@ function sumCheck(agreement: Agreement): Check {
           assert.equal(await handle.tell('add', '-1'), String(sum));
         }
       }
-      await until('all know it', async () =>
+      await until('all have it', async () =>
         (await Promise.all(handles.map((each) => each.tell('value')))).every((each) => each === String(sum)),
       );
     },
   };
 }
 
-/** All add at once, each something of its own. */
+/** All add at once, each its own amount. */
 function togetherCheck(agreement: Agreement): Check {
   return {
-    name: `${agreement.name}: nothing is lost while all add at once`,
+    name: `${agreement.name}: no addition is lost while all add at once`,
     async run(ground) {
       const handles = await opened(agreement, ground);
       const rounds = 25;
@@ -63,16 +66,16 @@ function togetherCheck(agreement: Agreement): Check {
       };
       await Promise.all(handles.map(adds));
       const sum = handles.reduce((total, _, index) => total + rounds * 10 ** index, 0);
-      await until('all know it', async () =>
+      await until('all have it', async () =>
         (await Promise.all(handles.map((each) => each.tell('value')))).every((each) => each === String(sum)),
       );
     },
   };
 }
 
-/** What does not go together, so that the guide says the truth. */
+/** A combination that does not work, as the guide says. */
 const tooMuch: Check = {
-  name: "a sum that 8 bytes do not hold is refused by ours, and runs over in Curator's DistributedAtomicLong, which ours read as it is",
+  name: "ours rejects a sum that 8 bytes cannot hold, and it overflows in Curator's DistributedAtomicLong, which ours read as it is",
   async run({ peers, root }) {
     const [ours, theirs] = [await peers.ours.open('number', root, 'int64'), await peers.Curator.open('atomic-long', root)];
     const most = String(2n ** 63n - 1n);
@@ -85,7 +88,7 @@ const tooMuch: Check = {
 };
 
 const shared: Check = {
-  name: "Curator's SharedValue: what either sets the other is told, and who has not seen it yet sets nothing",
+  name: "Curator's SharedValue: each receives what the other sets, and a client that has not received it yet sets nothing",
   async run({ peers, root }) {
     const [ours, theirs] = [
       await peers.ours.open('shared-value', root, 'begun'),
@@ -100,9 +103,9 @@ const shared: Check = {
     ] as const) {
       const text = sets === ours ? 'of ours' : 'of Curator';
       assert.equal(await sets.tell('set', text), 'yes');
-      // It goes by what it has seen, whatever it has been told since.
+      // It uses the version it has seen, whatever has changed since.
       assert.equal(await told.tell('set', 'too late'), 'no');
-      await until('both know it', async () => (await seen()).every((each) => each === text));
+      await until('both have it', async () => (await seen()).every((each) => each === text));
     }
   },
 };

@@ -1,8 +1,8 @@
-/** What a handle of a peer of ours understands. */
+/** The verbs of a handle of our peer. */
 
 export type Verbs = Readonly<Record<string, (...args: string[]) => Promise<string>>>;
 
-/** Above any delay of a busy machine. Nothing waits this long unless something is wrong. */
+/** Above any delay of a busy machine; only a failure takes this long. */
 export const patience = { timeoutMs: 20_000 };
 
 export function textOf(data: Uint8Array | null): string {

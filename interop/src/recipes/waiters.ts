@@ -1,7 +1,7 @@
-/** Those who wait, each for its turn. */
+/** Waiters, each for its turn. */
 import type { Crowd } from './traffic.ts';
 
-/** Those who wait for something, each for one of it. */
+/** Clients that wait for something, each for its own share. */
 export class Waiters<Got> {
   readonly got: Got[] = [];
   #tell = () => {};
@@ -15,20 +15,20 @@ export class Waiters<Got> {
     }
   }
 
-  /** Resolves when one more has got it than when it was called. */
+  /** Resolves when one more client has it than at the time of the call. */
   next(): Promise<void> {
     return new Promise((resolve) => (this.#tell = resolve));
   }
 }
 
-/** Whoever has it gives it back, and somebody else has it. */
+/** The holder releases it, and the next one gets it. */
 export async function handedOn<Hold>(takes: readonly (() => Promise<Hold>)[], give: (hold: Hold) => Promise<void>): Promise<Crowd> {
   const [first, ...others] = takes;
   const held = await first!();
   const waiters = new Waiters(others);
   waiters.got.push(held);
   return {
-    // Each watches its own znode, and all but one the znode ahead.
+    // Each watches its own znode, and all but one the znode before it.
     watches: 2 * takes.length - 1,
     async step() {
       const next = waiters.next();
@@ -38,7 +38,7 @@ export async function handedOn<Hold>(takes: readonly (() => Promise<Hold>)[], gi
   };
 }
 
-/** Something is put down, and one of those who wait has it. */
+/** Something is put, and one of the waiters gets it. */
 export async function fed<Got>(takes: readonly (() => Promise<Got>)[], watches: number, put: () => Promise<unknown>): Promise<Crowd> {
   const waiters = new Waiters(takes);
   return {

@@ -1,6 +1,7 @@
 /**
- * Compiles the C client with its own tests, as Makefile.am does, without autoconf and libtool: the lists of files are short and the answers
- * of configure are known. OpenSSL and Cyrus SASL are left out, so tests that need them do not exist.
+ * Compiles the C client with its own tests, as Makefile.am does, without autoconf and libtool: the
+ * lists of files are short and the answers of configure are known. OpenSSL and Cyrus SASL are
+ * omitted, so tests that need them do not exist.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -29,25 +30,26 @@ const configuration = [
   '#define PACKAGE_STRING "zookeeper C client"\n',
 ].join('\n');
 
-/** Lines of the tests that let them fail with any server, or with none, and what stands in their place. */
+/** Lines of the tests that make them fail with any server, or with none, and their replacements. */
 const mended = [
   {
-    // A patch of Debian asks for an answer within two milliseconds, which a busy machine does not give. What it guards against
-    // (ZOOKEEPER-770) is an answer after a third of the session's time-out, so a limit of one second finds it too.
+    // A patch of Debian expects an answer within two milliseconds, which a busy machine does not
+    // give. It guards against an answer after a third of the session timeout (ZOOKEEPER-770), so a
+    // limit of one second detects that too.
     file: 'TestClient.cc',
     from: 'calculate_interval(&started, &completion_timestamp) < 2)',
     to: 'calculate_interval(&started, &completion_timestamp) < 1000)',
   },
   {
-    // testHangingClient closes its client while a watcher asks again. The client answers a call that comes later than the close
-    // with this error, which ends the whole program.
+    // testHangingClient closes its client while a watcher sends another request. The client answers
+    // a call after the close with this error, which ends the whole program.
     file: 'TestClient.cc',
     from: 'CPPUNIT_ASSERT(zrc == ZOK || zrc == ZCLOSING);',
     to: 'CPPUNIT_ASSERT(zrc == ZOK || zrc == ZCLOSING || zrc == ZMARSHALLINGERROR);',
   },
   {
-    // The clock of these tests drops microseconds when it is moved on. It begins at the time of day, so half of the runs find that the
-    // time for a ping has not come.
+    // The clock of these tests drops microseconds when it advances. It starts at the time of day,
+    // so half of the runs find that the time for a ping has not come.
     file: 'LibCMocks.h',
     from: 'LIBC_SYMBOLS.gettimeofday(&tv,0);',
     to: 'LIBC_SYMBOLS.gettimeofday(&tv,0); tv.tv_usec=0;',
@@ -83,9 +85,9 @@ async function compileAll(compilations: readonly Compilation[], options: readonl
 const commonOptions = [
   '-g',
   '-O2',
-  // Warnings are theirs to mend.
+  // Their own warnings.
   '-w',
-  // Util.cc leaves out the header that declares nanosleep.
+  // Util.cc lacks the header that declares nanosleep.
   '-include',
   'time.h',
   '-D_GNU_SOURCE',
@@ -124,7 +126,7 @@ async function compile(program: CProgram, { source, include, library }: SourcePe
   ];
   await compileAll(compilations, [...commonOptions, ...(program === 'mt' ? ['-DTHREADED'] : []), ...included.map((each) => `-I${each}`)]);
 
-  // The linker puts the mock-ups of the tests in place of these functions.
+  // The linker replaces these functions by the mock-ups of the tests.
   const wrapped: string[] = [];
   for (const name of program === 'mt' ? ['wrappers.opt', 'wrappers-mt.opt'] : ['wrappers.opt']) {
     wrapped.push(...(await readFile(path.join(tests, name), 'utf8')).split(/\s+/).filter((word) => word !== ''));
@@ -135,7 +137,10 @@ async function compile(program: CProgram, { source, include, library }: SourcePe
   for (const object of objects) await rm(object);
 }
 
-/** The path of `zktest-mt` or `zktest-st`. Made once for each version of the source and of this file. */
+/**
+ * The path of `zktest-mt` or `zktest-st`. Built once for each version of the source and of this
+ * file.
+ */
 export async function buildCSuite(program: CProgram, suite: SourcePeer, java: JavaPeer): Promise<string> {
   const folder = await builtOnce(`c-suite-${program}`, [fileURLToPath(import.meta.url)], suite.source, (target) =>
     compile(program, suite, java, target),

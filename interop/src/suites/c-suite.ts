@@ -1,8 +1,9 @@
 /**
- * The C client's own tests, as Debian's source package has them, against the servers that its scripts start.
+ * The C client's own tests, from Debian's source package, with the servers that its scripts start.
  *
- * Each fixture (cppunit's word for a class of tests) runs in a process of its own: a test that fails leaves a client and its threads
- * running, and the functions of the C library that other fixtures replace make these crash.
+ * Each fixture (cppunit's word for a class of tests) runs in its own process: a failed test leaves
+ * a client and its threads running, and the functions of the C library that other fixtures replace
+ * make these crash.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +18,10 @@ import { buildCSuite, type CProgram } from './c-suite-build.ts';
 import { suiteEnvironment } from './environment.ts';
 import { countResult, cSuiteExceptions, type SuiteResult } from './exceptions.ts';
 
-/** How many tests each fixture has in each program: a suite that lost some of them would look green. */
+/**
+ * Number of tests of each fixture in each program: a suite that lost some of them would otherwise
+ * look green.
+ */
 const fixtures: Readonly<Record<CProgram, Readonly<Record<string, number>>>> = {
   mt: {
     Zookeeper_init: 14,
@@ -43,16 +47,18 @@ const fixtures: Readonly<Record<CProgram, Readonly<Record<string, number>>>> = {
   },
 };
 
-/** What the bounded form runs: of the fixtures that ask a server at all, those that take less than half a minute. */
+/** The fixtures of the bounded form: those with a server that take less than half a minute. */
 const boundedFixtures: readonly string[] = ['Zookeeper_multi', 'Zookeeper_clientretry', 'Zookeeper_logClientEnv'];
 
 /** Only a guard against a hang. */
 const fixtureTimeoutMs = 600_000;
 
-/** The one file outside of the folder that is handed to them: their script ends the process whose pid it finds there. */
+/**
+ * The only file outside of their folder: their script ends the process whose pid it finds there.
+ */
 const pidFile = path.join('/tmp', 'zk.pid');
 
-/** What the tests find around them: the source as it is, and folders for what they write. */
+/** The files that the tests expect: the source, and folders for their output. */
 async function makeGround(source: string): Promise<string> {
   const ground = await mkdtemp(path.join(tmpdir(), 'tskeeper-c-suite-'));
   for (const name of ['bin', 'zookeeper-client']) await symlink(path.join(source, name), path.join(ground, name));
@@ -60,7 +66,7 @@ async function makeGround(source: string): Promise<string> {
   return ground;
 }
 
-/** Ends the servers that a program which broke off has left, by the pid files of their scripts. */
+/** Ends the servers left by an aborted program, by the pid files of their scripts. */
 async function endServers(ground: string): Promise<void> {
   const ensemble = path.join(ground, 'build', 'test', 'test-cppunit');
   const members = (await readdir(ensemble).catch(() => [])).map((name) => path.join(ensemble, name, 'zookeeper_server.pid'));
@@ -78,15 +84,18 @@ async function endServers(ground: string): Promise<void> {
 }
 
 /**
- * A test's name, and later how it ended; between the two stands whatever the test, its servers and their scripts print. Two of these texts
- * begin right after the name.
+ * A test's name, and later its result; the output of the test, its servers and their scripts is in
+ * between. Two of these texts begin right after the name.
  */
 const landmarks = /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
 
-/** At the end each failure stands on a line of its own, in the order in which the tests ran, by its place in the source alone. */
+/**
+ * At the end each failure has its own line, in the order in which the tests ran, with only its
+ * place in the source.
+ */
 const failures = /^\S+:\d+: (?:Assertion|Error): .*$/gm;
 
-/** What a run of one fixture printed, read test by test. `ending` says how its process ended. */
+/** Reads the output of a run of one fixture test by test. `ending` says how its process ended. */
 export function readResults(printed: string, fixture: string, expected: number, ending: string): SuiteResult[] {
   const reasons = [...printed.matchAll(failures)].map(([line]) => line);
   const results: SuiteResult[] = [];
@@ -113,7 +122,7 @@ async function runFixture(program: string, fixture: string, ground: string, vari
     });
   }
   const timer = setTimeout(() => child.kill('SIGKILL'), fixtureTimeoutMs);
-  // Not 'close': the servers that were started hold the pipes open.
+  // Not 'close': the started servers hold the pipes open.
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   clearTimeout(timer);
   return [printed, signal === null ? `exit code ${code}` : `signal ${signal}`];
@@ -122,7 +131,8 @@ async function runFixture(program: string, fixture: string, ground: string, vari
 export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: SourcePeer, java: JavaPeer, report: Report): Promise<void> {
   const { variables, classpath } = await suiteEnvironment(kind);
   const listed = kind === 'ours' ? cSuiteExceptions : new Map<string, string>();
-  // Their ports and their pid file are the same in every checkout, so a pid of an earlier run may be anyone's by now.
+  // Their ports and their pid file are the same in every checkout, so a pid of an earlier run may
+  // now belong to another process.
   await rm(pidFile, { force: true });
   for (const program of isBounded ? (['mt'] as const) : (['mt', 'st'] as const)) {
     const executable = await buildCSuite(program, suite, java);

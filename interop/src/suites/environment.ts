@@ -1,4 +1,7 @@
-/** The environment in which the scripts of a foreign suite find the servers to start: ours by way of the stand-in, or Apache's. */
+/**
+ * The environment in which the scripts of a foreign suite start servers: ours through the stand-in,
+ * or Apache's.
+ */
 import path from 'node:path';
 
 import { ensurePeers, repositoryFolder } from '../../../scripts/peers.js';
@@ -6,12 +9,13 @@ import type { ServerKind } from '../../../scripts/server-process.js';
 
 export interface SuiteEnvironment {
   readonly variables: NodeJS.ProcessEnv;
-  /** Of the servers that `java` starts; of no meaning to the stand-in. */
+  /** Class path of the servers that `java` starts; unused by the stand-in. */
   readonly classpath: string;
 }
 
 export async function suiteEnvironment(kind: ServerKind): Promise<SuiteEnvironment> {
-  // The scripts prefer the JVM of JAVA_HOME to the one on PATH. A server with npm's variables would look for npm among its ancestors.
+  // The scripts prefer the JVM of JAVA_HOME to the one on PATH. A server with npm's variables would
+  // look for npm among its ancestors.
   const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== 'JAVA_HOME' && !name.startsWith('npm_')));
   if (kind === 'ours') {
     const standIn = path.join(repositoryFolder, 'interop', 'stand-in');
@@ -19,6 +23,6 @@ export async function suiteEnvironment(kind: ServerKind): Promise<SuiteEnvironme
   }
   const name = kind === 'java-3.8.0' ? 'zookeeper-3.8.0' : 'zookeeper-3.9.5';
   const { [name]: java } = await ensurePeers([name]);
-  if (!java.installed) throw new Error(`${name} could not be installed: ${java.reason}`);
+  if (!java.installed) throw new Error(`cannot install ${name}: ${java.reason}`);
   return { variables, classpath: java.classpath };
 }

@@ -1,11 +1,15 @@
 /**
- * The tests of foreign suites that tskeeper does not pass, each with the reason, and how results are counted against these lists.
+ * The tests of foreign suites that tskeeper does not pass, each with the reason, and how results
+ * are counted against these lists.
  *
- * A list holds in both directions: a test outside of it has to pass, and one that passes has to leave the list. README.md shows them.
+ * A list holds in both directions: a test outside of it must pass, and one that passes must be
+ * removed from it. README.md shows the lists.
  */
 import type { Report } from '../report.ts';
 
-/** Names of tests, or of groups of tests where they end with `*`, and the reason why they do not pass. */
+/**
+ * Names of tests, or of groups of tests if they end with `*`, and the reason why they do not pass.
+ */
 export type Exceptions = ReadonlyMap<string, string>;
 
 export const cSuiteExceptions: Exceptions = new Map([
@@ -14,7 +18,7 @@ export const cSuiteExceptions: Exceptions = new Map([
   ['mt TestReconfigServer::*', 'tskeeper has no reconfiguration'],
 ]);
 
-/** Tests that kazoo skips by itself, with any server. */
+/** Tests that kazoo itself skips, with any server. */
 export const kazooSkips: Exceptions = new Map([
   ['test_build::TestBuildEnvironment::*', "kazoo runs it on the machines of kazoo's CI only"],
   ['test_sasl::*', 'kazoo runs it with pure-sasl or Kerberos only, and tskeeper has no SASL'],
@@ -27,17 +31,17 @@ export const kazooSuiteExceptions: Exceptions = new Map([
   ['test_connection::TestReadOnlyMode::test_read_only', 'tskeeper has no read-only mode'],
 ]);
 
-/** `detail` says why the test did not pass; undefined when it passed. */
+/** `detail` says why the test did not pass; undefined if it passed. */
 export interface SuiteResult {
   readonly test: string;
   readonly detail: string | undefined;
 }
 
-/** A listed test that does not pass is noted and not counted. */
+/** A listed test that does not pass is printed and not counted. */
 export function countResult(suite: string, { test, detail }: SuiteResult, exceptions: Exceptions, report: Report): void {
   const title = `${suite}: ${test}`;
   const reason = reasonFor(test, exceptions);
-  if (detail === undefined && reason !== undefined) report.fail(title, `it passes now: take it off the list of exceptions (${reason})`);
+  if (detail === undefined && reason !== undefined) report.fail(title, `it passes now: remove it from the list of exceptions (${reason})`);
   else if (detail === undefined) report.pass(title);
   else if (reason === undefined) report.fail(title, detail);
   else report.note(`listed  ${title}: ${reason}`);

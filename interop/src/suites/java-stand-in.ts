@@ -1,9 +1,11 @@
 /**
- * Reads the command line of a JVM that would run a program of ZooKeeper, and runs ours in its place.
+ * Reads the command line of a JVM that would run a program of ZooKeeper, and runs ours instead.
  *
- * ZooKeeper's own scripts and the test suites of its clients start servers as `java -cp ... -Dname=value <main class> <arguments>`. With
- * `interop/stand-in` at the front of PATH they start ours, unchanged. The server runs in the process that was started, so that signals and
- * pid files of the caller reach it. It reads a copy of zoo.cfg, and standard error names each setting that the copy leaves out.
+ * ZooKeeper's own scripts and the test suites of its clients start servers as `java -cp ...
+ * -Dname=value <main class> <arguments>`. With `interop/stand-in` at the front of PATH they start
+ * ours, unchanged. The server runs in the started process, so that signals and pid files of the
+ * caller reach it. It reads a copy of zoo.cfg, and standard error names each setting that the copy
+ * omits.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -50,6 +52,6 @@ switch (command.mainClass) {
     await printFourLetterWord(command.args);
     break;
   default:
-    say(`tskeeper has no program in place of the class "${command.mainClass}"`);
+    say(`tskeeper has no program for the class "${command.mainClass}"`);
     process.exitCode = 1;
 }

@@ -1,4 +1,7 @@
-/** The command line of a JVM that would start a program of ZooKeeper, and what becomes of its server's settings where tskeeper stands in. */
+/**
+ * Parses the command line of a JVM that would start a program of ZooKeeper, and adapts its server's
+ * settings to tskeeper.
+ */
 
 export interface JvmCommand {
   /** `-Dname=value`, as they were given. */
@@ -19,9 +22,11 @@ export function parseJvmCommand(argv: readonly string[]): JvmCommand {
   return { properties, mainClass: argv[at] ?? '', args: argv.slice(at + 1) };
 }
 
-/** TLS on the client port and SASL: no server of ours starts with one of these. */
+/** TLS on the client port and SASL: tskeeper does not start with any of these. */
 const missing = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
-/** Local sessions and read-only mode: no member of an ensemble starts with one of these. */
+/**
+ * Local sessions and read-only mode: no tskeeper server of an ensemble starts with any of these.
+ */
 const missingInEnsemble = /^(localSessions(Upgrading)?Enabled|readonlymode\.enabled)$/;
 
 export interface ServerSettings {
@@ -31,8 +36,8 @@ export interface ServerSettings {
 }
 
 /**
- * The settings without those that keep tskeeper from starting, and the names of these. The suites configure TLS, SASL and the like for every
- * server, also for tests that need none of it.
+ * The settings without those that keep tskeeper from starting, and the names of these. The suites
+ * configure TLS, SASL and the like for every server, even for tests that need none of it.
  */
 export function withoutMissing({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
   const isEnsemble = /^\s*server\.\d+\s*=/m.test(config);

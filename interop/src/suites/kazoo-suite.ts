@@ -1,6 +1,7 @@
 /**
- * kazoo's own tests, run by pytest. kazoo's harness keeps an ensemble of three servers on ports from 20000 on, which it starts as
- * `java ... QuorumPeerMain`, ends by SIGTERM and starts anew with other settings.
+ * kazoo's own tests, run by pytest. kazoo's harness keeps an ensemble of three servers on ports
+ * from 20000 on, which it starts as `java ... QuorumPeerMain`, ends with SIGTERM and starts again
+ * with other settings.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +20,7 @@ import { countResult, kazooSkips, kazooSuiteExceptions, type SuiteResult } from 
 /** Fewer would mean that pytest has not found them all. */
 const testsMin = 480;
 
-/** What the bounded form runs. */
+/** The tests of the bounded form. */
 const boundedTests: readonly string[] = [
   ...['TestClient', 'TestClientTransactions', 'TestAuthentication'].map((name) => `test_client.py::${name}`),
   'test_watchers.py::KazooDataWatcherTests',
@@ -85,7 +86,7 @@ export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pyth
   const [code, signal] = await exited;
   clearTimeout(timer);
   await rm(ground, { recursive: true, force: true });
-  // 1 says that tests failed, and these have been counted.
+  // 1 means that tests failed, and these have been counted.
   if (code !== 0 && code !== 1) report.fail('kazoo-suite', `pytest ended with ${signal ?? `exit code ${code}`}:\n${printed}`);
   const expected = isBounded ? boundedTestsMin : testsMin;
   if (seen < expected) report.fail('kazoo-suite', `${seen} tests ran instead of ${expected} or more:\n${printed}`);

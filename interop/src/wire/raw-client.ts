@@ -1,6 +1,6 @@
 /**
- * The least a client can be: one session, one request at a time, answers as plain values. For putting a server into a known state and
- * looking at it afterwards, where the foreign clients would be in the way.
+ * A minimal client: one session, one request at a time, replies as plain values. It puts a server
+ * into a known state and inspects it afterwards, where the foreign clients would be in the way.
  */
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
@@ -10,15 +10,17 @@ import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from '
 
 const replyTimeoutMs = 20_000;
 /**
- * Where servers listen that may forget a request until they hear of another, as those of ZooKeeper 3.6.0 to 3.8.0 do in an ensemble: the thread that is to
- * take it up may go to sleep as it comes (ZOOKEEPER-4537). Other clients do not notice, since they ping.
+ * Ports of servers that may forget a request until the next one arrives, as those of ZooKeeper
+ * 3.6.0 to 3.8.0 do in an ensemble: the thread that should process it may go to sleep as it arrives
+ * (ZOOKEEPER-4537). Other clients do not notice, since they ping.
  */
 export const forgetfulPorts = new Set<number>();
-/** How long one of these is given before it is reminded by a ping. */
+/** How long to wait for one of these before a ping. */
 const forgottenMs = 2000;
 /**
- * Where a session that is taken up counts on. A server of ZooKeeper takes a txn for its own client's if session and xid are the same: that of a
- * create, committed as the session has just moved, answers whatever is asked first there if both counted from 1.
+ * First xid of a resumed session. A server of ZooKeeper takes a txn for that of its own client if
+ * session and xid are the same: a create that is committed just after the session has moved would
+ * answer the first request there if both counted from 1.
  */
 const xidOfTakenUp = 1_000_000;
 
@@ -35,7 +37,7 @@ export class RawClient {
   readonly #port: number;
   readonly #cnxn: WireCnxn;
   #xid: number;
-  /** Pings that the server was reminded by, and has not answered. */
+  /** Pings sent for this purpose and not answered yet. */
   #reminders = 0;
   readonly #events: string[] = [];
 
@@ -48,7 +50,10 @@ export class RawClient {
     this.timeOut = timeOut;
   }
 
-  /** Opens or re-attaches a session; undefined when the server hangs up, or refuses it, of which `refused` is told. */
+  /**
+   * Opens or resumes a session; undefined if the server closes the connection or rejects the
+   * session; then `refused` is called.
+   */
   static async connect(port: number, handshake: Handshake, refused?: () => void): Promise<RawClient | undefined> {
     const cnxn = await WireCnxn.open(port);
     cnxn.send(handshakeBody({ readOnly: false, ...handshake }));
@@ -65,7 +70,7 @@ export class RawClient {
 
   static async connected(port: number, timeOut: number): Promise<RawClient> {
     const client = await RawClient.connect(port, { timeOut });
-    if (client === undefined) throw new Error(`the server on port ${port} refused a new session`);
+    if (client === undefined) throw new Error(`the server on port ${port} rejected a new session`);
     return client;
   }
 
@@ -74,13 +79,15 @@ export class RawClient {
     const messages = await this.#answers(1);
     const reply = messages.find((message) => message.kind === 'reply');
     if (reply === undefined) {
-      const why = messages.some(({ kind }) => kind === 'closed') ? ': the server has hung up' : ` within ${replyTimeoutMs} ms`;
+      const why = messages.some(({ kind }) => kind === 'closed')
+        ? ': the server has closed the connection'
+        : ` within ${replyTimeoutMs} ms`;
       throw new Error(`no reply to ${opName(type)}${why}`);
     }
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
   }
 
-  /** Sends all at once, waits for all the answers, and gives their error codes. */
+  /** Sends all at once, waits for all replies, and returns their error codes. */
   async callAll(requests: readonly { readonly type: number; readonly fields: Fields }[]): Promise<number[]> {
     this.send(requests);
     const answers = await this.#answers(requests.length);
@@ -89,7 +96,7 @@ export class RawClient {
     return errors;
   }
 
-  /** Sends all at once and waits for nothing. */
+  /** Sends all at once without waiting. */
   send(requests: readonly { readonly type: number; readonly fields: Fields }[]): void {
     this.#cnxn.sendRaw(Buffer.concat(requests.map(({ type, fields }) => frameOf(requestBody(++this.#xid, type, fields)))));
   }
@@ -98,12 +105,15 @@ export class RawClient {
     await this.call(OpCode.ping, record.nothing(), Xid.ping);
   }
 
-  /** Type and path of each event since the last call, in the order they came. */
+  /** Type and path of each event since the last call, in the order of arrival. */
   takeEvents(): string[] {
     return this.#events.splice(0);
   }
 
-  /** What has come when so many replies have, or the connection is lost, or the time is up. */
+  /**
+   * What has arrived when there are this many replies, or the connection is lost, or the time is
+   * over.
+   */
   async #answers(count: number): Promise<Message[]> {
     const isForgetful = forgetfulPorts.has(this.#port);
     const lateMs = performance.now() + replyTimeoutMs;
@@ -128,7 +138,7 @@ export class RawClient {
     return true;
   }
 
-  /** Events are kept for whoever asks. */
+  /** Keeps events for `takeEvents`. */
   #take(): Message[] {
     const messages = this.#cnxn.take();
     for (const message of messages) {
@@ -144,7 +154,7 @@ export class RawClient {
     if (err !== 0) throw new Error(`auth ${scheme} gave ${err}`);
   }
 
-  /** Ends the session. */
+  /** Closes the session. */
   async close(): Promise<void> {
     await this.call(OpCode.closeSession, record.nothing());
     await this.#cnxn.untilClosed(replyTimeoutMs);

@@ -1,6 +1,7 @@
 /**
- * Reads the records of replies and events into plain values, so that two servers can be compared field by field and a person can read
- * the difference. What is left behind a record is kept as well: a right reply leaves nothing.
+ * Decodes the records of replies and events into plain values, so that two servers can be compared
+ * field by field and a person can read the difference. Bytes after a record are kept as well: a
+ * correct reply has none.
  */
 import { ErrorCode, OpCode, ProtocolError, Reader } from '@tskeeper/protocol';
 
@@ -36,7 +37,7 @@ export interface ReplyValue {
   results?: MultiResult[];
   /** Hex of what follows the record. */
   rest?: string;
-  /** The record could not be read; hex of the whole body. */
+  /** The record could not be decoded; hex of the whole body. */
   unreadable?: string;
 }
 
@@ -73,14 +74,14 @@ function readResults(r: Reader): MultiResult[] {
     if (done) return results;
     if (type === OpCode.error) results.push({ type, err, value: { err: r.int32() } });
     else {
-      // A result of create2, createContainer and createTTL alike is typed create2.
+      // A result of create2, createContainer and createTTL alike has the type create2.
       const value = readRecord(type, r);
       results.push(value === undefined ? { type, err } : { type, err, value });
     }
   }
 }
 
-/** The record that answers a request of this type; undefined where there is none. */
+/** The record that answers a request of this type; undefined if there is none. */
 function readRecord(type: number, r: Reader): ReplyValue | undefined {
   switch (type) {
     case OpCode.create:
@@ -129,7 +130,10 @@ function readRecord(type: number, r: Reader): ReplyValue | undefined {
   }
 }
 
-/** Reads the body of a reply to a request of `type`. A refusal has no record, except that a refused multiRead may carry one. */
+/**
+ * Decodes the body of a reply to a request of `type`. An error has no record, except that a failed
+ * multiRead may have one.
+ */
 export function readReply(type: number, err: number, body: Buffer): ReplyValue {
   if (err !== ErrorCode.Ok) return body.length === 0 ? {} : { rest: body.toString('hex') };
   const reader = new Reader(body);

@@ -1,5 +1,6 @@
 /**
- * Bodies of client requests, written field by field with nothing checked: whoever tests a server must be able to say nonsense.
+ * Bodies of client requests, written field by field without checks: a test of a server must be able
+ * to send nonsense.
  */
 import { OpCode, Writer } from '@tskeeper/protocol';
 
@@ -12,10 +13,10 @@ export const openAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: '
 export const creatorAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'auth', id: '' }];
 export const readAcl: readonly AclEntry[] = [{ perms: 1, scheme: 'world', id: 'anyone' }];
 
-/** Text, null, or bytes that are not text at all. */
+/** Text, null, or bytes that are not text. */
 export type WirePath = string | null | Buffer;
 
-/** Writes one record. Kept as a function, since a multi puts the same record behind another header. */
+/** Writes one record. A function, since a multi puts the same record after another header. */
 export type Fields = (writer: Writer) => void;
 
 function path(writer: Writer, value: WirePath): void {
@@ -120,7 +121,7 @@ export const record = {
       w.raw(bytes),
 };
 
-/** A request as it goes into a frame: header, then the record. */
+/** A request in a frame: header, then the record. */
 export function requestBody(xid: number, type: number, fields: Fields): Buffer {
   const writer = new Writer(256);
   writer.int32(xid);

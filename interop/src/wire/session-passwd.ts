@@ -1,6 +1,7 @@
 /**
- * The password ZooKeeper derives from a session id: four words of Java's linear congruential generator, seeded with the id xor a
- * constant, each written low byte first. Written apart from the server's own, so that one can find the other's mistake.
+ * The password that ZooKeeper derives from a session id: four words of Java's linear congruential
+ * generator, seeded with the id xor a constant, each written low byte first. Independent of the
+ * server's own implementation, so that either can show an error of the other.
  */
 import { noPasswd } from './wire-cnxn.ts';
 

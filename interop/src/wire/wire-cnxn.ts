@@ -1,9 +1,10 @@
 /**
- * One TCP connection that speaks the client protocol by the frame: what is sent is exactly what the caller says, right or wrong, and
- * what comes back is kept in the order it came.
+ * One TCP connection at the level of frames of the client protocol: it sends exactly what the
+ * caller specifies, valid or not, and keeps what it receives in order.
  *
- * It is no ZooKeeper client. It never pings, reconnects or re-registers on its own, because those who compare servers must know of
- * every byte. A reply is any frame but a notification; after the handshake, replies come in request order.
+ * It is not a ZooKeeper client. It never pings, reconnects or sets watches again by itself, because
+ * a comparison of servers must know of every byte. Every frame except a notification is a reply;
+ * after the handshake, replies arrive in request order.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -17,16 +18,16 @@ export type Message =
       readonly timeOut: number;
       readonly sessionId: bigint;
       readonly passwd: Buffer;
-      /** Absent when the answer had no such byte. */
+      /** Absent if the reply had no such byte. */
       readonly readOnly: boolean | undefined;
-      /** Bytes behind the record: a right answer has none. */
+      /** Bytes after the record: a correct reply has none. */
       readonly rest: Buffer;
     }
   | { readonly kind: 'reply'; readonly xid: number; readonly zxid: number; readonly err: number; readonly body: Buffer }
   | { readonly kind: 'event'; readonly zxid: number; readonly err: number; readonly body: Buffer }
   | { readonly kind: 'unreadable'; readonly bytes: Buffer }
   | { readonly kind: 'closed' }
-  /** What was awaited did not come in time. */
+  /** The awaited message did not arrive in time. */
   | { readonly kind: 'silence' };
 
 export interface Handshake {
@@ -35,7 +36,7 @@ export interface Handshake {
   readonly timeOut: number;
   readonly sessionId?: bigint;
   readonly passwd?: Buffer | null;
-  /** undefined leaves the byte out, as clients of 3.3 do. */
+  /** undefined omits the byte, as clients of 3.3 do. */
   readonly readOnly?: boolean | undefined;
 }
 
@@ -77,7 +78,7 @@ export class WireCnxn {
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.on('data', (chunk) => this.#onData(chunk));
-    // A reset and an orderly end are the same to the protocol: the connection is gone.
+    // A reset and an orderly end mean the same to the protocol: the connection is closed.
     socket.on('error', () => this.#onClosed());
     socket.on('close', () => this.#onClosed());
     socket.on('end', () => this.#onClosed());
@@ -97,7 +98,10 @@ export class WireCnxn {
     this.sendRaw(frameOf(body));
   }
 
-  /** Waits for so many further replies; a close, or the deadline, ends the wait too and leaves its own message in the inbox. */
+  /**
+   * Waits for this many further replies; a close, or the deadline, ends the wait too and leaves its
+   * own message in the inbox.
+   */
   async replies(count: number, timeoutMs: number): Promise<void> {
     this.#awaited = count;
     if (this.#replies < count && !this.closed) {
@@ -127,7 +131,7 @@ export class WireCnxn {
     return this.inbox.splice(0);
   }
 
-  /** Leaves without a word, as a client whose machine is gone. */
+  /** Closes the connection without ending the session, as a client whose machine has failed. */
   destroy(): void {
     this.closed = true;
     this.#socket.removeAllListeners('data');

@@ -1,15 +1,17 @@
-// What `tskeeper` does once bin/tskeeper.js has found Node new enough.
+// Starts the command. bin/tskeeper.js imports this file after it has checked the version of Node.
 
-/** `parent` is the parent of this process, read before anything else. */
+/** `parent` is the parent pid of this process, read before any module was loaded. */
 export async function start(parent) {
-  // Loading takes long enough for npm to be ended meanwhile, so its processes are looked for first.
+  // Loading takes long enough for npm to end in the meantime, so look for its processes first.
   const { lineToNpm, processTable } = await import('../dist/npm-watch.js');
   const npm = lineToNpm({ environment: process.env, program: process.argv[1], parent }, processTable);
 
-  // Node reads all modules at once that another one names. One package after the other, a server starts with few descriptors as well.
+  // Node opens all modules that one module imports at once. Importing the packages one by one lets
+  // a server start with few file descriptors.
   for (const name of ['protocol', 'core', 'runtime', 'server']) await import(`@tskeeper/${name}`);
   const [{ endProcess }, { main }] = [await import('../dist/end-process.js'), await import('../dist/main.js')];
 
-  // Everything has been written by now, and a server that failed may leave sockets behind that would keep the process alive.
+  // All output has been written. A server that failed may leave sockets open, which would keep the
+  // process alive.
   endProcess(await main(process.argv.slice(2), npm));
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// An old Node would fail while it links modules, with a message that names no remedy (zlib has no crc32 before 20.15 and in 21, 22.0 and 22.1). So this
-// file imports nothing before it knows the version, and is written in syntax that very old versions read.
-// The parent is read first: when npm is ended while this process starts, it is the only trace of it.
+// An old Node would fail while it links modules, with a message that names no remedy (zlib has no
+// crc32 before 20.15 and in 21, 22.0 and 22.1). So this file imports nothing before it has checked
+// the version, and uses syntax that very old versions can parse. The parent pid is read first: if
+// npm ends while this process starts, that pid is the only trace of it.
 const parent = process.ppid;
 const version = process.versions.node.split('.').map(Number);
 const major = version[0];

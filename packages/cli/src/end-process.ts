@@ -1,23 +1,30 @@
 /**
- * The end of this process, come what may.
+ * Ends this process in any case.
  *
- * `process.exit` waits for the threads that wait for disks and name servers. When one of them does not come back, neither does it: a
- * server that has given up a disk that hangs would stay for ever, serving nobody, in the way of its successor. So a process that ends
- * while such work is under way leaves somebody behind who sees to it.
+ * `process.exit` waits for threads that wait for disks and name servers. If such a thread never
+ * returns, `process.exit` does not return either: a server that stopped because its disk hangs
+ * would stay forever, serve no clients and keep its port from its successor. So a process that ends
+ * while such work is in progress starts a second process, which kills it.
  */
 import { spawn } from 'node:child_process';
 
-/** Work on a thread, as node calls it: of the file system, of the resolver, of zlib and crypto. */
+/** Work on a thread by Node's names: file system, resolver, zlib and crypto. */
 const onThread = /^(FSReq|GetAddrInfo|GetNameInfo|Zlib)|(Job|Request)$/;
 const patienceMs = 2000;
 
-/** Ends the process with this exit code. Threads that are in a system call have two seconds for it; then the process is killed. */
+/**
+ * Ends the process with this exit code. Threads in a system call have two seconds to return; then
+ * the process is killed.
+ */
 export function endProcess(code: number): never {
   if (process.getActiveResourcesInfo().some((name) => onThread.test(name))) leaveKiller();
   process.exit(code);
 }
 
-/** A process that ends this one if it is still there then; its pid cannot have become somebody else's as long as it is the parent. */
+/**
+ * Starts a process that kills this one if it still exists then. As long as it is the parent, its
+ * pid cannot belong to another process.
+ */
 function leaveKiller(): void {
   const { pid } = process;
   const program = `setTimeout(() => process.ppid === ${pid} && process.kill(${pid}, 'SIGKILL'), ${patienceMs})`;
@@ -26,7 +33,7 @@ function leaveKiller(): void {
     killer.on('error', () => process.kill(pid, 'SIGKILL'));
     killer.unref();
   } catch {
-    // Nobody can be left behind: a sudden end is better than none.
+    // No process could be started: a sudden end is better than no end.
     process.kill(pid, 'SIGKILL');
   }
 }

@@ -1,26 +1,33 @@
 /**
- * Notices that npm or npx, which started this process, is gone.
+ * Detects that npm or npx, which started this process, has ended.
  *
- * npm runs a script through a shell, and passes SIGTERM and SIGINT on to that shell only. Where npm is killed, is sent another signal, or
- * the shell does not pass the signal on, a server would stay as an orphan that keeps its port and its folder. Nothing tells a process
- * that its parent has ended, so the line of ancestors up to npm is read twice a second.
+ * npm runs a script through a shell, and passes SIGTERM and SIGINT only to that shell. If npm is
+ * killed or receives another signal, or if the shell does not pass the signal on, a server would
+ * remain as an orphan that keeps its port and its folder. The system does not notify a process of
+ * its parent's end, so this module reads the chain of ancestors up to npm twice a second.
  *
- * A process that npm did not start has no such line, whatever its parent is: a server that a shell has put into the background outlives
- * that shell.
+ * A process that npm did not start has no such chain, whatever its parent is: a server that a shell
+ * runs in the background outlives that shell.
  */
 import { readFileSync } from 'node:fs';
 
-/** What is known of other processes. */
+/** Facts about other processes. */
 export interface ProcessTable {
-  /** The parent of this process. */
+  /** Parent of this process. */
   readonly ppid: number;
-  /** The parent of another process; undefined where it is gone, 'unreadable' where the system does not say, as without a free descriptor. */
+  /**
+   * Parent of another process; undefined if that process has ended, 'unreadable' if the system does
+   * not say, for example without a free descriptor.
+   */
   parentOf(pid: number): number | 'unreadable' | undefined;
-  /** What it was started as, or calls itself, with blanks between the words; undefined where it is gone or the system does not say. */
+  /**
+   * The command line, or the title that the process has set, with blanks between the words;
+   * undefined if the process has ended or the system does not say.
+   */
   commandOf(pid: number): string | undefined;
 }
 
-/** This process and, on Linux, all others. */
+/** This process and, on Linux, all other processes. */
 export const processTable: ProcessTable = {
   get ppid() {
     return process.ppid;
@@ -33,13 +40,13 @@ export const processTable: ProcessTable = {
       const { code } = error as NodeJS.ErrnoException;
       return code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM' ? 'unreadable' : undefined;
     }
-    // The second field, the program's name in brackets, may hold blanks and brackets.
+    // The second field, the program's name in parentheses, may contain blanks and parentheses.
     const [state, ppid] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     // A zombie has ended.
     return ppid === undefined || state === 'Z' || state === 'X' ? undefined : Number(ppid);
   },
   commandOf(pid) {
-    // Nothing is there of a process that is ending.
+    // The file is empty while a process ends.
     return read(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ').trim() || undefined;
   },
 };
@@ -52,15 +59,21 @@ function read(path: string): string | undefined {
   }
 }
 
-/** npm calls itself `npm start` or `npm exec tskeeper serve`; yarn, pnpm and deno keep the name of their script or program. */
+/**
+ * npm sets its title to `npm start` or `npm exec tskeeper serve`; yarn, pnpm and deno keep the name
+ * of their script or program.
+ */
 const packageManager = /^(\S*node\S* )?(\S*\/)?(npm|npx|pnpm|pnpx|yarn|bun|bunx|deno)(-cli|-\d[\w.-]*?)?(\.[cm]?js)?( |$)/;
 const shell = /^(\S*\/)?(sh|dash|bash|zsh|ash|busybox)( |$)/;
-/** npm and two shells, one of the script and one of a script that it calls. */
+/** npm and two shells: one of the script, and one of a script that it calls. */
 const depthMax = 3;
-/** Longer than any line of ancestors. */
+/** More than any chain of ancestors has. */
 const ancestorsMax = 100;
 
-/** From the parent up to the package manager; 'gone' where it has ended already; undefined where none has started this process. */
+/**
+ * Pids from the parent up to the package manager; 'gone' if the package manager has already ended;
+ * undefined if no package manager started this process.
+ */
 export type NpmLine = readonly number[] | 'gone' | undefined;
 
 /** How this process was started. */
@@ -68,17 +81,18 @@ export interface OwnStart {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The file that Node runs. */
   readonly program: string;
-  /** The parent that the first statement of that file has found. */
+  /** The parent pid that the first statement of that file read. */
   readonly parent: number;
 }
 
 /**
- * Looks for npm among the ancestors. Called before anything else is loaded: until then npm may have ended as well, and the ancestors lead past
- * it to init or to another process that adopts orphans. Then the variables of npm decide: they name the command that it has started. Where the
- * system says nothing of other processes, the line is the parent alone.
+ * Finds npm among the ancestors. Runs before other modules are loaded, but npm may end even
+ * earlier; then the chain leads to init or to another process that adopts orphans, and npm's
+ * environment variables decide: they name the command that it started. If the system says nothing
+ * about other processes, the chain is the parent alone.
  */
 export function lineToNpm({ environment, program, parent }: OwnStart, table: ProcessTable): NpmLine {
-  // Children of a script have these too, so they are not enough.
+  // Children of a script inherit these variables too, so they do not suffice.
   if (environment['npm_lifecycle_event'] === undefined && environment['npm_command'] === undefined) return undefined;
   const orphaned = startsProgram(environment['npm_lifecycle_script'], program) ? 'gone' : undefined;
   if (table.ppid !== parent) return orphaned;
@@ -102,9 +116,13 @@ export function lineToNpm({ environment, program, parent }: OwnStart, table: Pro
   return orphaned;
 }
 
-/** Whether a script runs a program by its name, or with `node`, as one of its commands and in the foreground. */
+/**
+ * Whether a script runs a program by its name, or with `node`, as one of its commands and in the
+ * foreground.
+ */
 function startsProgram(script: string | undefined, program: string): boolean {
-  // What a shell puts into the background is to outlive the shell. The & of && and 2>&1 does not do that.
+  // A command in the background outlives the shell. The & of && and of 2>&1 does not put a command
+  // there.
   if (script === undefined || /(?<![&<>])&(?![&>])/.test(script)) return false;
   return script.split(/&&|\|\||[;|\n(){}]/).some((command) => {
     const words = command
@@ -122,7 +140,10 @@ function nameOf(path: string): string {
   return path.replace(/^.*[/\\]/, '').replace(/\.\w+$/, '');
 }
 
-/** Whether each of the line is still the parent of the one before it, as far as that can be seen. */
+/**
+ * Whether each process of the chain is still the parent of the one before it, as far as the system
+ * says.
+ */
 export function isWhole(line: readonly number[], table: ProcessTable): boolean {
   return line.every((pid, at) => {
     const found = at === 0 ? table.ppid : table.parentOf(line[at - 1]!);

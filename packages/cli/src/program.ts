@@ -6,13 +6,13 @@ import { ownVersion } from './own-version.ts';
 import type { Terminal } from './terminal.ts';
 import { visibleTerminal } from './visible.ts';
 
-/** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
+/** Adds one command to the program. Its action passes the exit code to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
 
-/** The program with these commands; each hands its exit code to `finish`. */
+/** The program with these commands; each passes its exit code to `finish`. */
 export function programOf(terminal: Terminal, commands: readonly DefineCommand[], finish: (code: number) => void): Command {
   const program = new Command('tskeeper')
-    .description('ZooKeeper without the JVM: run a server, talk to one, look into its files.')
+    .description('ZooKeeper without the JVM: run a server, send requests to one, inspect its files.')
     .enablePositionalOptions()
     .version(ownVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -24,7 +24,10 @@ export function programOf(terminal: Terminal, commands: readonly DefineCommand[]
   return program;
 }
 
-/** Runs one command line, without the program's name, to the exit code. Rejects with what nobody expected; what a user can put right is a sentence and a code. */
+/**
+ * Runs one command line, without the program's name; resolves with the exit code. Rejects with
+ * unexpected errors; a user's mistake becomes a sentence and an exit code.
+ */
 export async function run(argv: readonly string[], plain: Terminal, commands: readonly DefineCommand[]): Promise<number> {
   const terminal = visibleTerminal(plain);
   let code: number = exitCodes.done;
@@ -39,12 +42,13 @@ export async function run(argv: readonly string[], plain: Terminal, commands: re
   }
 }
 
-/** What a command that could not be carried out tells its user, and its exit code. Throws on what nobody expected. */
+/** Prints why a command failed and returns its exit code. Rethrows unexpected errors. */
 function codeOf(error: unknown, terminal: Terminal): number {
-  // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
+  // Help and version end with success; every other CommanderError is a mistake on the command line
+  // that commander has already explained.
   if (error instanceof CommanderError && error.code === 'commander.unknownCommand') return exitCodes.noCommand;
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
-  // Who has read enough is content.
+  // The reader, such as `head`, has read enough.
   if (error instanceof ReaderGone) return exitCodes.done;
   if (error instanceof CommandRefused || error instanceof DiskError) {
     terminal.err(`tskeeper: ${error.message}\n`);
@@ -53,27 +57,33 @@ function codeOf(error: unknown, terminal: Terminal): number {
   throw error;
 }
 
-/** `-o` on each command that answers. */
+/** `-o`, for each command with an answer. */
 export function outputOption(): Option {
   const choices: readonly OutputFormat[] = ['text', 'json'];
   return new Option('-o, --output <format>', 'text for people, json for programs (default: text)').choices(choices);
 }
 
-/** What a command was asked for itself, or in front of it. */
+/** The format given to the command itself, or before it. */
 export function formatOf(program: Command, { output }: { readonly output?: OutputFormat }): OutputFormat {
   return output ?? program.opts<{ readonly output?: OutputFormat }>().output ?? 'text';
 }
 
-/** zkCli's own options have one hyphen; so `-server` would be read as `-s` with the value `erver`. */
+/**
+ * zkCli's own options have one hyphen; commander would read `-server` as `-s` with the value
+ * `erver`.
+ */
 const zkCliOptions = ['-server', '-timeout', '-readonly', '-waitforconnection', '-client-configuration'];
 
-/** Only what stands in front of the command is zkCli's, or ours, to read. */
+/**
+ * Rewrites zkCli's forms of the options before the command; the words after it belong to the
+ * command.
+ */
 function asLongOptions(argv: readonly string[]): string[] {
   const words = [...argv];
   for (let at = 0; at < words.length && words[at]!.startsWith('-'); at++) {
     const word = words[at]!;
     if (zkCliOptions.includes(word)) words[at] = `-${word}`;
-    // Its value may begin with anything.
+    // Its value may begin with a hyphen.
     if (takesValue(words[at]!)) at++;
   }
   return words;

@@ -5,58 +5,62 @@ import { SystemClock } from '@tskeeper/server/internal';
 import { endProcess } from './end-process.ts';
 import { isWhole, type NpmLine, processTable } from './npm-watch.ts';
 
-/** What a command may touch of the process it runs in. */
+/** What a command may use of its process. */
 export interface Terminal {
-  /** Whether a person looks at the output. */
+  /** Whether standard output is a terminal. */
   readonly isTty: boolean;
-  /** Whether a person looks at standard error. */
+  /** Whether standard error is a terminal. */
   readonly errIsTty: boolean;
-  /** What the user, or a script, types into the shell. */
+  /** Input of the shell, typed or from a script. */
   readonly input: NodeJS.ReadableStream;
-  /** Where the shell shows its prompt; undefined when nobody sits there. */
+  /** Where the shell shows its prompt; undefined without a terminal. */
   readonly prompt: NodeJS.WritableStream | undefined;
-  /** Variables of the environment. */
+  /** Environment variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */
   err(text: string): void;
   /**
-   * Hands a part of an answer to standard output. Resolves when the reader has taken it, so that an answer of any length needs little
-   * memory; with false when there is nobody left who reads.
+   * Writes a part of an answer to standard output. Resolves with true when the reader has received
+   * it, so that long answers need little memory; with false if the reader has closed the pipe.
    */
   write(bytes: Uint8Array): Promise<boolean>;
   /** Calls back for SIGTERM and SIGINT until the returned function is called. */
   onSignal(callback: (signal: string) => void): () => void;
   /**
-   * Calls back for SIGHUP until the returned function is called; with whether this process was started on a terminal, which has been closed
-   * then.
+   * Calls back for SIGHUP until the returned function is called. `hadTerminal` says whether this
+   * process was started on a terminal, which is closed by then.
    */
   onHangup(callback: (hadTerminal: boolean) => void): () => void;
   /**
-   * Calls back once when npm or npx, which started this process, has ended: with its pid, or with undefined where it ended before that could be
-   * found. Calls back at once where it has ended already; never where neither started this process.
+   * Calls back once when npm or npx, which started this process, has ended: with its pid, or with
+   * undefined if it ended before its pid was found. Calls back at once if it has already ended;
+   * never if neither started this process.
    */
   onNpmGone(callback: (pid: number | undefined) => void): () => void;
-  /** Commands measure their limits on it. */
+  /** The clock for time limits of commands. */
   readonly clock: Clock;
-  /** Calls back for errors nobody caught. */
+  /** Calls back for uncaught errors. */
   onUncaught(callback: (error: unknown) => void): void;
   /** Ends the process at once. */
   exit(code: number): void;
 }
 
-/** A server that npm has left ends within this time, beside what it takes to close. */
+/** How often to look for npm: after npm has ended, a server begins to close within this time. */
 const npmWatchMs = 500;
 
-/** The process this command runs in, and what was found of npm when it started. */
+/**
+ * The terminal of this process; `line` is the chain of ancestors up to npm, as found at the start.
+ */
 export function processTerminal(line: NpmLine): Terminal {
-  // Once a terminal has been closed it is none any more.
+  // Asked now: after a terminal has been closed, isatty says false.
   const hadTerminal = [0, 1, 2].some((fd) => isatty(fd));
   return {
     isTty: isatty(1),
     errIsTty: isatty(2),
-    // Looked at when the shell asks: touching standard input keeps a process alive, or stops it in the background.
+    // Opened only when the shell needs it: opening standard input keeps a process alive, or stops
+    // it in the background.
     get input() {
       return process.stdin;
     },
@@ -68,7 +72,8 @@ export function processTerminal(line: NpmLine): Terminal {
     err: (text) => write(2, text),
     write: (bytes) =>
       new Promise((resolve) => {
-        // A reader that has gone is told by the callback; without a listener it would end the process besides.
+        // The callback of `write` reports a closed pipe; without a listener the error event would
+        // also end the process.
         if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => undefined);
         process.stdout.write(bytes, (error) => resolve(error === null || error === undefined));
       }),
@@ -110,10 +115,13 @@ export function processTerminal(line: NpmLine): Terminal {
   };
 }
 
-/** A pipe whose reader does not keep up may hold a server up for this long per line; then the line is cut. */
+/** A slow reader of a pipe may delay the server for this long per line; then the line is cut. */
 const patienceMs = 50;
 
-/** At once, so that the last words of a process that ends are not lost. A reader that has gone away is no reason to fail. */
+/**
+ * Writes synchronously, so that the last lines of a process that ends are not lost. Ignores a
+ * closed pipe.
+ */
 function write(fd: number, text: string): void {
   const bytes = Buffer.from(text);
   const until = performance.now() + patienceMs;

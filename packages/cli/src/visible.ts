@@ -1,32 +1,36 @@
 /**
- * What comes from a server, and from files of one, made harmless to a terminal: control characters could move the cursor, set titles or type
- * answers, and bidi overrides could make a path look like another. On a terminal they are shown as escapes; what is no terminal gets every byte
- * as it is.
+ * Makes text from servers and their files safe for a terminal. Control characters could move the
+ * cursor, set titles or type answers, and bidi overrides could make a path look like another. A
+ * terminal gets them as escapes; other outputs get every byte unchanged.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Terminal } from './terminal.ts';
 
 /**
- * C0 but for tab, line feed and a carriage return in front of one; DEL and C1; marks, embeddings, overrides and isolates of bidi; separators of
- * lines and paragraphs; the byte order mark; tags, which are invisible.
+ * C0 except tab, line feed and a carriage return before a line feed; DEL and C1; bidi marks,
+ * embeddings, overrides and isolates; line and paragraph separators; the byte order mark; tags,
+ * which are invisible.
  */
 const harmful =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\r(?!\n)|[\u{e0000}-\u{e007f}]/gu;
 
-/** Whether a text could steer a terminal. */
+/** Whether a text contains characters that control a terminal. */
 export function isHarmful(text: string): boolean {
   return text.search(harmful) !== -1;
 }
 
-/** The text with `\u001b` and the like in place of what could steer a terminal; within JSON the escapes mean the same characters. */
+/**
+ * Replaces characters that control a terminal by escapes such as `\u001b`; within JSON the escapes
+ * mean the same characters.
+ */
 export function visibleText(text: string): string {
   return text.replace(harmful, (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
   );
 }
 
-/** The same for bytes; those that are not UTF-8 are shown as `\xff`. */
+/** The same for bytes; bytes that are not UTF-8 become `\xff`. */
 export function visibleBytes(bytes: Uint8Array): Uint8Array {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (isUtf8(buffer)) return Buffer.from(visibleText(buffer.toString()));
@@ -43,7 +47,7 @@ export function visibleBytes(bytes: Uint8Array): Uint8Array {
   return Buffer.from(text + visibleText(buffer.toString('utf8', from)));
 }
 
-/** How many bytes the character takes that begins here; 0 when none does. */
+/** Number of bytes of the UTF-8 character at `at`; 0 if there is none. */
 function characterLength(buffer: Buffer, at: number): number {
   const lead = buffer[at]!;
   if (lead < 0x80) return 1;
@@ -51,7 +55,7 @@ function characterLength(buffer: Buffer, at: number): number {
   return at + length <= buffer.length && isUtf8(buffer.subarray(at, at + length)) ? length : 0;
 }
 
-/** The terminal, with what is written made visible where a person looks at it. */
+/** A terminal that escapes what it writes where the output is a terminal. */
 export function visibleTerminal(terminal: Terminal): Terminal {
   return {
     isTty: terminal.isTty,

@@ -1,4 +1,4 @@
-/** Which processes count as npm's, by their ancestors. */
+/** Which ancestors count as npm. */
 import { describe, expect, it } from 'vitest';
 import { isWhole, lineToNpm, type ProcessTable } from '../src/npm-watch.ts';
 
@@ -11,7 +11,7 @@ const byNpm = { npm_lifecycle_event: 'start' };
 const program = '/p/node_modules/.bin/tskeeper';
 const start = (environment: Readonly<Record<string, string>>, parent = 10) => ({ environment, program, parent });
 
-describe('the line of ancestors up to npm', () => {
+describe('the chain of ancestors up to npm', () => {
   it.each<[string, Readonly<Record<number, readonly [number, string]>>, readonly number[] | undefined]>([
     ['npm itself', { 10: [1, 'npm start'] }, [10]],
     ['a shell of npm', { 10: [9, 'sh -c node scripts/start.js'], 9: [1, 'npm start --client-port 0'] }, [10, 9]],
@@ -28,13 +28,13 @@ describe('the line of ancestors up to npm', () => {
     expect(lineToNpm(start(byNpm), table(10, processes))).toEqual(line);
   });
 
-  it('ends with the program that npm_execpath names', () => {
+  it('ends with the program named by npm_execpath', () => {
     const processes = { 10: [9, 'sh -c tskeeper serve'], 9: [1, '/opt/other /opt/other/cli.js start'] } as const;
     expect(lineToNpm(start({ ...byNpm, npm_execpath: '/opt/other/cli.js' }), table(10, processes))).toEqual([10, 9]);
     expect(lineToNpm(start(byNpm), table(10, processes))).toBeUndefined();
   });
 
-  it('does not exist without the variables of npm', () => {
+  it('is undefined without the variables of npm', () => {
     const processes = { 10: [1, 'npm start'] } as const;
     expect(lineToNpm(start({}), table(10, processes))).toBeUndefined();
     expect(lineToNpm(start({ npm_lifecycle_script: 'tskeeper serve' }, 1), table(1, {}))).toBeUndefined();
@@ -48,12 +48,12 @@ describe('the line of ancestors up to npm', () => {
     ['init has adopted the shell of npm', { 10: [1, 'sh -c tskeeper serve; true'], 1: [0, '/sbin/init'] }, 10],
     ['another program has adopted this process', { 10: [1, 'python3 supervisor.py'], 1: [0, '/sbin/init'] }, 10],
     ['a shell has, as process 1 of a container', { 1: [0, 'sh -c npm run all'] }, 1],
-  ])('leads past npm, which has ended, when %s and a script of npm runs the command', (_, processes, ppid) => {
+  ])('is gone when npm has ended, %s, and a script of npm runs the command', (_, processes, ppid) => {
     expect(lineToNpm(start(running('tskeeper serve; true'), ppid), table(ppid, processes))).toBe('gone');
     expect(lineToNpm(start(byNpm, ppid), table(ppid, processes))).toBeUndefined();
   });
 
-  it('leads past npm when the parent has changed since the process began', () => {
+  it('is gone when the parent has changed since the process started', () => {
     expect(lineToNpm(start(running('tskeeper serve'), 10), table(1, { 1: [0, 'npm start'] }))).toBe('gone');
     expect(lineToNpm(start(running('sh run.sh'), 10), table(1, {}))).toBeUndefined();
   });
@@ -76,18 +76,18 @@ describe('the line of ancestors up to npm', () => {
     expect(lineToNpm(start(running(script), 1), table(1, {}))).toBe(does ? 'gone' : undefined);
   });
 
-  it('is there, whatever the script says, as long as npm is an ancestor of a program in between', () => {
+  it('is not gone while npm is an ancestor of a program in between, whatever the script says', () => {
     const processes = { 10: [9, 'node /opt/shim/node tskeeper'], 9: [8, 'sh -c tskeeper serve'], 8: [1, 'npm start'] } as const;
     expect(lineToNpm(start(running('tskeeper serve')), table(10, processes))).toBeUndefined();
   });
 
-  it('is whole until any of them has another parent', () => {
+  it('is whole until one of its processes has another parent', () => {
     const processes = { 10: [9, 'sh -c x'], 9: [1, 'npm start'] } as const;
     expect(isWhole([10, 9], table(10, processes))).toBe(true);
     expect(isWhole([10, 9], table(1, processes))).toBe(false);
     expect(isWhole([10, 9], table(10, { 10: [1, 'sh -c x'] }))).toBe(false);
     expect(isWhole([10], table(10, {}))).toBe(true);
-    // No file could be opened to look: nothing is known, and nothing has ended.
+    // No file could be opened, so nothing is known to have ended.
     const unreadable: ProcessTable = { ppid: 10, parentOf: () => 'unreadable', commandOf: () => undefined };
     expect(isWhole([10, 9], unreadable)).toBe(true);
     expect(isWhole([11, 9], unreadable)).toBe(false);

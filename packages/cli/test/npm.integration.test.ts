@@ -1,4 +1,7 @@
-/** A server that npm or npx has started ends with them, however they end; one that neither has started goes on without its parent. */
+/**
+ * A server that npm or npx started ends with them, however they end; a server that neither started
+ * outlives its parent.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -33,12 +36,12 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A command that starts a server, and what the server logs. */
+/** A command that starts a server, and the server's log. */
 class Started {
   readonly child: ChildProcess;
   readonly #lines: { readonly pid: number; readonly msg: string }[] = [];
   #wake: () => void = () => undefined;
-  /** The server, the last of all who have the pipe, has closed it. */
+  /** The server, the last process with the pipe, has closed it. */
   readonly closed: Promise<void>;
 
   constructor(command: string, args: readonly string[], cwd: string, more: Readonly<Record<string, string>> = {}) {
@@ -54,7 +57,7 @@ class Started {
     this.child.stdout!.on('data', (bytes: Buffer) => {
       const lines = (rest + bytes.toString()).split('\n');
       rest = lines.pop()!;
-      // npm and the shell write there as well.
+      // npm and the shell write to the same output.
       this.#lines.push(...lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { pid: number; msg: string }));
       this.#wake();
     });
@@ -88,18 +91,21 @@ class Started {
   }
 }
 
-/** Holds a server at a moment of its start, until it is let go. */
+/** Holds a server at a moment of its start until it is released. */
 class Hold implements Disposable {
-  /** For the environment of the command that starts the server. */
+  /** Environment of the command that starts the server. */
   readonly variables: Readonly<Record<string, string>>;
   readonly #pipe: number;
 
-  /** `before everything`: no statement of the command has run. `before modules`: the file that npm has started is running, and has loaded no other. */
+  /**
+   * `before everything`: no statement of the command has run. `before modules`: the file that npm
+   * started is running, and has loaded no other module.
+   */
   constructor(moment: 'before everything' | 'before modules') {
     const pipe = join(folder, 'hold');
     const made = spawnSync('mkfifo', [pipe]);
     if (made.status !== 0) throw new Error(`mkfifo failed: ${made.stderr.toString()}`);
-    // For reading as well: so neither side waits for the other to open it.
+    // Open for reading as well, so that neither side waits for the other to open it.
     this.#pipe = openSync(pipe, constants.O_RDWR);
     const preload = join(folder, 'hold.cjs');
     writeFileSync(
@@ -145,7 +151,7 @@ function project(): string {
   return join(folder, 'project');
 }
 
-// The pid of npm is that of a shell on Windows.
+// On Windows the pid of npm is that of a shell.
 describe.skipIf(process.platform === 'win32')('a server', () => {
   const args = (): string[] => ['--client-port', '0', '--data-dir', join(folder, 'data'), '--log-format', 'json'];
   type Variables = Readonly<Record<string, string>>;
@@ -164,10 +170,11 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
     ['npx tskeeper serve', 'SIGTERM'],
     ['npx tskeeper serve', 'SIGKILL'],
     ['npm run with a shell in between', 'SIGHUP'],
-  ] as const)('started by %s ends cleanly when npm has been sent %s', async (way, signal) => {
+  ] as const)('started by %s ends cleanly when npm receives %s', async (way, signal) => {
     const server = ways[way]();
     await server.logs(/^serving clients on /);
-    // Ctrl+C is a signal to all processes of the terminal's foreground group. Sent to npm alone, SIGINT has no effect: the shell waits on.
+    // Ctrl+C is a signal to all processes of the terminal's foreground group. SIGINT to npm alone
+    // has no effect: the shell keeps waiting.
     process.kill(signal === 'SIGINT' ? -server.child.pid! : server.child.pid!, signal);
     await server.closed;
     expect(server.messages.at(-1)).toBe('ended');
@@ -183,7 +190,7 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
       ['npx tskeeper serve', 'SIGHUP'],
       ['npx tskeeper serve', 'SIGKILL'],
       ['npm run with a shell in between', 'SIGKILL'],
-    ] as const)('and started by %s does not serve when npm has ended by %s meanwhile', async (way, signal) => {
+    ] as const)('started by %s does not serve when npm ends by %s during the start', async (way, signal) => {
       using hold = new Hold(moment);
       const server = ways[way](hold.variables);
       await server.logs(/^held$/);
@@ -192,19 +199,19 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
       hold.letGo();
       await Promise.race([server.closed, server.logs(/^serving clients on /)]);
       expect(server.messages.slice(0, 1)).toEqual(['held']);
-      // A signal that has reached the server itself has ended it there.
+      // A signal that reached the server itself has ended it there.
       if (server.messages.length > 1)
         expect(server.messages.slice(1)).toEqual(['npm, which started this server, has ended: ending', 'ended']);
       expect(readdirSync(folder)).not.toContain('data');
     });
   });
 
-  it('that a shell has put into the background outlives the shell and SIGHUP', async () => {
+  it('in the background of a shell outlives the shell and SIGHUP', async () => {
     const server = new Started('sh', ['-c', '"$@" & :', 'sh', 'nohup', process.execPath, bin, 'serve', ...args()], folder);
     await server.logs(/^serving clients on /);
     if (server.child.exitCode === null) await once(server.child, 'exit');
     process.kill(server.serverPid, 'SIGHUP');
-    await server.logs(/^SIGHUP: the server goes on/);
+    await server.logs(/^ignoring SIGHUP/);
     process.kill(server.serverPid, 'SIGTERM');
     await server.closed;
     expect(server.messages.slice(-2)).toEqual(['SIGTERM: ending', 'ended']);

@@ -1,4 +1,4 @@
-/** The command on a version of Node that cannot run it. */
+/** The command on versions of Node that cannot run it. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import { exitCodes } from '../src/index.ts';
 import { bin } from './support/built.ts';
 import { temporaryFolder } from './support/tool.ts';
 
-/** Starts the command in a process that takes itself for another version, and that must not come to load anything. */
+/**
+ * Starts the command in a process that pretends to be another version of Node and fails if a module
+ * is loaded.
+ */
 function startedAs(version: string) {
   using folder = temporaryFolder();
   const disguise = join(folder.path, 'disguise.cjs');
@@ -16,7 +19,7 @@ function startedAs(version: string) {
   return { status, stdout, stderr };
 }
 
-it.each(['4.9.1', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('says on Node %s which versions it needs, in one line', (version) => {
+it.each(['4.9.1', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('tskeeper on Node %s prints the required versions in one line', (version) => {
   expect(startedAs(version)).toEqual({
     status: exitCodes.refused,
     stdout: '',
@@ -24,7 +27,7 @@ it.each(['4.9.1', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('says on Node %s wh
   });
 });
 
-it('is written so that an old Node can read it: no import before the version is known, and no newer syntax', () => {
+it('the first file of the command can be parsed by an old Node: no import before the version check, and no newer syntax', () => {
   const text = readFileSync(bin, 'utf8');
   expect(text).not.toMatch(/^import |\bawait\b|\?\.|\?\?/m);
   expect(text.indexOf('import(')).toBeGreaterThan(text.indexOf('process.versions'));

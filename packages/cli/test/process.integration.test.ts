@@ -52,12 +52,12 @@ class ServerProcess {
     return this.lines.map(({ msg }) => msg);
   }
 
-  /** What it has written to standard error, which is a line of its log. */
+  /** Standard error, which contains one line of JSON. */
   get refusal(): string {
     return (JSON.parse(this.errors) as { msg: string }).msg;
   }
 
-  /** The port it serves on. */
+  /** The port on which it serves. */
   async serving(): Promise<number> {
     for (;;) {
       const port = this.lines.find(({ event }) => event === 'server.serving')?.address?.split(':')[1];
@@ -106,7 +106,7 @@ describe('a server process', () => {
     expect(await server.exited).toBe(0);
   });
 
-  it('is refused a folder that another one uses, and gets it after that one was killed', async () => {
+  it('cannot start in a folder that another server uses, and can after that server was killed', async () => {
     const first = new ServerProcess(['--client-port', '0']);
     await first.serving();
     const second = new ServerProcess(['--client-port', '0']);
@@ -120,7 +120,7 @@ describe('a server process', () => {
     expect(await third.exited).toBe(0);
   });
 
-  it('is refused a port that another one uses', async () => {
+  it('cannot start on a port that another server uses', async () => {
     const first = new ServerProcess(['--client-port', '0']);
     const port = await first.serving();
     const second = new ServerProcess(['--client-port', `${port}`, '--data-dir', 'other']);
@@ -130,7 +130,7 @@ describe('a server process', () => {
     expect(await first.exited).toBe(0);
   });
 
-  it('explains a slip in zoo.cfg by one line on standard error, and by nothing in its log', async () => {
+  it('explains an invalid zoo.cfg in one line on standard error, and writes no log', async () => {
     writeFileSync(join(folder, 'zoo.cfg'), 'dataDir=data\nclientPort=2181\ntickTime=soon\n');
     const server = new ServerProcess(['zoo.cfg']);
     expect(await server.exited).toBe(2);

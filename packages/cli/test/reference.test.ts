@@ -1,4 +1,4 @@
-/** docs/reference/cli.md and the command line say the same. */
+/** docs/reference/cli.md and the command line agree. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
@@ -9,7 +9,10 @@ import { FakeTerminal } from './support/fake-terminal.ts';
 
 const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
 
-/** The cells of the table behind a heading, or behind a text in that section; headings of tables and code marks left out. */
+/**
+ * The cells of the table after a heading, or after a text in that section, without table headings
+ * and code marks.
+ */
 function rowsBehind(text: string, start: string, header: string): string[][] {
   const section = text.slice(text.indexOf(`\n${start}\n`) + 1);
   const table = section.slice(section.indexOf(`| ${header} |`));
@@ -32,33 +35,33 @@ function flagsOf(command: Command): string[] {
   return command.options.filter(({ hidden }) => !hidden).map(({ flags }) => flags);
 }
 
-it('the reference lists every command that asks a server, as it is', () => {
+it('cli.md lists every command that talks to a server', () => {
   const commands = zkCommands.map(({ name, usage, summary, jsonShape }) => [name, usage, summary, jsonShape]);
   expect(rowsBehind(page, '## Commands', 'command | usage')).toEqual(commands);
   expect(rowsBehind(page.replace('`sync`', '`snyc`'), '## Commands', 'command | usage')).not.toEqual(commands);
 });
 
-it('the reference lists every option of every command', () => {
+it('cli.md lists every option of every command', () => {
   const options = zkCommands.flatMap(({ name, options: own }) =>
     own.map(({ name: option, value, description }) => [name, `-${option}${value === undefined ? '' : ` <${value}>`}`, description]),
   );
   expect(rowsBehind(page, '## Commands', 'command | option')).toEqual(options);
 });
 
-it('the reference lists every command of the shell', () => {
+it('cli.md lists every command of the shell', () => {
   const commands = shellCommands.map(({ name, usage, summary, jsonShape = '' }) => [name, usage, summary, jsonShape]);
   expect(rowsBehind(page, '## The shell', 'command | usage')).toEqual(commands);
 });
 
-it('the reference lists the options in front of a command, and the variables that stand for them', () => {
-  const rows = rowsBehind(page, '## Options in front of a command', 'option | environment');
+it('cli.md lists the options before a command, and their environment variables', () => {
+  const rows = rowsBehind(page, '## Options before a command', 'option | environment');
   expect(new Set(rows.map(([flags]) => flags))).toEqual(new Set(flagsOf(program)));
   const variables = program.options.map(({ envVar }) => envVar).filter((name) => name !== undefined);
-  // The identity is read by the command itself, since a list cannot stand in one variable.
+  // The command itself reads the identities, since commander reads no lists from a variable.
   expect(new Set(rows.map(([, variable]) => variable).filter((name) => name !== ''))).toEqual(new Set([...variables, 'TSKEEPER_AUTH']));
 });
 
-it('the reference lists the options of each file tool', () => {
+it('cli.md lists the options of each file tool', () => {
   const tools = ['txnlog', 'snapshot'].flatMap((group) => program.commands.find((command) => command.name() === group)!.commands);
   expect(tools).toHaveLength(5);
   for (const tool of tools) {
@@ -69,7 +72,7 @@ it('the reference lists the options of each file tool', () => {
   expect(page.match(/^### /gm)).toHaveLength(tools.length);
 });
 
-it('the reference lists every exit code', () => {
+it('cli.md lists every exit code', () => {
   const codes = rowsBehind(page, '## Exit codes', 'code').map(([code]) => Number(code));
   expect(codes).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));
 });

@@ -54,7 +54,7 @@ async function begin(argv: readonly string[], terminal = new FakeTerminal(), pla
 }
 
 describe('tskeeper serve', () => {
-  it('hands what was written to the server', async () => {
+  it('passes its options and arguments to the server', async () => {
     const { code, started, terminal } = await begin([
       'serve',
       'zoo.cfg',
@@ -84,7 +84,7 @@ describe('tskeeper serve', () => {
     ]);
   });
 
-  it('says on a terminal where the server is and what to try', async () => {
+  it('shows on a terminal where the server listens and what to try', async () => {
     const { code, terminal } = await begin(['serve']);
     terminal.signal('SIGINT');
     await code;
@@ -94,7 +94,7 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain("KazooClient as K; k = K('127.0.0.1:2181'); k.start()");
   });
 
-  it('writes nothing but JSON where nobody watches', async () => {
+  it('writes only JSON when the output is not a terminal', async () => {
     const terminal = new FakeTerminal();
     terminal.isTty = false;
     const { code } = await begin(['serve'], terminal);
@@ -108,7 +108,7 @@ describe('tskeeper serve', () => {
     expect(JSON.parse(terminal.output.split('\n')[0]!)).toMatchObject({ level: 'info', event: 'server.stopping', reason: 'SIGTERM' });
   });
 
-  it('says which server of an ensemble it is', async () => {
+  it('shows which server of an ensemble it is', async () => {
     const terminal = new FakeTerminal();
     const { code } = await begin(['serve'], terminal, { sid: 2, voterCount: 3 });
     terminal.signal('SIGTERM');
@@ -116,7 +116,7 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain('\n  ensemble        server 2; 3 vote\n  connect string  127.0.0.1:2181\n');
   });
 
-  it('ends on a signal that comes before it has begun, whether or not it ever would', async () => {
+  it('ends on a signal before the start has finished, even if the start never finishes', async () => {
     for (const start of [() => new Promise<never>(() => undefined), () => new Promise<never>((_, reject) => setImmediate(reject))]) {
       const terminal = new FakeTerminal();
       const code = run(['serve'], terminal, [defineServe(start)]);
@@ -127,10 +127,10 @@ describe('tskeeper serve', () => {
     }
   });
 
-  it('ends cleanly on a signal, and at once on one that comes a second later', async () => {
+  it('ends cleanly on a signal, and at once on a second one at least one second later', async () => {
     const { code, server, terminal } = await begin(['serve']);
     terminal.signal('SIGINT');
-    // Ctrl+C under npm: the terminal sends it, and npm passes it on.
+    // Ctrl+C under npm: the terminal sends the signal, and npm passes it on.
     terminal.clock.advance(999);
     terminal.signal('SIGINT');
     expect(terminal.exited).toEqual([]);
@@ -141,10 +141,10 @@ describe('tskeeper serve', () => {
     expect([server.closed, terminal.listening]).toEqual([1, 0]);
   });
 
-  it('ends cleanly on SIGHUP if it was started on a terminal, and goes on if it was not', async () => {
+  it('ends cleanly on SIGHUP if it was started on a terminal, and ignores it otherwise', async () => {
     const { code, server, terminal } = await begin(['serve']);
     terminal.hangUp(false);
-    expect(terminal.output).toContain('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.');
+    expect(terminal.output).toContain('ignoring SIGHUP: the server was started without a terminal; stop it with SIGTERM');
     await new Promise((resolve) => setImmediate(resolve));
     expect(server.closed).toBe(0);
     terminal.hangUp(true);
@@ -160,7 +160,7 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain('npm (process 77), which started this server, or its shell has ended: ending\n');
   });
 
-  it('starts no server when npm, which started the command, has ended already', async () => {
+  it('starts no server when npm, which started the command, has already ended', async () => {
     const terminal = new FakeTerminal();
     terminal.onNpmGone = (callback) => {
       callback(undefined);
@@ -172,14 +172,14 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain('npm, which started this server, has ended: ending\n');
   });
 
-  it('ends with the failure of the server', async () => {
+  it('ends with the exit code of the server when the server fails', async () => {
     const { code, server, terminal } = await begin(['serve']);
     server.fail(new DiskError('EIO', 'sync', '/d/version-2/log.1'));
     expect(await code).toBe(exitCodes.diskFailure);
     expect(terminal.output).toContain('the disk failed: sync /d/version-2/log.1: EIO. Check the disk before starting the server again.');
   });
 
-  it('explains a refusal once, on standard error, whatever the level of the log: in a sentence, or in JSON where that was asked for', async () => {
+  it('explains a failed start once, on standard error, at every log level: in a sentence, or in JSON with --log-format json', async () => {
     for (const format of ['auto', 'text', 'json']) {
       const terminal = new FakeTerminal();
       terminal.isTty = false;
@@ -193,7 +193,7 @@ describe('tskeeper serve', () => {
     }
   });
 
-  it('ends the process on an error nobody caught', async () => {
+  it('ends the process on an uncaught error', async () => {
     const { code, terminal } = await begin(['serve']);
     terminal.uncaught(new Error('a broken belief'));
     expect(terminal.exited).toEqual([exitCodes.internalError]);
@@ -202,7 +202,7 @@ describe('tskeeper serve', () => {
     await code;
   });
 
-  it('takes level and format of the log from the environment, and options before it', async () => {
+  it('reads level and format of the log from the environment; options take precedence', async () => {
     const terminal = new FakeTerminal();
     process.env['TSKEEPER_LOG_LEVEL'] = 'silent';
     process.env['TSKEEPER_LOG_FORMAT'] = 'json';
@@ -226,14 +226,14 @@ describe('tskeeper serve', () => {
     [['serve', '--log-level', 'loud'], 'Allowed choices are debug, info, warn, error, silent.'],
     [['serve', '--dat-dir', 'x'], "unknown option '--dat-dir'"],
     [['serve', 'a', 'b'], 'too many arguments'],
-  ])('%j is refused with an explanation', async (argv, explanation) => {
+  ])('%j fails with an explanation', async (argv, explanation) => {
     const { code, started, terminal } = await begin(argv);
     expect(await code).toBe(exitCodes.refused);
     expect(terminal.errors).toContain(explanation);
     expect(started).toEqual([]);
   });
 
-  it('of a command there is not is answered as shells do', async () => {
+  it('an unknown command fails with the exit code of shells', async () => {
     const { code, terminal } = await begin(['sreve']);
     expect(await code).toBe(127);
     expect(terminal.errors).toContain("unknown command 'sreve'\n(Did you mean serve?)");
@@ -246,12 +246,12 @@ describe('tskeeper', () => {
     expect([await code, terminal.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
   });
 
-  it('explains itself and each command', async () => {
+  it('prints help for itself and for each command', async () => {
     const general = await begin(['--help']);
     expect(await general.code).toBe(0);
     expect(general.terminal.output).toMatch(/serve \[options\] \[zoo\.cfg\]\s+run a server/);
     const serve = await begin(['serve', '--help']);
     expect(await serve.code).toBe(0);
-    expect(serve.terminal.output).toMatch(/Exit codes:\n {2}0 {2}ended as asked\n/);
+    expect(serve.terminal.output).toMatch(/Exit codes:\n {2}0 {2}ended as requested\n/);
   });
 });

@@ -1,4 +1,7 @@
-/** The command in a process of its own: what goes to which stream, what a pipe gets, and how the process ends. */
+/**
+ * The command in its own process: what goes to which stream, what a pipe gets, and how the process
+ * ends.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -25,8 +28,11 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** A process has the machine's clock: where the machine is slow, a command says after two seconds that it has no session yet. */
-const noSessionSoFar = /^connecting to \S+; no session so far.*\n/gm;
+/**
+ * A process uses the machine's clock: on a slow machine a command reports after two seconds that it
+ * has no session yet.
+ */
+const noSessionSoFar = /^connecting to \S+; no session yet.*\n/gm;
 
 class Command {
   readonly child: ChildProcess;
@@ -71,13 +77,13 @@ async function command(...args: readonly string[]) {
   return await run.ended;
 }
 
-/** A line of a shell, in which $TSKEEPER stands for the command. */
+/** Runs a line of a shell, in which $TSKEEPER is the command. */
 async function shellLine(line: string) {
   return await new Command([], line).ended;
 }
 
 describe('a process of tskeeper', () => {
-  it('answers on standard output, complains on standard error, and ends with a code that tells', async () => {
+  it('answers on standard output, reports errors on standard error, and ends with a specific exit code', async () => {
     expect(await command('create', '/p', '{"colour": "blue"}')).toEqual({ code: exitCodes.done, out: 'Created /p\n', err: '' });
     expect(await command('get', '/p')).toEqual({ code: exitCodes.done, out: '{"colour": "blue"}\n', err: '' });
     expect(await command('get', '/missing')).toEqual({ code: exitCodes.noNode, out: '', err: 'Node does not exist: /missing\n' });
@@ -85,12 +91,12 @@ describe('a process of tskeeper', () => {
     expect(await command('create', '/p')).toMatchObject({ code: exitCodes.nodeExists });
   });
 
-  it('can be piped: get /p goes into a program that reads JSON', async () => {
+  it('can be piped: get /p into a program that reads JSON', async () => {
     const reader = `${process.execPath} -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).colour))'`;
     expect(await shellLine(`$TSKEEPER get /p | ${reader}`)).toEqual({ code: 0, out: 'blue\n', err: '' });
   });
 
-  it('stores what is piped into it byte by byte, and gives it back so', async () => {
+  it('stores piped data byte by byte, and prints them unchanged', async () => {
     using folder = temporaryFolder({ data: Buffer.from(Array.from({ length: 70_000 }, (_, at) => (at * 7) % 256)) });
     const [data, copy] = [join(folder.path, 'data'), join(folder.path, 'copy')];
     expect(await shellLine(`cat ${data} | $TSKEEPER create /bytes - && $TSKEEPER get /bytes > ${copy}`)).toMatchObject({
@@ -101,19 +107,19 @@ describe('a process of tskeeper', () => {
     expect(await shellLine(`$TSKEEPER set /bytes @${copy} && $TSKEEPER set /bytes - < ${data}`)).toMatchObject({ code: 0, err: '' });
   });
 
-  it('gives up a server that refuses, with exit code 5', async () => {
+  it('fails with exit code 5 when the server refuses connections', async () => {
     const { code, out, err } = await shellLine('$TSKEEPER -s 127.0.0.1:1 --timeout 1000 get /p');
     expect([code, out]).toEqual([exitCodes.noConnection, '']);
-    // Where the machine stands still for a second, no refusal has been heard by then.
+    // If the machine pauses for a second, no refusal has arrived by then.
     expect(err).toMatch(/^cannot connect to 127\.0\.0\.1:1: (connection refused|no answer); gave up after/m);
   });
 
-  it('takes a script on standard input', async () => {
+  it('runs a script from standard input', async () => {
     const { code, out, err } = await shellLine(`printf 'set /p green\\nget /p\\nget /missing\\n' | $TSKEEPER shell`);
     expect([code, out, err]).toEqual([exitCodes.noNode, 'green\n', 'Node does not exist: /missing\n']);
   });
 
-  it('waits for what it watches, and ends by SIGINT as shells expect', async () => {
+  it('waits for the watched event, and ends by SIGINT as shells expect', async () => {
     const watching = new Command(['get', '-w', '/p']);
     await watching.says('green\n');
     await command('set', '/p', 'red');
@@ -124,12 +130,12 @@ describe('a process of tskeeper', () => {
     expect((await interrupted.ended).code).toBe(exitCodes.interrupted);
   });
 
-  it('gives a slow reader all of a long answer, and stops for one that has gone', async () => {
+  it('writes all of a long answer for a slow reader, and stops when the reader closes the pipe', async () => {
     const zxids = Array.from({ length: 20_000 }, (_, index) => index + 1);
     using folder = temporaryFolder({ 'log.1': logOf(zxids) });
     const writer = spawn(process.execPath, [bin, 'txnlog', 'dump', folder.path], { stdio: ['ignore', 'pipe', 'ignore'] });
     processes.push(writer);
-    // Nothing is taken until all there is room for has come.
+    // Read nothing until the buffer is full.
     while (writer.stdout.readableLength < writer.stdout.readableHighWaterMark) await once(writer.stdout, 'readable');
     expect(writer.exitCode).toBe(null);
     let lines = 0;
@@ -140,7 +146,7 @@ describe('a process of tskeeper', () => {
     expect(head.err).toBe('');
   });
 
-  it('looks into files without a server', async () => {
+  it('inspects files without a server', async () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, 'log.1'), logOf([1, 3]));
     expect(await command('txnlog', 'verify', folder.path)).toMatchObject({ code: exitCodes.failed });

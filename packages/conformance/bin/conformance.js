@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import { main } from '../dist/command/main.js';
 
-// At once: a check that ran out of time may have left somebody dialling.
+// Exit at once: a check that timed out may have left a client that still tries to connect.
 process.exit(await main(process.argv.slice(2)));

@@ -1,4 +1,4 @@
-/** What a check expects, and how a mismatch is told: what was expected, what came, and of what. */
+/** Expectations of checks. A mismatch names the subject, the expected value and the actual one. */
 import { isDeepStrictEqual } from 'node:util';
 import { KeeperError, type KeeperErrorCode } from '@tskeeper/client';
 
@@ -10,7 +10,7 @@ export class Mismatch extends Error {
   readonly came: string;
 
   constructor(what: string, expected: string, came: string) {
-    super(`${what}: expected ${expected}; came ${came}`);
+    super(`${what}: expected ${expected}; got ${came}`);
     this.what = what;
     this.expected = expected;
     this.came = came;
@@ -19,7 +19,7 @@ export class Mismatch extends Error {
 
 const shownBytesMax = 40;
 
-/** A value as a person reads it. */
+/** A value as text for people. */
 export function show(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'bigint') return `0x${value.toString(16)}`;
@@ -39,12 +39,12 @@ export function equal<T>(what: string, actual: T, expected: NoInfer<T>): void {
   if (!isDeepStrictEqual(actual, expected)) throw new Mismatch(what, show(expected), show(actual));
 }
 
-/** `expected` in words. */
+/** Requires a condition; `expected` says it in words. */
 export function holds(what: string, isSo: boolean, expected: string, came: unknown): asserts isSo {
   if (!isSo) throw new Mismatch(what, expected, show(came));
 }
 
-/** That a call is refused by the server with this code. */
+/** Requires that the server rejects a call with one of these codes. */
 export async function refused(what: string, call: Promise<unknown>, ...codes: readonly KeeperErrorCode[]): Promise<KeeperError> {
   const expected = codes.join(' or ');
   let result: unknown;
@@ -60,7 +60,7 @@ export async function refused(what: string, call: Promise<unknown>, ...codes: re
 
 const utf8 = new TextDecoder();
 
-/** Data as text; null for none at all, which is not the same as empty. */
+/** Data as text; null for null data, which differ from empty data. */
 export function textOf(data: Uint8Array | null): string | null {
   return data === null ? null : utf8.decode(data);
 }

@@ -1,19 +1,24 @@
-/** What a server says of itself, or shows when it is asked: which release it is, whether it is one of several, what it has switched on. */
+/**
+ * What a server reports about itself, or shows when it is asked: its release, whether it is in an
+ * ensemble, which features are on.
+ */
 import { type Client, formatServer, fourLetterWord, KeeperError, type ServerAddress } from '@tskeeper/client';
 import { RawCnxn } from './raw-cnxn.ts';
 import { parseRelease, type Release } from './release.ts';
 
 /** One server of the connect string. */
 export interface ServerFacts {
-  /** As the connect string names it. */
+  /** As in the connect string. */
   readonly address: ServerAddress;
-  /** As `srvr` says it; undefined when the server does not answer that. */
+  /** As reported by `srvr`; undefined if the server does not answer that word. */
   readonly version: string | undefined;
-  /** `standalone`, `leader`, `follower`, `observer` ...; undefined when it does not say. */
+  /**
+   * `standalone`, `leader`, `follower`, `observer` ...; undefined if the server does not report it.
+   */
   readonly mode: string | undefined;
 }
 
-/** Bounds of what a server grants. */
+/** Bounds of the session timeouts that a server grants. */
 export interface SessionTimeouts {
   /** The shortest, in ms. */
   readonly min: number;
@@ -23,23 +28,23 @@ export interface SessionTimeouts {
 
 /** What is known of the servers before the first check. */
 export interface Facts {
-  /** Those of the connect string that could be reached, in its order. */
+  /** The reachable servers of the connect string, in its order. */
   readonly servers: readonly ServerFacts[];
-  /** `host:port` of those that could not. */
+  /** `host:port` of the unreachable servers. */
   readonly unreachable: readonly string[];
-  /** By which the servers are judged: the oldest they say they are, or what the caller has said. */
+  /** The release to compare with: the oldest that a server reports, or the caller's. */
   readonly release: Release;
-  /** Where `release` comes from. */
+  /** Source of `release`. */
   readonly releaseFrom: 'srvr' | 'caller' | 'default';
-  /** The session time-outs that the first server grants, in ms. */
+  /** The session timeouts that the first server grants, in ms. */
   readonly sessionTimeoutMs: SessionTimeouts;
-  /** Whether there are znodes with a TTL (`zookeeper.extendedTypesEnabled`). */
+  /** Whether TTL znodes are enabled (`zookeeper.extendedTypesEnabled`). */
   readonly hasExtendedTypes: boolean;
-  /** Whether the servers are several of one ensemble. */
+  /** Whether the servers form one ensemble. */
   readonly isEnsemble: boolean;
 }
 
-/** The release whose documentation is meant where a server does not say what it is. */
+/** The release to compare with if the servers do not report theirs. */
 const releaseDefault: Release = [3, 9, 5];
 
 async function isReachable(address: ServerAddress): Promise<boolean> {
@@ -53,7 +58,7 @@ async function isReachable(address: ServerAddress): Promise<boolean> {
 }
 
 async function askServer(address: ServerAddress): Promise<ServerFacts> {
-  // Some do not answer it, and some are told not to; what was not said is for the reader to see.
+  // Some servers do not answer, or may not; the output shows what is unknown.
   const answer = await fourLetterWord(formatServer(address), 'srvr').catch(() => '');
   return { address, version: /^Zookeeper version: ([^,\n]*)/.exec(answer)?.[1], mode: /^Mode: (.*)$/m.exec(answer)?.[1] };
 }
@@ -74,14 +79,14 @@ async function hasExtendedTypes(zk: Client, path: string): Promise<boolean> {
   try {
     await zk.create(path, null, { mode: 'persistentWithTtl', ttlMs: 3_600_000 });
   } catch (error) {
-    // Any other refusal is for the checks to judge.
+    // The checks judge any other rejection.
     return !KeeperError.is(error, 'Unimplemented');
   }
   await zk.delete(path);
   return true;
 }
 
-/** The oldest that any of them says it is. */
+/** The oldest release that a server reports. */
 function oldestOf(servers: readonly ServerFacts[]): Release | undefined {
   const releases = servers.map(({ version }) => (version === undefined ? undefined : parseRelease(version)));
   if (releases.includes(undefined)) return undefined;
@@ -100,7 +105,7 @@ export async function askFacts(
   const servers = await Promise.all(addresses.filter((_, at) => reachable[at]).map(askServer));
   const told = oldestOf(servers);
   const [first] = servers;
-  if (first === undefined) throw new Error('the servers could be reached a moment ago, and cannot be reached any more');
+  if (first === undefined) throw new Error('the servers were reachable a moment ago, and no longer are');
   return {
     servers,
     unreachable: addresses.filter((_, at) => reachable[at] !== true).map(formatServer),
@@ -108,7 +113,8 @@ export async function askFacts(
     releaseFrom: said !== undefined ? 'caller' : told === undefined ? 'default' : 'srvr',
     sessionTimeoutMs: { min: await grantedTimeout(first.address, 1), max: await grantedTimeout(first.address, 0x7fffffff) },
     hasExtendedTypes: await hasExtendedTypes(zk, `${scratch}/ttl`),
-    // A server that does not say is believed to be one of those it was named with.
+    // A server that does not report its mode is taken for one of the ensemble that it was named
+    // with.
     isEnsemble: servers.length > 1 && servers.every(({ mode }) => mode !== 'standalone'),
   };
 }

@@ -1,17 +1,25 @@
-/** What a check has in hand: the facts about the servers, a znode of its own, and sessions that are ended when it is over. */
+/**
+ * What a check uses: the facts about the servers, a znode of its own, and sessions that are closed
+ * when it ends.
+ */
 import { type Client, connect, type ConnectOptions, formatServer, type ServerAddress } from '@tskeeper/client';
 import type { Facts } from './facts.ts';
 import { RawCnxn, type RawHandshake } from './raw-cnxn.ts';
 import { isAtLeast, type Release } from './release.ts';
 
 export interface OpenOptions extends ConnectOptions {
-  /** Which of the reachable servers, counted from 0. Default: the first. */
+  /** Index of a reachable server. Default: the first. */
   readonly server?: number;
-  /** Below which znode. Default: the real root, whatever the connect string says. */
+  /**
+   * Znode that is the root of the paths. Default: the real root, whatever the connect string says.
+   */
   readonly chroot?: string;
 }
 
-/** Identities that znodes with an ACL of their own are given to. Whoever removes the scratch znodes has all of them. */
+/**
+ * Identities for znodes with their own ACL. The session that removes the scratch znodes has all of
+ * them.
+ */
 export const identities = { alice: 'alice:conformance', bob: 'bob:conformance', keeper: 'keeper:conformance' } as const;
 
 export interface GroundOptions {
@@ -22,9 +30,9 @@ export interface GroundOptions {
 
 export class Ground {
   readonly facts: Facts;
-  /** The znode of this check, with all of its path. */
+  /** The full path of this check's znode. */
   readonly root: string;
-  /** `user:password` of the super user; there where a check needs `super`. */
+  /** `user:password` of the super user; set for a check that needs `super`. */
   readonly superAuth: string | undefined;
   readonly #clients: Client[] = [];
   readonly #cnxns: RawCnxn[] = [];
@@ -63,7 +71,7 @@ export class Ground {
     return cnxn;
   }
 
-  /** What is opened once the check has run out of time is ended at once. */
+  /** Ends at once what is opened after the check has timed out. */
   async #kept<T>(list: T[], opened: T, end: (opened: T) => unknown): Promise<T> {
     list.push(opened);
     if (this.#isOver) await end(opened);
@@ -71,9 +79,11 @@ export class Ground {
   }
 
   /**
-   * Resolves when everything that was acknowledged to anybody before is applied at the server of `zk`, and the events of it have been heard; and at
-   * the leader, which judges writes by what it has applied, and may be behind a follower that has answered. A txn of its own that changes nothing
-   * does it; a sync would not, as Apache's leader may answer that ahead of what it has yet to apply.
+   * Resolves when everything that was acknowledged to any client before is applied at the server of
+   * `zk`, whose events have arrived, and at the leader, which validates writes by what it has
+   * applied and may lag behind a follower that has replied. A txn of its own that changes nothing
+   * achieves this; a sync does not, since Apache's leader may answer it before it has applied
+   * everything.
    */
   async caughtUp(zk: Client): Promise<void> {
     const check = [{ op: 'check', path: this.root }] as const;
@@ -82,13 +92,16 @@ export class Ground {
     await zk.multi(check);
   }
 
-  /** Which of the reachable servers leads, as they said at the beginning; undefined for one that stands alone, and where none says so. */
+  /**
+   * Index of the leader, as the servers reported at the beginning; undefined for a standalone
+   * server, or if no server reports it.
+   */
   get leader(): number | undefined {
     const at = this.facts.servers.findIndex(({ mode }) => mode === 'leader');
     return at === -1 ? undefined : at;
   }
 
-  /** Waits, and lets it be known for what, in case it takes too long. */
+  /** Awaits a promise, and names it if the check times out. */
   async until<T>(what: string, promise: Promise<T>): Promise<T> {
     const before = this.#waitingFor;
     this.#waitingFor = what;
@@ -101,7 +114,7 @@ export class Ground {
     return this.#waitingFor;
   }
 
-  /** Ends all sessions; never rejects. */
+  /** Closes all sessions; never rejects. */
   async end(): Promise<void> {
     this.#isOver = true;
     for (const cnxn of this.#cnxns) await Promise.race([cnxn.close(), pause(endMs)]).finally(() => cnxn.destroy());
@@ -109,14 +122,17 @@ export class Ground {
   }
 }
 
-/** How long a server is given to answer the end of a session. */
+/** How long to wait for a server to answer the end of a session. */
 const endMs = 2000;
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
-/** All of these, to be awaited later, or never if the check fails before: what becomes of them then is nobody's business. */
+/**
+ * All of these calls, to await later, or never if the check fails before: then their results do not
+ * matter.
+ */
 export function underWay<T>(calls: readonly Promise<T>[]): Promise<T[]> {
   const all = Promise.all(calls);
   all.catch(() => undefined);

@@ -1,20 +1,20 @@
-/** What a watch has been told, in order. */
+/** The events that a watch received, in order. */
 import type { NodeEvent, WatchedEvent } from '@tskeeper/client';
 
 export class Heard {
   #events: NodeEvent[] = [];
-  /** States of the session, as far as the watch has heard of them. */
+  /** States of the session, as the watch received them. */
   readonly states: string[] = [];
   #wake = (): void => undefined;
 
-  /** To be given as the option `watch`. */
+  /** The value for the option `watch`. */
   readonly watch = (event: WatchedEvent): void => {
     if (event.type === 'None') this.states.push(event.state);
     else this.#events.push(event);
     this.#wake();
   };
 
-  /** Takes what has come by now. */
+  /** Removes and returns the events received so far. */
   take(): NodeEvent[] {
     return this.#events.splice(0);
   }
@@ -24,7 +24,7 @@ export class Heard {
     return this.take().map(({ type, path }) => `${type} ${path.startsWith(root) ? path.slice(root.length) : path}`);
   }
 
-  /** Resolves when so many have come. */
+  /** Resolves when this many events have arrived. */
   async count(count: number): Promise<void> {
     while (this.#events.length < count) {
       await new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * A connection that says exactly what it is told to, right or wrong: for what the client refuses to send, such as an illegal path or an opcode
- * that does not exist. It neither pings nor reconnects.
+ * A connection that sends exactly what a check specifies, valid or not: for what the client refuses
+ * to send, such as an illegal path or an unknown opcode. It neither pings nor reconnects.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -26,7 +26,10 @@ export interface RawHandshake {
   readonly timeOut?: number;
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array };
   readonly lastZxidSeen?: number;
-  /** Whether to send the last byte of the handshake, which clients before 3.4 do not have. Default: true. */
+  /**
+   * Whether to send the last byte of the handshake, which clients before 3.4 do not send. Default:
+   * true.
+   */
   readonly withReadOnly?: boolean;
 }
 
@@ -34,7 +37,7 @@ export interface RawReply {
   readonly xid: number;
   readonly zxid: number;
   readonly err: number;
-  /** Placed over what is behind the header. */
+  /** Positioned after the header. */
   readonly body: Reader;
 }
 
@@ -44,7 +47,10 @@ const frameMax = 4 * juteMaxBufferDefault;
 export class RawCnxn {
   readonly #socket: Socket;
   readonly #cutter = new FrameCutter(frameMax);
-  /** Each waits for the next frame that is no event; undefined when the connection is closed instead. */
+  /**
+   * Each waits for the next frame that is not an event; undefined if the connection is closed
+   * first.
+   */
   readonly #waiting: ((body: Buffer | undefined) => void)[] = [];
   readonly #frames: Buffer[] = [];
   readonly events: WatcherEvent[] = [];
@@ -105,7 +111,7 @@ export class RawCnxn {
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** What was written, as a frame. */
+  /** Sends what `write` writes as a frame. */
   #send(write: (writer: Writer) => void): void {
     const writer = new Writer();
     writer.int32(0);
@@ -119,7 +125,7 @@ export class RawCnxn {
     if (!this.#isClosed) this.#socket.write(bytes);
   }
 
-  /** The answer to a handshake; undefined when the connection was closed without one. */
+  /** The reply to a handshake; undefined if the connection was closed without one. */
   async shakeHands(handshake: RawHandshake = {}): Promise<{ readonly response: ConnectResponse; readonly rest: number } | undefined> {
     const { timeOut = 30_000, session, lastZxidSeen = 0, withReadOnly = true } = handshake;
     this.#send((writer) =>
@@ -138,7 +144,10 @@ export class RawCnxn {
     return { response: readConnectResponse(reader), rest: reader.remaining };
   }
 
-  /** The reply to a request; undefined when the connection was closed without one. `write` writes what is behind the header. */
+  /**
+   * The reply to a request; undefined if the connection was closed without one. `write` writes the
+   * part after the header.
+   */
   async call(opCode: number, write: (writer: Writer) => void = () => undefined, xid = ++this.#xid): Promise<RawReply | undefined> {
     this.#send((writer) => {
       writeRequestHeader(writer, { xid, type: opCode });
@@ -154,18 +163,18 @@ export class RawCnxn {
     return this.call(OpCode.ping, undefined, Xid.ping);
   }
 
-  /** Pings until so many events have come, or the connection is closed. */
+  /** Pings until this many events have arrived, or the connection is closed. */
   async untilEvents(count: number): Promise<void> {
     while (this.events.length < count && !this.#isClosed) await this.ping();
   }
 
-  /** Ends session and connection. */
+  /** Closes session and connection. */
   async close(): Promise<void> {
     if (!this.#isClosed && this.#isShaken) await this.call(OpCode.closeSession);
     this.destroy();
   }
 
-  /** Leaves without a word. */
+  /** Closes the connection without ending the session. */
   destroy(): void {
     this.#socket.destroy();
   }

@@ -1,6 +1,6 @@
 /**
- * Runs checks against a connect string: each in a znode of its own below one scratch znode, which is removed again whatever happens. One that
- * fails, or runs out of time, does not touch the others.
+ * Runs checks against a connect string: each in its own znode below one scratch znode, which is
+ * removed at the end in any case. A check that fails, or times out, does not affect the others.
  */
 import { randomBytes } from 'node:crypto';
 import { type Client, connect, KeeperError, parseConnectString } from '@tskeeper/client';
@@ -13,30 +13,42 @@ import { formatRelease, isAtLeast, type Release } from './release.ts';
 
 /** How to run checks. */
 export interface SuiteOptions {
-  /** How long a check may take, in ms, and, up to 10 seconds, how long to look for a server at the beginning. Default: 30 000. */
+  /**
+   * Time limit of a check, in ms, and, up to 10 seconds, of the search for a server at the
+   * beginning. Default: 30 000.
+   */
   readonly timeoutMs?: number | undefined;
   /** Whether to run the checks that wait until sessions have expired. Default: false. */
   readonly slow?: boolean | undefined;
-  /** `user:password` of the super user, for the checks that need it. Default: none; they are not applicable. */
+  /**
+   * `user:password` of the super user, for the checks that need it. Default: none; these checks are
+   * not applicable.
+   */
   readonly superAuth?: string | undefined;
-  /** Whether the configuration of the ensemble may be written anew, with the same members. Default: false. */
+  /**
+   * Whether a check may write the configuration of the ensemble again, with the same servers.
+   * Default: false.
+   */
   readonly reconfig?: boolean | undefined;
-  /** By which release of ZooKeeper to judge. Default: what the servers say they are, or 3.9.5 if they say nothing. */
+  /**
+   * The release of ZooKeeper to compare with. Default: what the servers report, or 3.9.5 if they
+   * report none.
+   */
   readonly release?: Release | undefined;
 }
 
-/** What came of a check. */
+/** Result of a check. */
 export type Outcome = 'passed' | 'failed' | 'notApplicable';
 
-/** What came of one check, and why. */
+/** Result of one check, with the reason. */
 export interface CheckResult {
   /** The check that was run. */
   readonly check: Check;
-  /** What came of it. */
+  /** Its result. */
   readonly outcome: Outcome;
   /** How long it took, in ms. */
   readonly ms: number;
-  /** Why it is not applicable, or what was expected and what came; undefined when it passed. */
+  /** Why it is not applicable, or the expected and the actual value; undefined if it passed. */
   readonly reason: string | undefined;
 }
 
@@ -46,9 +58,9 @@ const connectMsMax = 10_000;
 
 /** The checks of one connect string: `prepare` it, `run` checks, `close` it. */
 export class Suite implements AsyncDisposable {
-  /** What the servers say of themselves, and have shown when they were asked. */
+  /** What the servers report about themselves and show when asked. */
   readonly facts: Facts;
-  /** The znode below which everything happens. */
+  /** The znode that contains everything the checks create. */
   readonly scratch: string;
   readonly #keeper: Client;
   readonly #options: SuiteOptions;
@@ -62,8 +74,9 @@ export class Suite implements AsyncDisposable {
   }
 
   /**
-   * Makes the scratch znode, below the chroot if there is one, and asks the servers what they are. Rejects with a ConnectStringError, and with
-   * a KeeperError when no server can be reached (ConnectionLoss), the chroot is not there (NoNode) or nothing may be created there (NoAuth).
+   * Creates the scratch znode, below the chroot if there is one, and asks the servers for their
+   * facts. Rejects with a ConnectStringError, and with a KeeperError if no server can be reached
+   * (ConnectionLoss), the chroot is missing (NoNode) or nothing may be created there (NoAuth).
    */
   static async prepare(connectString: string, options: SuiteOptions = {}): Promise<Suite> {
     const { servers, chroot, service } = parseConnectString(connectString);
@@ -90,12 +103,12 @@ export class Suite implements AsyncDisposable {
   }
 
   /**
-   * Runs one check, in a znode of its own. Whatever goes wrong is a result; rejects with a TypeError when it is none of `checks`. `signal` ends it
-   * early, as a failure.
+   * Runs one check, in its own znode. Every failure is a result; rejects with a TypeError if the
+   * check is not one of `checks`. `signal` ends it early, as a failure.
    */
   async run({ name }: Check, signal?: AbortSignal): Promise<CheckResult> {
     const check = runnable.get(name);
-    if (check === undefined) throw new TypeError(`there is no check "${name}"; \`checks\` has all there are`);
+    if (check === undefined) throw new TypeError(`there is no check "${name}"; \`checks\` lists all of them`);
     const begun = performance.now();
     const result = (outcome: Outcome, reason?: string): CheckResult => ({ check, outcome, reason, ms: performance.now() - begun });
     const lacking = this.#lacking(check);
@@ -118,9 +131,9 @@ export class Suite implements AsyncDisposable {
     const { timeoutMs = timeoutMsDefault } = this.#options;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new Mismatch('in time', ground.waitingFor, `nothing of it within ${timeoutMs} ms`));
+        reject(new Mismatch('in time', ground.waitingFor, `timed out after ${timeoutMs} ms`));
       }, timeoutMs);
-      const onAbort = () => reject(new Error('it was interrupted'));
+      const onAbort = () => reject(new Error('the check was interrupted'));
       if (signal?.aborted === true) onAbort();
       signal?.addEventListener('abort', onAbort, { once: true });
       void running.then(resolve, reject).finally(() => {
@@ -130,11 +143,11 @@ export class Suite implements AsyncDisposable {
     });
   }
 
-  /** Why the check cannot be run here; undefined when it can. */
+  /** Why the check cannot run here; undefined if it can. */
   #lacking({ since, needs = [] }: Check): string | undefined {
     const { release } = this.facts;
     if (since !== undefined && !isAtLeast(release, since)) {
-      return `it came with ZooKeeper ${formatRelease(since)}, and the servers are judged as ${formatRelease(release)}`;
+      return `it came with ZooKeeper ${formatRelease(since)}, and the servers are compared with ${formatRelease(release)}`;
     }
     return needs.map((need) => this.#lackingNeed(need)).find((reason) => reason !== undefined);
   }
@@ -146,35 +159,38 @@ export class Suite implements AsyncDisposable {
       case 'ensemble':
         if (facts.isEnsemble) return undefined;
         return facts.servers.length > 1
-          ? 'the servers of the connect string stand alone, and it needs two of one ensemble'
-          : 'one server was reached, and it needs two of one ensemble in the connect string';
+          ? 'the servers of the connect string are standalone, and it needs two of one ensemble'
+          : 'only one server was reached, and it needs two of one ensemble in the connect string';
       case 'patience':
-        return slow ? undefined : `it waits until a session of ${facts.sessionTimeoutMs.min} ms has expired, which --slow allows`;
+        return slow ? undefined : `it waits until a session of ${facts.sessionTimeoutMs.min} ms has expired; --slow allows that`;
       case 'super':
-        return superAuth === undefined ? 'it needs the super user, whose credentials --super gives' : undefined;
+        return superAuth === undefined ? 'it needs the super user; --super sets the credentials' : undefined;
       case 'reconfig':
-        return reconfig ? undefined : 'it writes the configuration of the ensemble anew, with the same members, which --reconfig allows';
+        return reconfig ? undefined : 'it writes the configuration of the ensemble again, with the same servers; --reconfig allows that';
       case 'extendedTypes':
         return facts.hasExtendedTypes
           ? undefined
-          : 'zookeeper.extendedTypesEnabled is off, since the server answers Unimplemented to a create with a TTL';
+          : 'zookeeper.extendedTypesEnabled is off: the server answers Unimplemented to a create with a TTL';
       default:
         return need satisfies never;
     }
   }
 
-  /** Removes the scratch znode with all that is below it. Rejects when that is refused, and says what is left. */
+  /**
+   * Removes the scratch znode with everything below it. Rejects if that fails, and says what
+   * remains.
+   */
   async close(): Promise<void> {
     try {
       await this.#keeper.deleteRecursive(this.scratch);
     } catch (error) {
-      throw new Error(`${this.scratch} could not be removed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`cannot remove ${this.scratch}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     } finally {
       await this.#keeper.close();
     }
   }
 
-  /** The same as `close`: rejects as that does. */
+  /** The same as `close`, including its rejections. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -183,6 +199,6 @@ export class Suite implements AsyncDisposable {
 function reasonOf(error: unknown): string {
   if (error instanceof Mismatch) return error.message;
   if (KeeperError.is(error))
-    return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
+    return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; got ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 /**
- * A transport that can be cut, or made to fall silent, so that a check can lose a connection when it wants to. Nothing on the machine is touched
- * for it, and no other client notices.
+ * A transport that can be cut or silenced, so that a check can lose a connection on purpose. It
+ * changes nothing on the machine and affects no other client.
  */
 import { type DialledAddress, NodeTransport, type Transport, type TransportCnxn, type TransportSink } from '@tskeeper/client';
 
@@ -12,7 +12,10 @@ interface Line {
 export class Wire implements Transport {
   readonly #real = new NodeTransport();
   readonly #lines = new Set<Line>();
-  /** Who is told of the end when a silence is over: dials made meanwhile, and connections that the server has closed meanwhile. */
+  /**
+   * Sinks to notify of the end after a silence: of dials made during it, and of connections that
+   * the server closed during it.
+   */
   readonly #waiting = new Set<TransportSink>();
   #isSilent = false;
 
@@ -58,23 +61,26 @@ export class Wire implements Transport {
     };
   }
 
-  /** Breaks every connection; the client may connect again at once. */
+  /** Closes every connection; the client may connect again at once. */
   cut(): void {
     const lines = [...this.#lines];
     this.#lines.clear();
     for (const { real } of lines) real.destroy();
-    // A sink is called from the loop only.
+    // A sink may only be called from the event loop.
     setImmediate(() => {
       for (const { sink } of lines) sink.closed('cut by the check');
     });
   }
 
-  /** From now on nothing gets through in either direction, and nobody is told, until `restore`. */
+  /** From now on no bytes pass in either direction, without an error, until `restore`. */
   silence(): void {
     this.#isSilent = true;
   }
 
-  /** Ends the silence: what was connected is cut, since bytes are missing, and the client may connect again. */
+  /**
+   * Ends the silence: closes its connections, since bytes are missing; the client may connect
+   * again.
+   */
   restore(): void {
     this.#isSilent = false;
     this.cut();

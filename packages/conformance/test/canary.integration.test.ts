@@ -1,4 +1,4 @@
-/** The checks are shown servers that are wrong, and each has to say so. */
+/** Runs each check against a wrong server, which the check has to detect. */
 import { createHash } from 'node:crypto';
 import type { Client } from '@tskeeper/client';
 import { TestEnsemble, TestServer } from '@tskeeper/testing';
@@ -22,15 +22,15 @@ afterAll(async () => {
   await server.close();
 });
 
-/** For what comes. No server is found by what does not come in time. */
+/** A generous time limit: no wrong server is detected by a timeout. */
 const ampleMs = 30_000;
 
 function expectFound(result: CheckResult | undefined): void {
   expect(result?.outcome).toBe('failed');
-  expect(result?.reason).toMatch(/expected .+; came .+\. Documentation: /s);
+  expect(result?.reason).toMatch(/expected .+; got .+\. Documentation: /s);
 }
 
-/** A suite that is prepared by a server which is right, and becomes wrong when a check begins. */
+/** A suite prepared with a correct server, which becomes wrong when a check begins. */
 class Shown implements AsyncDisposable {
   readonly #suite: Suite;
   readonly #front: WrongServer;
@@ -42,7 +42,7 @@ class Shown implements AsyncDisposable {
     this.#switch = shown;
   }
 
-  /** The server at `port` can be made wrong; `connectString` makes one with it. */
+  /** The server at `port` can be made wrong; `connectString` returns a connect string with it. */
   static async prepare(port: number, connectString: (front: string) => string, options: SuiteOptions = {}): Promise<Shown> {
     const shown = { make: (): Wrongness => ({}) };
     const front = await WrongServer.start(port, () => shown.make());
@@ -65,7 +65,10 @@ class Shown implements AsyncDisposable {
   }
 }
 
-/** The check turns red by what came, not by what did not come in time; and it is green where the server is right. */
+/**
+ * The check fails because of a wrong reply, not because of a timeout; and it passes with the
+ * correct server.
+ */
 async function expectCanary(shown: Shown, name: string, make: () => Wrongness): Promise<void> {
   const result = await shown.run(name, make);
   expectFound(result);
@@ -73,7 +76,7 @@ async function expectCanary(shown: Shown, name: string, make: () => Wrongness): 
   expect(await shown.run(name)).toMatchObject({ outcome: 'passed' });
 }
 
-/** A check is shown a client of its own, connected to a right server. */
+/** Runs a check with a changed client, connected to a correct server. */
 async function runWithClient(name: string, methods: (right: Client) => Partial<Client>): Promise<void> {
   await using suite = await Suite.prepare(server.connectString);
   const root = `${suite.scratch}/${name}`;
@@ -98,8 +101,8 @@ async function runWithClient(name: string, methods: (right: Client) => Partial<C
 }
 
 describe('every check', () => {
-  it('has a canary, and only one table says which', () => {
-    // One check may find several kinds of wrong servers.
+  it('has a canary, listed in exactly one table', () => {
+    // One check may detect several kinds of wrong servers.
     const own = new Set([...cases, ...ensembleCases].map(({ found }) => found));
     const ofEnsembles = new Set(ensembleCanaries.map(({ check }) => check));
     const all = [
@@ -114,7 +117,7 @@ describe('every check', () => {
   });
 });
 
-describe('a server that is wrong', () => {
+describe('a wrong server', () => {
   let shown: Shown;
 
   beforeAll(async () => {
@@ -125,25 +128,25 @@ describe('a server that is wrong', () => {
     await shown[Symbol.asyncDispose]();
   });
 
-  for (const { wrong, found, make } of cases) it(`is found by ${found}: ${wrong}`, () => expectCanary(shown, found, make));
+  for (const { wrong, found, make } of cases) it(`is detected by ${found}: ${wrong}`, () => expectCanary(shown, found, make));
 
   for (const [check, bugs] of Object.entries(canaries)) {
-    for (const bug of [bugs].flat()) it(`is found by ${check}: ${bug}`, () => expectCanary(shown, check, mutations[bug]!));
+    for (const bug of [bugs].flat()) it(`is detected by ${check}: ${bug}`, () => expectCanary(shown, check, mutations[bug]!));
   }
 });
 
-describe('a client that is wrong', () => {
+describe('a wrong client', () => {
   for (const [check, { wrong, methods }] of Object.entries(clientCanaries)) {
-    it(`is found by ${check}: ${wrong}`, async () => {
+    it(`is detected by ${check}: ${wrong}`, async () => {
       await expect(runWithClient(check, methods)).rejects.toThrow(Mismatch);
       await runWithClient(check, () => ({}));
     });
   }
 });
 
-describe('a server with a super user that is wrong', () => {
+describe('a wrong server with a super user', () => {
   for (const [check, bug] of Object.entries(superCanaries)) {
-    it(`is found by ${check}: ${bug}`, async () => {
+    it(`is detected by ${check}: ${bug}`, async () => {
       const superAuth = 'super:secret';
       const digest = `super:${createHash('sha1').update(superAuth).digest('base64')}`;
       const own = await TestServer.start({ config: { 'DigestAuthenticationProvider.superDigest': digest } });
@@ -157,7 +160,7 @@ describe('a server with a super user that is wrong', () => {
   }
 });
 
-describe('an ensemble of which one server is wrong', () => {
+describe('an ensemble with one wrong server', () => {
   let ensemble: TestEnsemble;
 
   const withFront = (at: number) => (front: string) =>
@@ -172,14 +175,14 @@ describe('an ensemble of which one server is wrong', () => {
   });
 
   for (const { wrong, found, server: at, make } of ensembleCases) {
-    it(`is found by ${found}: ${wrong}`, async () => {
+    it(`is detected by ${found}: ${wrong}`, async () => {
       await using shown = await Shown.prepare(ensemble.servers[at]!.port, withFront(at));
       await expectCanary(shown, found, make);
     });
   }
 
   for (const { check, server: at, bug } of ensembleCanaries) {
-    it(`is found by ${check}: ${bug}`, async () => {
+    it(`is detected by ${check}: ${bug}`, async () => {
       await using shown = await Shown.prepare(ensemble.servers[at]!.port, withFront(at));
       await expectCanary(shown, check, mutations[bug]!);
     });

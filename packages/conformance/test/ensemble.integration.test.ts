@@ -1,4 +1,7 @@
-/** Every check, against an ensemble of ours, with a session at the leader and at a follower first. */
+/**
+ * Every check against a tskeeper ensemble, with its first sessions at a follower and others at the
+ * leader.
+ */
 import { TestEnsemble } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks, Suite } from '../src/index.ts';
@@ -10,7 +13,7 @@ beforeAll(async () => {
   ensemble = await TestEnsemble.start({ servers: 3, config: { tickTime: 200 } });
   const [follower] = ensemble.followers;
   const others = ensemble.servers.filter(({ sid }) => sid !== follower!.sid);
-  // Most checks go by the first server: one that passes writes on has more to get wrong.
+  // Most checks use the first server: a server that forwards writes can get more wrong.
   const connectString = [follower!, ...others].map((server) => server.connectString).join(',');
   suite = await Suite.prepare(connectString, { slow: true, timeoutMs: 4500 });
 });
@@ -20,10 +23,10 @@ afterAll(async () => {
   await ensemble.close();
 });
 
-/** What an ensemble without a super user and without extended types cannot show. */
+/** What an ensemble without a super user and without extended types cannot run. */
 const notApplicable = ['acl.super', 'config.reconfig', 'create.ttl', 'create.flags', 'multi.modes'];
 
-describe('our ensemble', () => {
+describe('a tskeeper ensemble', () => {
   for (const check of checks) {
     it(`${check.name}: ${check.title}`, async () => {
       const { outcome, reason } = await suite.run(check);

@@ -1,4 +1,4 @@
-/** Every check, against our server alone. */
+/** Every check against a standalone tskeeper server. */
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks, Suite } from '../src/index.ts';
@@ -16,12 +16,12 @@ afterAll(async () => {
   await server.close();
 });
 
-/** What one server without a super user cannot show. */
+/** What one server without a super user cannot run. */
 const notApplicable = checks.filter(
   ({ name }) => name.startsWith('ensemble.') || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name),
 );
 
-describe('our server, alone', () => {
+describe('a standalone tskeeper server', () => {
   for (const check of checks) {
     it(`${check.name}: ${check.title}`, async () => {
       const { outcome, reason } = await suite.run(check);

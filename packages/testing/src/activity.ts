@@ -1,39 +1,47 @@
 /**
- * Knows what servers in this process have under way: callbacks that wait for their turn, packets between servers, work of the disk. Whoever
- * waits for a server to come to something looks again after each of these, and whoever moves the clock waits until they are through: nothing
- * has to be guessed by waiting for a while.
+ * Tracks the work in progress of the servers in this process: callbacks waiting for their turn,
+ * packets between servers, disk operations. A caller that waits for a server's state checks the
+ * condition after each of these, and the clock advances only when all of them are done, so no test
+ * has to guess a waiting time.
  */
 import { Loopback } from './loopback.ts';
 
 /**
- * How often it must be quiet, with everything that was sent over TCP heard: what goes on outside is not seen from here, and a request of a client and
- * its answer are sent one after the other.
+ * How often the process must be quiet, after everything sent over TCP has arrived: other processes
+ * are not visible here, and a client sends a request and receives its reply one after the other.
  */
 const quietTimes = 2;
-/** Clients that speak all the time are not waited for until they are silent: once to be heard, once to be answered, and again. */
+/**
+ * Clients that send all the time are not awaited until they are silent: one round to receive their
+ * requests, one to answer, and one more.
+ */
 const hearingsMax = 4;
-/** So often nothing is waited for when nothing is under way. A turn of the event loop costs more than a tick of three servers. */
+/**
+ * How often to skip the wait for TCP when nothing is in progress. A turn of the event loop costs
+ * more than a tick of three servers.
+ */
 const unheardMax = 64;
 /**
- * Each takes what was under way when it began to its end. From a timer to the answer of another server it takes eight; what is still under way after
- * more is no consequence of what is waited for, but others' business, as of clients that write all the time.
+ * Each round completes the work that was in progress when it began. From a timer to the answer of
+ * another server it takes eight rounds; work that remains after more rounds does not follow from
+ * the awaited event, for example that of clients that write all the time.
  */
 const roundsMax = 12;
-/** Turns that one settling may take in all. Only a disk that hangs is not through by then. */
+/** Maximum number of turns for one settling. Only a hanging disk needs more. */
 const turnsMax = 10_000;
 
-/** Something that has begun. */
+/** The round in which an operation began. */
 export type Begun = number;
 
 export class Activity {
-  /** Of each round that something is still under way from, how much. */
+  /** For each round, the number of its operations still in progress. */
   readonly #underWay = new Map<number, number>();
   #round = 0;
   #soon: (() => void)[] = [];
   #isSoonPlanned = false;
-  /** Something outside of the process was spoken to, or may have been. */
+  /** Whether bytes were, or may have been, sent to another process. */
   #wasOutside = false;
-  /** How often it has settled without having listened outside. */
+  /** How often it has settled without waiting for TCP. */
   #unheard = 0;
   #loopback: Promise<Loopback> | undefined;
   #isClosed = false;
@@ -81,7 +89,7 @@ export class Activity {
       try {
         soon[index]!();
       } catch (error) {
-        // It goes where an error of a timer goes, and the others are called all the same.
+        // Throws the error as a timer would, and calls the remaining callbacks all the same.
         this.#soon.unshift(...soon.slice(index + 1));
         if (this.#soon.length > 0) this.#planSoon();
         throw error;
@@ -89,13 +97,13 @@ export class Activity {
     }
   }
 
-  /** A client was spoken to, or has spoken. */
+  /** A client has received or sent bytes. */
   outside(): void {
     this.#wasOutside = true;
     this.happened();
   }
 
-  /** Something has happened that may have changed what somebody waits for. */
+  /** The state of a server may have changed; checks the conditions of `until`. */
   happened(): void {
     if (this.#isTelling || this.#waiting.length === 0) return;
     this.#isTelling = true;
@@ -107,7 +115,10 @@ export class Activity {
     });
   }
 
-  /** Resolves with true when it is so, or with false when it is not after `timeoutMs` of real time. Looks whenever something has happened. */
+  /**
+   * Resolves with true when `isSo` returns true, or with false after `timeoutMs` of real time.
+   * Checks it after each change.
+   */
   async until(isSo: () => boolean, timeoutMs: number): Promise<boolean> {
     let isLate = false;
     let wake = (): void => undefined;
@@ -130,8 +141,9 @@ export class Activity {
   }
 
   /**
-   * Resolves when what is under way has come to its end, and what came of it. `thoroughly`: with what may be under way outside as well. Otherwise
-   * clients are waited for only if they were spoken to, or have to be heard now because they have not been for some time.
+   * Resolves when the work in progress and everything that follows from it is done. `thoroughly`:
+   * including work of clients, over TCP. Otherwise clients are awaited only if they received bytes,
+   * or have not been awaited for some time.
    */
   async settle(thoroughly: boolean): Promise<void> {
     if (thoroughly || ++this.#unheard >= unheardMax) this.#wasOutside = true;
@@ -156,7 +168,7 @@ export class Activity {
     if (heard > 0) this.#unheard = 0;
   }
 
-  /** Everything that was sent over TCP by now has been heard, and told. */
+  /** Everything sent over TCP so far has arrived and been delivered. */
   async #hearOutside(): Promise<void> {
     if (this.#isClosed) return;
     this.#loopback ??= Loopback.open();
@@ -168,16 +180,19 @@ export class Activity {
     return this.#isClosed;
   }
 
-  /** Nothing goes on any more. */
+  /** Closes the loopback connection and stops. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.happened();
     (await this.#loopback)?.close();
   }
 
-  /** Does what can be done without a turn of the event loop, which costs more than all the rest. Returns whether anything could. */
+  /**
+   * Does what needs no turn of the event loop, which costs more than all the rest. Returns whether
+   * there was any work.
+   */
   async #goOn(): Promise<boolean> {
-    // Whoever waits for a promise that has been kept goes on first, as between two turns.
+    // Callers that await a settled promise continue first, as between two turns.
     await promisesKept();
     if (!this.#isEarlierUnderWay()) return true;
     if (this.#soon.length === 0) return false;
@@ -191,14 +206,14 @@ export class Activity {
   }
 }
 
-/** One pass of the event loop: what has arrived has been read, and what was put off has been done. */
+/** One pass of the event loop: what has arrived is read, and deferred callbacks have run. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** Everything that follows from promises that have been kept has happened. */
+/** Everything that follows from settled promises has happened. */
 function promisesKept(): Promise<void> {
   return new Promise((resolve) => {
     process.nextTick(resolve);

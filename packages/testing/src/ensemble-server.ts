@@ -12,18 +12,21 @@ import { ProcessNetwork } from './process-network.ts';
 import { inRealTime, ProcessClock, type TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
-/** What a server does in its ensemble. `looking`: it has no leader, and turns clients away. `stopped`: it is not running. */
+/**
+ * State of a server in its ensemble. `looking`: it has no leader, and rejects clients. `stopped`:
+ * it is not running.
+ */
 export type EnsembleRole = 'leader' | 'follower' | 'observer' | 'looking' | 'stopped';
 
-/** Where an ensemble's servers live. */
+/** The environment of an ensemble's servers. */
 export interface Ground {
   readonly wire: PeerWire;
   readonly clock: TestClock;
   readonly activity: Activity;
   readonly logger: Logger | undefined;
-  /** A zoo.cfg, the same for all. */
+  /** A zoo.cfg, the same for all servers. */
   readonly configText: string;
-  /** Waits until a server that has been started serves, if it can. */
+  /** Waits until a started server serves clients, if it can. */
   started(server: Member): Promise<void>;
   expireSession(session: SessionId): Promise<boolean>;
 }
@@ -36,23 +39,23 @@ export interface MemberParts {
   readonly dataDir: string | undefined;
 }
 
-/** From whom a server is cut off. */
+/** What a server is cut off from. */
 export interface PartitionOptions {
   /** Default: `everybody`, clients and servers. */
   readonly from?: 'clients' | 'servers' | 'everybody';
 }
 
-/** What a server's memory is called by its own log. */
+/** Name of the in-memory data folder in the server's log. */
 const memoryFolder = '/memory';
 
 /** One server of a `TestEnsemble`. */
 export type EnsembleServer = Omit<Member, 'begin' | 'hearClients' | 'endSession' | 'close'>;
 
-/** A server, with what only its ensemble may do to it. */
+/** A server, with the operations that only its ensemble may call. */
 export class Member {
-  /** `myid`: from 1 on. */
+  /** `myid`: 1 or greater. */
   readonly sid: Sid;
-  /** An observer has no vote, and is never needed for a quorum. */
+  /** An observer has no vote and does not count for a quorum. */
   readonly isObserver: boolean;
   readonly #ground: Ground;
   readonly #memory: MemoryDisk | undefined;
@@ -71,7 +74,10 @@ export class Member {
     this.#dataDir = dataDir ?? memoryFolder;
   }
 
-  /** What a client connects to: `127.0.0.1:40123`. The same while the server is stopped, and after it has started again. */
+  /**
+   * Connect string for clients: `127.0.0.1:40123`. It stays the same while the server is stopped,
+   * and after a restart.
+   */
   get connectString(): string {
     return `127.0.0.1:${this.#port}`;
   }
@@ -89,34 +95,40 @@ export class Member {
     return role === undefined ? 'stopped' : (role as EnsembleRole);
   }
 
-  /** The last txn that it has applied. Throws while it is stopped. */
+  /** The last txn that the server has applied. Throws while it is stopped. */
   get lastZxid(): Zxid {
     return this.inspect.lastZxid();
   }
 
-  /** What the server knows of itself: sessions, connections, watches, znodes, zxids. Throws while it is stopped. */
+  /**
+   * State of the server: sessions, connections, watches, znodes, zxids. Throws while it is stopped.
+   */
   get inspect(): Inspect {
     return this.#running.server!.inspect;
   }
 
-  /** Why it has ended by itself, as by a disk that is full; undefined when it has not. Forgotten by `start`. */
+  /**
+   * Why the server ended by itself, for example because of a full disk; undefined if it did not.
+   * `start` clears it.
+   */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }
 
   /**
-   * Starts a server that was stopped or killed, on the same port, with the data it had. Resolves when clients can connect; where too few servers are
-   * running, or can hear each other, for there to be a leader, it resolves without.
+   * Starts a stopped or killed server, on the same port, with its data. Resolves when clients can
+   * connect; if the running servers that can reach each other form no quorum, it resolves without a
+   * leader.
    */
   async start(): Promise<void> {
     await this.begin();
     await this.#ground.started(this);
   }
 
-  /** As `start`, and waits for no leader. */
+  /** Like `start`, but does not wait for a leader. */
   async begin(): Promise<void> {
-    if (this.#isClosed) throw new Error('this ensemble has been closed; start another with TestEnsemble.start()');
-    if (this.#process !== undefined) throw new Error(`server ${this.sid} is running already`);
+    if (this.#isClosed) throw new Error('this ensemble is closed; start another one with TestEnsemble.start()');
+    if (this.#process !== undefined) throw new Error(`server ${this.sid} is already running`);
     const process = new ServerProcess(this.#ground, this.sid, this.#memory);
     this.#process = process;
     this.#failure = undefined;
@@ -131,19 +143,20 @@ export class Member {
     this.#port = Number(process.server!.connectString.split(':').at(-1));
   }
 
-  /** As an operator does, so that any other server takes the folder up from here. */
+  /** Writes myid as an operator does, so that any other server can start from the folder. */
   async #writeMyid(): Promise<void> {
     await mkdir(this.#dataDir, { recursive: true });
     await writeFile(join(this.#dataDir, 'myid'), `${this.sid}\n`, { flag: 'wx' }).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
-      // What stands there is for the server to judge.
+      // The server judges an existing myid.
       await readFile(join(this.#dataDir, 'myid'));
     });
   }
 
   /**
-   * Stops serving in good order, as at an operator's word: connections end, and new ones are refused until `start`. Sessions live on with the
-   * ensemble. What a partition from clients has held back gets through first. Does nothing when it is stopped already.
+   * Stops the server cleanly, as an operator does: connections are closed, and new ones are refused
+   * until `start`. Sessions live on in the ensemble. Bytes held back by a partition from clients
+   * are delivered first. Does nothing if it is already stopped.
    */
   async stop(): Promise<void> {
     const process = this.#process;
@@ -162,8 +175,9 @@ export class Member {
   }
 
   /**
-   * Ends the server at once, without a word to anybody, as SIGKILL does: whatever it had in memory is lost, and what it has written to its disk
-   * is there at the next `start`. Connections are reset. Does nothing when it is stopped already.
+   * Ends the server at once without notice to anyone, as SIGKILL does: its memory is lost, and what
+   * it wrote to its disk is there at the next `start`. Connections are reset. Does nothing if it is
+   * already stopped.
    */
   async kill(): Promise<void> {
     const process = this.#process;
@@ -171,8 +185,9 @@ export class Member {
   }
 
   /**
-   * Cuts the server off, from clients and the other servers unless told otherwise: until the result is disposed of, or the ensemble's `heal` is
-   * called, no byte gets through in either direction, and nobody is told. A server that is started meanwhile is cut off too.
+   * Cuts the server off, by default from clients and from the other servers: until the result is
+   * disposed of, or the ensemble's `heal` is called, no byte passes in either direction, and no
+   * connection is closed. It also applies to a server that starts in the meantime.
    */
   partition({ from = 'everybody' }: PartitionOptions = {}): Disposable {
     const heals: (() => void)[] = [];
@@ -192,13 +207,16 @@ export class Member {
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
   }
 
-  /** Clients get through again. */
+  /** Ends the partition from clients. */
   hearClients(): void {
     for (const silence of this.#silences) silence.heal();
     this.#silences.clear();
   }
 
-  /** Cuts the connection of a session to this server, or of all; returns how many there were. Clients may connect again at once. */
+  /**
+   * Closes the connection of a session to this server, or all client connections; returns how many
+   * there were. Clients may connect again at once.
+   */
   cutConnections(session?: SessionId): number {
     const { network } = this.#running;
     if (session === undefined) return network!.cut();
@@ -206,15 +224,15 @@ export class Member {
   }
 
   /**
-   * Ends a session as if nothing had been heard of its client for too long: any server of the ensemble can be asked, and it is ended by the leader. See
-   * `TestEnsemble.expireSession`.
+   * Expires a session as if its client had been silent for too long. The call can go to any server
+   * of the ensemble; the leader expires the session. See `TestEnsemble.expireSession`.
    */
   async expireSession(session: SessionId): Promise<boolean> {
     if (!this.isRunning) throw new Error(`server ${this.sid} is stopped`);
     return await this.#ground.expireSession(session);
   }
 
-  /** As the leader. Resolves when the session is gone from this server. */
+  /** Expires the session as the leader. Resolves when the session is gone from this server. */
   async endSession(session: SessionId): Promise<boolean> {
     const process = this.#running;
     return await Promise.race([process.server!.expireSession(session), process.ended]);
@@ -229,7 +247,7 @@ export class Member {
   #failed(process: ServerProcess, error: unknown): void {
     if (this.#process !== process) return;
     this.#failure = { error };
-    // What has failed exits.
+    // A failed process exits.
     void this.#end(process);
   }
 
@@ -244,7 +262,7 @@ export class Member {
   }
 }
 
-/** A stretch of time in which no client gets through to a server, whichever process of it that is. */
+/** A period in which no client reaches a server, across its processes. */
 class Silence {
   #heal: (() => void) | undefined;
 
@@ -258,7 +276,7 @@ class Silence {
   }
 }
 
-/** Those that a process is in, whether its network is there yet or not. */
+/** The silences of a server; a process joins them when it has its network. */
 class Silences {
   readonly #early: Silence[] = [];
   #network: TroubledNetwork | undefined;
@@ -274,10 +292,10 @@ class Silences {
   }
 }
 
-/** One life of a server: from its start to its end, of whatever kind. */
+/** One run of a server, from its start to its end. */
 class ServerProcess {
   readonly silences = new Silences();
-  /** Rejects when it is gone. */
+  /** Rejects when the process has ended. */
   readonly ended: Promise<never>;
   server: Server | undefined;
   network: ProcessNetwork | undefined;
@@ -297,7 +315,7 @@ class ServerProcess {
     this.ended = new Promise((_resolve, reject) => {
       this.#isGone = reject;
     });
-    // Nobody has to wait for it.
+    // Without a listener the rejection must not end the tests.
     this.ended.catch(() => undefined);
   }
 
@@ -324,18 +342,18 @@ class ServerProcess {
     } finally {
       peers.started();
       activity.happened();
-      // Without a network it has not come as far as its first packet.
+      // Without a network it has not sent a packet yet.
       if (this.network === undefined) peers.die();
     }
   }
 
   async close(): Promise<void> {
-    // A server that is cut off would wait for clients to take their last answers.
+    // A server that is cut off would wait until clients have received their last replies.
     this.#troubled?.heal();
     await Promise.race([this.server?.close(), this.ended]).catch(() => undefined);
   }
 
-  /** Whoever asks again waits for the same end. */
+  /** Further calls wait for the same end. */
   die(): Promise<void> {
     return (this.#death ??= this.#die());
   }
@@ -349,7 +367,7 @@ class ServerProcess {
   }
 }
 
-/** Tells of whom a line speaks. */
+/** Prefixes each line with the server's number. */
 function named(logger: Logger | undefined, sid: Sid): Logger | undefined {
   if (logger === undefined) return undefined;
   const name = (message: string): string => `server ${sid}: ${message}`;

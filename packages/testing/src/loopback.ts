@@ -1,6 +1,7 @@
 /**
- * A connection of this process with itself. What is sent over it comes behind everything that was sent over TCP within this machine before, so that
- * whoever waits for a byte of his own knows that those of others have arrived.
+ * A connection of this process to itself. Bytes sent over it arrive after everything that was sent
+ * over TCP on this machine before, so a caller that receives its own byte knows that the earlier
+ * bytes of others have arrived.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -30,7 +31,10 @@ export class Loopback {
     return new Loopback(server, from, to);
   }
 
-  /** Resolves when what has been sent by now has arrived, or when it is closed. One at a time. */
+  /**
+   * Resolves when everything sent so far has arrived, or when the connection is closed. Only one
+   * call at a time.
+   */
   async pass(): Promise<void> {
     if (this.#to.destroyed) return;
     await new Promise<void>((resolve) => {

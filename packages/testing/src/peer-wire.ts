@@ -1,20 +1,21 @@
 /**
- * The network between the servers of an ensemble: streams inside this process, so that no port has to be found, nothing can be lost to another
- * program, and a cut lets through exactly nothing.
+ * The network between the servers of an ensemble: streams inside this process, so that no port is
+ * needed, no other program interferes, and a cut lets nothing through.
  *
- * Each server is a machine with one address, on which one process at a time lives. What is sent arrives with the next turn of the event loop. A cut
- * goes one way, from one machine to another: what is sent meanwhile waits and arrives, in order, when the cut is healed, as TCP would send it again;
- * nobody is told. A machine whose process has ended refuses whoever dials; where a process lives, a dial waits a moment for it to listen, and while it
- * begins for as long as that takes.
+ * Each server is a machine with one address, which runs one process at a time. Bytes arrive in the
+ * next turn of the event loop. A cut is one-way, from one machine to another: bytes sent in the
+ * meantime wait and arrive, in order, when the cut is healed, as TCP would resend them; no stream
+ * is closed. A machine without a process refuses connections; on a machine with a process, a dial
+ * waits a moment for it to listen, and while the process starts, until the start has finished.
  */
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import type { Activity } from './activity.ts';
 
-/** A machine's number. */
+/** Number of a machine. */
 export type Machine = number;
 
-/** Where a machine can be reached. No packet leaves the process. */
+/** Address of a machine. No packet leaves the process. */
 export function addressOf(machine: Machine): string {
   return `10.0.0.${machine}`;
 }
@@ -29,8 +30,9 @@ function numberIn(pattern: RegExp, text: string): Machine | undefined {
 }
 
 /**
- * A server that has won an election listens for learners when it has noticed, which takes the turns that the last votes take. Those who have noticed
- * before dial it for as long, so that nobody has to pause for one who is on the way.
+ * A server that has won an election listens for learners some turns later, after the last votes
+ * have arrived. Servers that notice the result earlier keep dialling for as long, so that none has
+ * to pause before a retry.
  */
 const patienceTurns = 30;
 
@@ -46,11 +48,11 @@ class End {
   other: End | undefined;
   arrivals: Arrival[] = [];
   isPaused = false;
-  /** For how many turns it is dialled again where nobody listens. */
+  /** Remaining turns in which to dial again if the other side does not listen. */
   patience = patienceTurns;
   endSent = false;
   endSeen = false;
-  /** `closed` is on its way, and nothing else is told before it. */
+  /** `closed` is scheduled; no other event is delivered before it. */
   isGone = false;
 
   constructor(network: PeerNetwork, stream: StreamId, remote: Endpoint) {
@@ -68,7 +70,7 @@ export class PeerWire {
   #dials: End[] = [];
   #isFlushing = false;
 
-  /** Of all machines, from 1 on. */
+  /** All machines, starting with 1. */
   readonly machines: readonly Machine[];
 
   constructor(activity: Activity, machines: number) {
@@ -76,9 +78,9 @@ export class PeerWire {
     this.machines = Array.from({ length: machines }, (_, index) => index + 1);
   }
 
-  /** What a new process on this machine sees of the network. The one before must have ended. */
+  /** The network of a new process on this machine. The process before it must have ended. */
   begin(machine: Machine): PeerNetwork {
-    if (this.#networks.has(machine)) throw new Error(`on machine ${machine} a process is living already`);
+    if (this.#networks.has(machine)) throw new Error(`machine ${machine} already runs a process`);
     const network = new PeerNetwork(this, machine);
     this.#networks.set(machine, network);
     return network;
@@ -90,7 +92,7 @@ export class PeerWire {
     this.flush();
   }
 
-  /** Nothing that `from` sends arrives at `to` until the function that is returned has been called. */
+  /** Nothing that `from` sends arrives at `to` until the returned function is called. */
   cut(from: Machine, to: Machine): () => void {
     let cutsOfSender = this.#cuts.get(from);
     if (cutsOfSender === undefined) this.#cuts.set(from, (cutsOfSender = new Map()));
@@ -108,7 +110,7 @@ export class PeerWire {
     return (this.#cuts.get(from)?.get(to)?.size ?? 0) > 0;
   }
 
-  /** Every pair between which nothing gets through, in this direction. */
+  /** Every pair of machines with a cut, in this direction. */
   get cuts(): (readonly [from: Machine, to: Machine])[] {
     return this.machines.flatMap((from) => this.machines.filter((to) => this.isCut(from, to)).map((to) => [from, to] as const));
   }
@@ -126,7 +128,7 @@ export class PeerWire {
     return numberIn(/^server-(\d+)$/, host) ?? this.machineAt(host);
   }
 
-  /** Something can arrive: in the next turn. */
+  /** Something can arrive: deliver it in the next turn. */
   flush(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
@@ -150,14 +152,14 @@ export class PeerWire {
       const { machine } = end.network;
       const to = this.machineAt(end.remote.address)!;
       const network = this.#networks.get(to);
-      // Connecting takes a packet there and one back.
+      // Connecting takes a packet in each direction.
       if (this.isCut(machine, to) || this.isCut(to, machine)) this.#dials.push(end);
       else if (network === undefined) end.network.lose(end, 'ECONNREFUSED');
       else if (!network.accept(end)) this.#wait(end, network);
     }
   }
 
-  /** Nobody listens there, on a machine whose process lives. */
+  /** The process on that machine does not listen yet. */
   #wait(end: End, network: PeerNetwork): void {
     if (network.isStarting) {
       this.#dials.push(end);
@@ -178,7 +180,7 @@ interface Waiting {
   readonly tell: (sink: NetworkSink) => void;
 }
 
-/** What one process sees of the network between servers. */
+/** The network between servers as one process sees it. */
 export class PeerNetwork implements Network {
   readonly machine: Machine;
   readonly #wire: PeerWire;
@@ -188,9 +190,9 @@ export class PeerNetwork implements Network {
   #sink: NetworkSink | undefined;
   readonly #ends = new StreamTable<End>();
   #nextPort = 32_768;
-  /** Streams that have come about, in order. */
+  /** Streams opened and not yet delivered, in order. */
   #opened: Waiting[] = [];
-  /** Streams that are gone, and why. */
+  /** Closed streams, with the reason. */
   #closed: { readonly end: End; readonly error: string | undefined }[] = [];
 
   constructor(wire: PeerWire, machine: Machine) {
@@ -198,7 +200,7 @@ export class PeerNetwork implements Network {
     this.machine = machine;
   }
 
-  /** Whether the process is beginning: from `started` on nobody is kept waiting for long. */
+  /** Whether the process is starting: after `started` a dial no longer waits long. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
@@ -208,7 +210,7 @@ export class PeerNetwork implements Network {
     this.#wire.flush();
   }
 
-  /** The process is gone at once: its streams are reset, and nothing is told to it any more. */
+  /** The process ends at once: its streams are reset, and it receives no further events. */
   die(): void {
     if (this.#hasEnded) return;
     for (const end of this.#ends.values()) if (!end.isGone) this.#reset(end);
@@ -217,7 +219,7 @@ export class PeerNetwork implements Network {
     this.#wire.ended(this);
   }
 
-  // --- What a server asks of its network
+  // --- Calls of the server
 
   start(sink: NetworkSink): void {
     this.#sink = sink;
@@ -248,7 +250,7 @@ export class PeerNetwork implements Network {
   resolve(host: string): Promise<string[]> {
     const machine = this.#wire.machineOf(host);
     if (machine !== undefined) return Promise.resolve([addressOf(machine)]);
-    return Promise.reject(new Error(`the name ${host} is that of no server of this ensemble.`));
+    return Promise.reject(new Error(`the ensemble has no server with the name ${host}.`));
   }
 
   send(batch: SendBatch): void {
@@ -256,7 +258,7 @@ export class PeerNetwork implements Network {
       batch.kept[index] = false;
       const end = this.#ends.get(batch.streams[index]!);
       if (end === undefined || end.isGone || end.endSent) continue;
-      // A copy, since the sender uses its buffer again.
+      // Copy, since the sender reuses its buffer.
       this.#arrives(end.other, Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index])));
     }
   }
@@ -290,9 +292,9 @@ export class PeerNetwork implements Network {
     this.#wire.flush();
   }
 
-  // --- For the wire
+  // --- Calls of the wire
 
-  /** Somebody dials. Returns false when nobody listens there. */
+  /** Offers a dialled stream. Returns false if the process does not listen on that port. */
   accept(dialler: End): boolean {
     const listener = [...this.#listeners].find(({ endpoint }) => endpoint.port === dialler.remote.port);
     if (listener === undefined) return false;
@@ -314,7 +316,7 @@ export class PeerNetwork implements Network {
     this.#wire.flush();
   }
 
-  /** Tells the process everything that has arrived. It may end meanwhile. */
+  /** Delivers everything that has arrived to the process. The process may end during the call. */
   deliver(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
@@ -331,12 +333,12 @@ export class PeerNetwork implements Network {
     for (const { end, error } of closed) {
       if (this.#hasEnded) return;
       sink.closed(end.stream, error);
-      // Only now may the number be used again.
+      // Only now may the number be reused.
       this.#ends.delete(end.stream);
     }
   }
 
-  /** Takes off a stream what has arrived. A reset comes through to those who do not read as well. */
+  /** Takes from a stream what has arrived. A reset also passes a paused stream. */
   #take(end: End, batch: ReceivedList, endings: (() => void)[], sink: NetworkSink): void {
     if (end.isGone || end.arrivals.length === 0 || this.#wire.isCut(end.other!.network.machine, this.machine)) return;
     const isReset = end.arrivals.at(-1) === 'reset';

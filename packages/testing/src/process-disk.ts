@@ -1,6 +1,7 @@
 /**
- * The disk as one server process sees it, which can end at any moment: then its calls are not answered any more, and the system closes its files
- * and gives up its locks. What it has written stays, as the page cache outlives a process.
+ * The disk as seen by one server process, which can end at any moment: then its calls get no
+ * answer, and the system closes its files and releases its locks. What it wrote stays, as the page
+ * cache outlives a process.
  */
 import type { Disk, DiskError, DiskFile, FolderLock } from '@tskeeper/runtime';
 import type { Activity } from './activity.ts';
@@ -11,7 +12,7 @@ export class ProcessDisk implements Disk {
   readonly #activity: Activity;
   readonly #files = new Set<DiskFile>();
   readonly #locks = new Set<FolderLock>();
-  /** Calls that have not been answered. */
+  /** Calls without an answer. */
   readonly #calls = new Set<Promise<unknown>>();
   #hasEnded = false;
 
@@ -21,10 +22,10 @@ export class ProcessDisk implements Disk {
     this.syncsFolders = disk.syncsFolders;
   }
 
-  /** The process is gone at once. Resolves when nothing of it is open any more. */
+  /** The process ends at once. Resolves when its files are closed. */
   async die(): Promise<void> {
     this.#hasEnded = true;
-    // What the disk had been asked for is done. A file that is being opened meanwhile is closed here too.
+    // Wait for pending calls. A file that one of them opens is closed here too.
     while (this.#calls.size > 0) await Promise.allSettled(this.#calls);
     await Promise.all([...this.#files].map((file) => file.close()));
     await Promise.all([...this.#locks].map((lock) => lock.release()));
@@ -103,7 +104,7 @@ export class ProcessDisk implements Disk {
     done(await this.#call(() => new Promise<DiskError | undefined>((resolve) => file.sync(resolve))));
   }
 
-  /** Asks the disk for something. Whoever asks on behalf of a process that is gone gets no answer. */
+  /** Calls the disk. Calls of a process that has ended get no answer. */
   async #call<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#hasEnded) return await never();
     const begun = this.#activity.begin();

@@ -1,17 +1,18 @@
 /**
- * The network of one server process of an ensemble in a test: clients reach it over TCP, other servers over the wire inside this process.
- * For its server both are one. When the process has ended nothing gets through any more, in either direction.
+ * The network of one server process of an ensemble in a test: clients reach it over TCP, other
+ * servers over the wire inside this process. The server sees one network. After the process has
+ * ended nothing passes in either direction.
  */
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { Activity } from './activity.ts';
 import type { PeerNetwork, PeerWire } from './peer-wire.ts';
 import type { TroubledNetwork } from './troubled-network.ts';
 
-/** Where servers listen for each other. */
+/** Ports on which servers listen for each other. */
 export const quorumPort = 2888;
 export const electionPort = 3888;
 
-/** A stream's number on its own network, and whose it is: the last bit tells. */
+/** A stream number combines the number on its own network and the network, in the last bit. */
 type Side = 0 | 1;
 const toClients = 0;
 const toPeers = 1;
@@ -31,25 +32,28 @@ export class ProcessNetwork implements Network {
     this.#activity = activity;
   }
 
-  /** The process is gone at once. Resolves when its ports are free. */
+  /** The process ends at once. Resolves when its ports are free. */
   async die(): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#peers.die();
     this.#clients.heal();
     this.#clients.cut();
-    // A port that is just being asked for is given back too.
+    // Also release a port whose `listen` is pending.
     const asked = await Promise.allSettled(this.#listening);
     await Promise.all(asked.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.close()));
   }
 
-  /** Resets the connections with these numbers, or those of all clients; returns how many there were. */
+  /**
+   * Resets the connections with these numbers, or those of all clients; returns how many there
+   * were.
+   */
   cut(streams?: Iterable<StreamId>): number {
     if (streams === undefined) return this.#clients.cut();
     return this.#clients.cut(Array.from(streams, (stream) => stream >> 1));
   }
 
-  // --- What the server asks of its network
+  // --- Calls of the server
 
   start(sink: NetworkSink): void {
     this.#clients.start(this.#sinkOf(toClients, sink));
@@ -59,7 +63,8 @@ export class ProcessNetwork implements Network {
   async listen(options: ListenOptions): Promise<Listener> {
     if (this.#hasEnded) return await new Promise(() => undefined);
     const { address, port } = options;
-    // quorumListenOnAllIPs=true leaves the address open; the port tells who is waited for.
+    // quorumListenOnAllIPs=true leaves the address open; the port says whether servers or clients
+    // connect there.
     const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#wire.machineAt(address) !== undefined;
     if (isForPeers) return await this.#peers.listen(options);
     const listening = this.#clients.listen(options);
@@ -118,7 +123,7 @@ export class ProcessNetwork implements Network {
     return side === toPeers ? this.#peers : this.#clients;
   }
 
-  // --- What the networks tell the server
+  // --- Events of the networks
 
   #sinkOf(side: Side, sink: NetworkSink): NetworkSink {
     const tell = (what: () => void): void => {
@@ -130,7 +135,7 @@ export class ProcessNetwork implements Network {
     const outer = (stream: StreamId): StreamId => stream * 2 + side;
     return {
       accepted: (stream, listener, remote) => {
-        // It was on the way when the process ended: the system resets it.
+        // It was opened while the process ended: the system resets it.
         if (this.#hasEnded) this.#of(side).reset(stream);
         else tell(() => sink.accepted(outer(stream), listener, remote));
       },

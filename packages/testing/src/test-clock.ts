@@ -1,10 +1,11 @@
 /**
- * Time as a machine keeps it, with two differences: a test may let time pass that has not passed, and time in which the process stood still
- * counts for little. A debugger that halts the process for a minute, or a machine that is busy with other things, would else look to servers
- * as if every client and every other server had been silent for as long: sessions would expire and leaders would fall that nobody touched.
+ * A machine's clock with two differences: a test can add time, and a pause of the process counts
+ * only a little. Otherwise, after a debugger halts the process for a minute, or on a busy machine,
+ * servers would conclude that every client and every other server was silent for that long:
+ * sessions would expire and leaders would lose their quorum.
  *
- * Time never passes a timer that waits to be called by more than half a tick. That is why a standstill counts for no more, and why it makes no
- * difference to a process that is merely late.
+ * The clock never passes the due time of a waiting timer by more than half a tick. So a pause
+ * counts for no more than that, and a process that is merely late is not affected.
  */
 import type { Now } from '@tskeeper/core';
 import type { Clock, MemoryProbe, TimerHandle } from '@tskeeper/runtime';
@@ -16,25 +17,27 @@ interface Timer {
   readonly isServers: boolean;
 }
 
-/** Longer than any timer of Node can wait. */
+/** The longest delay of Node's timers. */
 const timerMsMax = 0x7fffffff;
 
 export class TestClock implements Clock {
   readonly #activity: Activity;
-  /** Time passes in steps of this at most when it is made to pass. */
+  /** Added time passes in steps of at most this length. */
   readonly #stepMs: number;
   #elapsedMs = performance.now();
-  /** When `#elapsedMs` was so, on the machine's clock. */
+  /** The machine's clock at the moment of `#elapsedMs`. */
   #readMs = performance.now();
-  /** Time that has not passed. */
+  /** Added time. */
   #addedMs = 0;
-  /** The one that is due first comes first; of those due at once, the one that was set first. */
+  /** Ordered by due time, then by creation. */
   readonly #timers: Timer[] = [];
   #real: NodeJS.Timeout | undefined;
   #realDueMs = Infinity;
   #advancing: Promise<void> = Promise.resolve();
 
-  /** @param tickMs the servers' tick: in less than half of it nobody is missed. */
+  /**
+   * @param tickMs the servers' tick: no peer is missed in less than half of it.
+   */
   constructor(activity: Activity, tickMs: number) {
     this.#activity = activity;
     this.#stepMs = Math.max(1, tickMs * 0.45);
@@ -49,7 +52,7 @@ export class TestClock implements Clock {
     return this.#set(delayMs, callback, false);
   }
 
-  /** As `after`, for a server: what it does about it is seen by the activity. */
+  /** Like `after`, for a server: the activity sees what the server does in the callback. */
   afterForServer(delayMs: number, callback: () => void): TimerHandle {
     return this.#set(delayMs, callback, true);
   }
@@ -77,12 +80,12 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Lets so much time pass, without waiting for it: in steps, with everything that follows from one done before the next. Resolves when that has
-   * happened.
+   * Adds this much time without waiting for it, in steps: everything that follows from one step is
+   * done before the next. Resolves when that has happened.
    */
   advance(ms: number): Promise<void> {
     if (!(ms >= 0 && ms < Infinity))
-      return Promise.reject(new RangeError(`time passes forwards, and ends: advance takes a number of milliseconds from 0 on, not ${ms}`));
+      return Promise.reject(new RangeError(`advance takes a finite number of milliseconds, 0 or greater, not ${ms}`));
     const advanced = this.#advancing.then(() => this.#advance(ms));
     this.#advancing = advanced.catch(() => undefined);
     return advanced;
@@ -107,7 +110,7 @@ export class TestClock implements Clock {
     this.#arm();
   }
 
-  /** It is so late now, unless it is later. */
+  /** Sets the elapsed time, unless it is already later. */
   #add(elapsedMs: number): void {
     if (elapsedMs <= this.#elapsedMs) return;
     this.#addedMs += elapsedMs - this.#elapsedMs;
@@ -123,7 +126,7 @@ export class TestClock implements Clock {
 
   #call(): void {
     const { callback, isServers } = this.#timers.shift()!;
-    // What a client does about it goes over TCP.
+    // A client's reaction goes over TCP.
     if (isServers) this.#activity.happened();
     else this.#activity.outside();
     callback();
@@ -144,7 +147,7 @@ export class TestClock implements Clock {
     this.#realDueMs = Infinity;
     this.#read();
     try {
-      // Those that are set meanwhile have their turn later, so that others get theirs.
+      // Timers set by a callback run later, so that others get their turn.
       for (let due = this.#timers.filter(({ dueMs }) => dueMs <= this.#elapsedMs).length; due > 0; due--) {
         if (this.#timers[0] === undefined || this.#timers[0].dueMs > this.#elapsedMs) break;
         this.#call();
@@ -155,7 +158,7 @@ export class TestClock implements Clock {
   };
 }
 
-/** The clock as one server process sees it. When that has ended it is called no more. */
+/** The clock of one server process. After the process has ended, its timers are not called. */
 export class ProcessClock implements Clock {
   readonly #clock: TestClock;
   readonly #timers = new Set<TimerHandle>();
@@ -197,12 +200,12 @@ export class ProcessClock implements Clock {
   }
 }
 
-/** How often it is really looked. */
+/** How often the probe measures. */
 const lookMs = 50;
 
 /**
- * A server looks at its memory ten times a second, which costs more than everything else it does when nothing happens. In time that does not really
- * pass, memory does not change.
+ * A server checks its memory ten times a second, which costs more than everything else it does
+ * while idle. Added time does not change the memory.
  */
 export function inRealTime(probe: MemoryProbe): MemoryProbe {
   let lookedMs = -Infinity;

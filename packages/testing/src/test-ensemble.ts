@@ -10,35 +10,40 @@ import { hostOf, PeerWire } from './peer-wire.ts';
 import { electionPort, quorumPort } from './process-network.ts';
 import { TestClock } from './test-clock.ts';
 
-/** What a test wants of its ensemble. */
+/** Options of a TestEnsemble. */
 export interface TestEnsembleOptions {
-  /** How many servers vote, from 1 to 7. Default: 3. They are numbered from 1 on. */
+  /** Number of voting servers, from 1 to 7, with sids from 1. Default: 3. */
   readonly servers?: number;
-  /** How many observe besides; their numbers follow. Default: 0. */
+  /** Number of observers; their sids follow. Default: 0. */
   readonly observers?: number;
   /**
-   * - `'memory'`, the default: nothing touches the disk; what was acknowledged survives `restart` and `kill`, and is gone after `close`.
+   * - `'memory'`, the default: nothing is written to disk; acknowledged writes survive `restart`
+   *   and `kill`, and are gone after `close`.
    * - `'folder'`: a temporary folder, removed by `close`.
-   * - `{ dataDir }`: a folder of yours, which stays, with one folder `server-<sid>` for each server.
+   * - `{ dataDir }`: a folder of yours, which stays, with one folder `server-<sid>` for each
+   *   server.
    */
   readonly storage?: 'memory' | 'folder' | { readonly dataDir: string };
   /**
-   * Settings as in zoo.cfg, for all servers: `{ tickTime: 100, syncLimit: 2 }`. Unless given, tickTime is 200, initLimit 10, syncLimit 5 and
-   * maxSessionTimeout 40000: a server that is silent is given up after a second, and clients get session timeouts from 0.4 to 40 seconds. Every four letter
-   * word is answered. `server.*` lines, ports and folders are the ensemble's own.
+   * Settings of zoo.cfg for all servers: `{ tickTime: 100, syncLimit: 2 }`. Defaults: tickTime 200,
+   * initLimit 10, syncLimit 5 and maxSessionTimeout 40000, so that a silent server is dropped after
+   * a second, and clients get session timeouts from 0.4 to 40 seconds. Every four letter word is
+   * answered. The ensemble sets `server.*` lines, ports and folders.
    */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Hears what the servers log, each line with its server's number in front. Default: nobody does. */
+  /**
+   * Receives the log lines of the servers, each prefixed with the server's number. Default: none.
+   */
   readonly logger?: Logger;
 }
 
-/** How long to wait for something. */
+/** Options of the methods that wait. */
 export interface WaitOptions {
-  /** How long to wait, in ms of real time, before it is an error. Default: 10000. */
+  /** Time limit, in ms of real time. Default: 10000. */
   readonly timeoutMs?: number;
 }
 
-/** A server, or its number. */
+/** A server, or its sid. */
 export type ServerOrSid = EnsembleServer | Sid;
 
 const serversMax = 7;
@@ -49,10 +54,12 @@ const introductionsMs = 1000;
 const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir|dynamicConfigFile)$/;
 
 /**
- * A ZooKeeper ensemble for one test: real servers, in this process, reached over TCP by any client.
+ * A ZooKeeper ensemble for one test: real servers, in this process, reachable over TCP by any
+ * client.
  *
- * Start it with `await using ensemble = await TestEnsemble.start({ servers: 3 })`, or call `close` in your own teardown. Each ensemble has ports and data
- * of its own, so tests can run side by side. The servers speak to each other over a network inside the process.
+ * Start it with `await using ensemble = await TestEnsemble.start({ servers: 3 })`, or call `close`
+ * in your own teardown. Each ensemble has its own ports and data, so tests can run side by side.
+ * The servers communicate over a network inside the process.
  */
 export class TestEnsemble implements AsyncDisposable {
   readonly #members: readonly Member[];
@@ -73,7 +80,7 @@ export class TestEnsemble implements AsyncDisposable {
       initLimit: 10,
       syncLimit: 5,
       maxSessionTimeout: 40_000,
-      // One server that votes would else be no ensemble, and have neither a role nor observers.
+      // Otherwise a single voting server would be standalone, without a role and without observers.
       ...(servers === 1 ? { standaloneEnabled: false } : {}),
       ...config,
     };
@@ -100,7 +107,10 @@ export class TestEnsemble implements AsyncDisposable {
     });
   }
 
-  /** Resolves when there is a leader and all servers take clients. Rejects with one sentence when a folder or a setting cannot be used. */
+  /**
+   * Resolves when there is a leader and all servers accept clients. Rejects with one sentence if a
+   * folder or a setting cannot be used.
+   */
   static async start(options: TestEnsembleOptions = {}): Promise<TestEnsemble> {
     check(options);
     const { storage = 'memory' } = options;
@@ -111,7 +121,8 @@ export class TestEnsemble implements AsyncDisposable {
     try {
       await Promise.all(ensemble.#members.map((server) => server.begin()));
       await ensemble.ready();
-      // Servers that have just connected to each other keep pauses before they do so again. What a test does first should not have to wait for them.
+      // Servers that have just connected to each other pause before they connect again. The first
+      // action of a test should not have to wait for that.
       await ensemble.advance(introductionsMs);
     } catch (error) {
       await ensemble.close();
@@ -120,19 +131,21 @@ export class TestEnsemble implements AsyncDisposable {
     return ensemble;
   }
 
-  // --- Who is who
+  // --- Servers and roles
 
-  /** What a client connects to: all servers, `127.0.0.1:40123,127.0.0.1:40124,...`, whether they are running or not. */
+  /**
+   * Connect string for clients: all servers, running or not: `127.0.0.1:40123,127.0.0.1:40124,...`.
+   */
   get connectString(): string {
     return this.#members.map(({ connectString }) => connectString).join(',');
   }
 
-  /** All servers, in the order of their numbers, observers last. */
+  /** All servers, ordered by sid, observers last. */
   get servers(): readonly EnsembleServer[] {
     return this.#members;
   }
 
-  /** The server with this number. */
+  /** The server with this sid. Throws a RangeError if there is none. */
   server(sid: Sid): EnsembleServer {
     return this.#member(sid);
   }
@@ -144,19 +157,22 @@ export class TestEnsemble implements AsyncDisposable {
     return member;
   }
 
-  /** The server that leads, with a quorum that hears it and that it hears. Throws while there is none; `elected` waits for it. */
+  /**
+   * The leader that has a quorum, with packets passing in both directions. Throws while there is
+   * none; `elected` waits for it.
+   */
   get leader(): EnsembleServer {
     const leader = this.#leader();
     if (leader === undefined) throw new Error(`no server leads: ${this.#state()}. Wait for one with elected()`);
     return leader;
   }
 
-  /** Those that follow the leader. None while there is no leader. */
+  /** The followers of the leader. Empty while there is no leader. */
   get followers(): EnsembleServer[] {
     return this.#learners().filter(({ role }) => role === 'follower');
   }
 
-  /** Those that observe the leader. None while there is no leader. */
+  /** The observers of the leader. Empty while there is no leader. */
   get observers(): EnsembleServer[] {
     return this.#learners().filter(({ role }) => role === 'observer');
   }
@@ -176,7 +192,10 @@ export class TestEnsemble implements AsyncDisposable {
     return leader === undefined ? [] : this.#learnersOf(leader);
   }
 
-  /** Those that serve clients in the leader's epoch. A cut that they have not noticed yet counts already. */
+  /**
+   * Servers that serve clients in the leader's epoch. A server behind a cut does not count, even if
+   * it has not noticed the cut yet.
+   */
   #learnersOf(leader: Member): Member[] {
     const epoch = epochOf(leader.lastZxid);
     return this.#members.filter(
@@ -194,15 +213,19 @@ export class TestEnsemble implements AsyncDisposable {
   // --- Waiting
 
   /**
-   * Resolves with the leader, as soon as there is one. After its end, or a cut that separates it from its quorum, that is another one, or the same in
-   * another epoch. Rejects when there is none in time.
+   * Resolves with the leader as soon as there is one. After its end, or a cut that separates it
+   * from its quorum, that is another server, or the same one in another epoch. Rejects on a
+   * timeout.
    */
   async elected(options?: WaitOptions): Promise<EnsembleServer> {
-    await this.#until(() => this.#leader() !== undefined, 'there is no leader', options);
+    await this.#until(() => this.#leader() !== undefined, 'a leader', options);
     return this.leader;
   }
 
-  /** Resolves with the leader, as soon as there is one and every running server that can hear it takes clients. Rejects when it is not so in time. */
+  /**
+   * Resolves with the leader as soon as there is one and every running server that can reach it
+   * accepts clients. Rejects on a timeout.
+   */
   async ready(options?: WaitOptions): Promise<EnsembleServer> {
     const isReady = (): boolean => {
       const leader = this.#leader();
@@ -210,35 +233,39 @@ export class TestEnsemble implements AsyncDisposable {
       const ready = new Set([leader, ...this.#learnersOf(leader)]);
       return this.#members.every((server) => !server.isRunning || ready.has(server) || !this.#hearEachOther(server, leader));
     };
-    await this.#until(isReady, 'the ensemble is not ready', options);
+    await this.#until(isReady, 'the ensemble to be ready', options);
     return this.leader;
   }
 
-  /** Resolves as soon as the ensemble is ready and every running server that hears the leader has applied what the leader has applied. Rejects when it is not so in time. */
+  /**
+   * Resolves as soon as the ensemble is ready and every running server that can reach the leader
+   * has applied everything that the leader has applied. Rejects on a timeout.
+   */
   async inStep(options?: WaitOptions): Promise<void> {
     await this.ready(options);
     const isSo = (): boolean => {
       const leader = this.#leader();
       return leader !== undefined && this.#learnersOf(leader).every(({ lastZxid }) => lastZxid === leader.lastZxid);
     };
-    await this.#until(isSo, 'the servers are not in step', options);
+    await this.#until(isSo, 'the servers to be in step', options);
   }
 
   /**
-   * Resolves as soon as it is so; rejects when it is not in time. It is looked at again whenever a server has done something, so ask about servers:
-   * `ensemble.until(() => ensemble.server(1).role === 'looking')`.
+   * Resolves as soon as `isSo` returns true; rejects on a timeout. It is called after each action
+   * of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
+   * 'looking')`.
    */
   async until(isSo: () => boolean, options?: WaitOptions): Promise<void> {
-    await this.#until(isSo, 'what was waited for has not come about', options);
+    await this.#until(isSo, 'the condition', options);
   }
 
   async #until(isSo: () => boolean, what: string, { timeoutMs = timeoutMsDefault }: WaitOptions = {}): Promise<void> {
     const came = await this.#activity.until(() => this.#isClosed || isSo(), timeoutMs);
-    if (!came) throw new Error(`${what} after ${timeoutMs} ms: ${this.#state()}`);
-    if (this.#isClosed) throw new Error('the ensemble has been closed');
+    if (!came) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}: ${this.#state()}`);
+    if (this.#isClosed) throw new Error('the ensemble is closed');
   }
 
-  /** A server that has been started serves, if it hears enough others for a quorum. */
+  /** Waits until a started server serves clients, if it can reach a quorum. */
   async #started(server: Member): Promise<void> {
     const heard = this.#members.filter((other) => other.isRunning && this.#hearEachOther(server, other));
     if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
@@ -247,7 +274,7 @@ export class TestEnsemble implements AsyncDisposable {
       if (!server.isRunning) return true;
       return leader !== undefined && (server === leader || this.#learnersOf(leader).includes(server));
     };
-    await this.#until(isServing, `server ${server.sid} does not take clients`);
+    await this.#until(isServing, `server ${server.sid} to accept clients`);
   }
 
   #state(): string {
@@ -255,40 +282,46 @@ export class TestEnsemble implements AsyncDisposable {
       return failure === undefined ? `server ${sid} is ${role}` : `server ${sid} has failed (${String(failure.error)})`;
     });
     const cuts = this.#wire.cuts.map(([from, to]) => `${from} to ${to}`);
-    return [...states, ...(cuts.length === 0 ? [] : [`nothing gets from ${cuts.join(', ')}`])].join(', ');
+    return [...states, ...(cuts.length === 0 ? [] : [`no packets from ${cuts.join(', ')}`])].join(', ');
   }
 
   // --- Time
 
   /**
-   * The servers' time. Hand it to a client (`connect(ensemble.connectString, { clock: ensemble.clock })`) and it passes for the client as well, which
-   * then keeps its session alive over `advance`.
+   * The servers' clock. Pass it to a client (`connect(ensemble.connectString, { clock:
+   * ensemble.clock })`) to let `advance` apply to the client as well: it then keeps its session
+   * alive.
    */
   get clock(): Clock {
     return this.#clock;
   }
 
   /**
-   * Lets so many ms pass for the servers, without waiting for them: sessions expire whose clients have been silent for long enough, containers and TTL
-   * znodes are looked at, a server that is cut off is given up. It is done in steps of less than half a tick, so that servers hear of each other in
-   * between and no leader falls. Resolves when what follows from it has happened. Rejects with a RangeError for what is no span of time.
+   * Advances the servers' clock by this many ms without waiting for them: sessions of silent
+   * clients expire, container and TTL znodes are checked, and a server that is cut off is dropped.
+   * The clock advances in steps of less than half a tick, so that servers exchange packets in
+   * between and the leader keeps its quorum. Resolves when everything that follows has happened.
+   * Rejects with a RangeError for an invalid time.
    *
-   * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
+   * Clients without `clock` do not see the added time: after more than its timeout, their session
+   * has expired.
    */
   advance(ms: number): Promise<void> {
     return this.#clock.advance(ms);
   }
 
-  // --- Trouble
+  // --- Faults
 
   /**
-   * Parts the servers: two of them hear each other if they are in a group together. Those that are named in none make up one more group. Nobody is
-   * told, and clients reach all of them as before.
+   * Partitions the servers: two of them can communicate if they are in one group. Servers that no
+   * group names form one more group. No connection is closed, and clients still reach all servers.
    *
    * - `partition([1], [2, 3])`, or `partition([1])`: server 1 is alone.
-   * - `partition([1, 3], [3, 2])`: servers 1 and 2 do not hear each other, and 3 hears both.
+   * - `partition([1, 3], [3, 2])`: servers 1 and 2 cannot communicate, and 3 can communicate with
+   *   both.
    *
-   * It is over when the result is disposed of, or `heal` is called; what was sent meanwhile arrives then, as with TCP.
+   * The partition ends when the result is disposed of, or `heal` is called; packets sent in the
+   * meantime arrive then, as with TCP.
    */
   partition(...groups: readonly (readonly ServerOrSid[])[]): Disposable {
     const named = groups.map((group) => new Set(group.map((server) => this.#member(server).sid)));
@@ -297,7 +330,10 @@ export class TestEnsemble implements AsyncDisposable {
     return this.#cut((from, to) => !all.some((group) => group.has(from) && group.has(to)));
   }
 
-  /** Cuts one way: nothing that `from` send reaches `to`, while what `to` send arrives. For the rest see `partition`. */
+  /**
+   * A one-way cut: nothing that `from` send reaches `to`, while packets from `to` arrive. Otherwise
+   * like `partition`.
+   */
   cut({
     from,
     to,
@@ -317,30 +353,38 @@ export class TestEnsemble implements AsyncDisposable {
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
   }
 
-  /** Ends every partition and every cut, those of single servers included. */
+  /** Ends every partition and every cut, including those of single servers. */
   heal(): void {
     this.#wire.healAll();
     for (const server of this.#members) server.hearClients();
   }
 
-  /** Cuts the connections of a session, or of all clients, to all servers; returns how many there were. Clients may connect again at once. */
+  /**
+   * Closes the connections of a session, or of all clients, to all servers; returns how many there
+   * were. Clients may connect again at once.
+   */
   cutConnections(session?: SessionId): number {
     return this.#members.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
   }
 
   /**
-   * Ends a session, wherever its client is connected, as if nothing had been heard of it for too long: its ephemeral znodes go, and the client learns
-   * that it has expired. Resolves when that has happened on every server that hears the leader, with false when there was no such session. Rejects when there is no
-   * leader in time, or when it ends before.
+   * Expires a session, whichever server its client is connected to, as if the client had been
+   * silent for too long: its ephemeral znodes are deleted, and the client learns that the session
+   * has expired. Resolves with true when that has happened on every server that can reach the
+   * leader, with false if the session did not exist. Rejects if there is no leader in time, or if
+   * the leader ends before.
    */
   async expireSession(session: SessionId): Promise<boolean> {
     const leader = this.#member(await this.elected());
     if (!(await leader.endSession(session))) return false;
-    await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session is not gone everywhere');
+    await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session to end on every server');
     return true;
   }
 
-  /** Stops all servers for good, and removes a temporary folder. Rejects with what a server has failed of, if one has. */
+  /**
+   * Stops all servers for good, and removes a temporary folder. Rejects with the error of a server
+   * that has failed.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.heal();
@@ -355,7 +399,7 @@ export class TestEnsemble implements AsyncDisposable {
       throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
   }
 
-  /** As `close`, for `await using`. Rejects as that does. */
+  /** The same as `close`, for `await using`, including its rejections. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -365,7 +409,7 @@ function listOf(servers: ServerOrSid | readonly ServerOrSid[]): readonly ServerO
   return typeof servers === 'number' || 'sid' in servers ? [servers] : servers;
 }
 
-/** What is no number the servers will refuse. */
+/** The servers reject a value that is not a number. */
 function tickTimeMsOf(config: NonNullable<TestEnsembleOptions['config']>): number {
   return Number(config['tickTime']) || tickTimeMsDefault;
 }
@@ -376,5 +420,5 @@ function check({ servers = 3, observers = 0, config = {} }: TestEnsembleOptions)
   if (!Number.isInteger(observers) || observers < 0 || observers > serversMax)
     throw new RangeError(`observers must be a whole number from 0 to ${serversMax}, not ${observers}`);
   const own = Object.keys(config).find((key) => ownKeys.test(key));
-  if (own !== undefined) throw new Error(`${own} cannot be set in the config of a TestEnsemble: it finds ports and folders by itself`);
+  if (own !== undefined) throw new Error(`${own} cannot be set in the config of a TestEnsemble, which chooses ports and folders itself`);
 }

@@ -11,34 +11,37 @@ import { ProcessDisk } from './process-disk.ts';
 import { inRealTime, ProcessClock, TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
-/** What a test wants of its server. */
+/** Options of a TestServer. */
 export interface TestServerOptions {
   /**
-   * - `'memory'`, the default: nothing touches the disk; what was acknowledged survives `restart`, and is gone after `close`.
+   * - `'memory'`, the default: nothing is written to disk; acknowledged writes survive `restart`,
+   *   and are gone after `close`.
    * - `'folder'`: a temporary folder, removed by `close`.
    * - `{ dataDir }`: a folder of yours, which stays.
    */
   readonly storage?: 'memory' | 'folder' | { readonly dataDir: string };
-  /** The port on 127.0.0.1; any free one unless given. It stays the same over `restart`. */
+  /** The port on 127.0.0.1. Default: any free port. It stays the same after `restart`. */
   readonly port?: number;
   /**
-   * Settings as in zoo.cfg: `{ tickTime: 200, 'jute.maxbuffer': 4_000_000 }`. Default: a tick is 2000 ms, so that clients get session
-   * timeouts between 4 and 40 seconds. Every four letter word is answered unless `4lw.commands.whitelist` says otherwise.
+   * Settings of zoo.cfg: `{ tickTime: 200, 'jute.maxbuffer': 4_000_000 }`. Default: a tick of 2000
+   * ms, so that clients get session timeouts between 4 and 40 seconds. Every four letter word is
+   * answered unless `4lw.commands.whitelist` says otherwise.
    */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Hears what the server logs. Default: nobody does. */
+  /** Receives the log lines of the server. Default: none. */
   readonly logger?: Logger;
 }
 
-/** What the server's memory is called by its own log. */
+/** Name of the in-memory data folder in the server's log. */
 const memoryFolder = '/memory';
 const tickTimeMsDefault = 2000;
 
 /**
- * A ZooKeeper server for one test: a real one, in this process, reached over TCP by any client.
+ * A ZooKeeper server for one test: a real server, in this process, reachable over TCP by any
+ * client.
  *
- * Start it with `await using server = await TestServer.start()`, or call `close` in your own teardown. Each server has a port and data of
- * its own, so tests can run side by side.
+ * Start it with `await using server = await TestServer.start()`, or call `close` in your own
+ * teardown. Each server has its own port and data, so tests can run side by side.
  */
 export class TestServer implements AsyncDisposable {
   readonly #options: TestServerOptions;
@@ -59,7 +62,10 @@ export class TestServer implements AsyncDisposable {
     this.#clock = new TestClock(this.#activity, Number(options.config?.['tickTime']) || tickTimeMsDefault);
   }
 
-  /** Resolves when clients can connect. Rejects with one sentence when a port, a folder or a setting cannot be used. */
+  /**
+   * Resolves when clients can connect. Rejects with one sentence if a port, a folder or a setting
+   * cannot be used.
+   */
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const { storage = 'memory' } = options;
     const inMemory = storage === 'memory';
@@ -76,30 +82,38 @@ export class TestServer implements AsyncDisposable {
     return server;
   }
 
-  /** What a client connects to: `127.0.0.1:40123`. The same while the server is stopped, and after it has started again. */
+  /**
+   * Connect string for clients: `127.0.0.1:40123`. It stays the same while the server is stopped,
+   * and after a restart.
+   */
   get connectString(): string {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** On 127.0.0.1. The same over `restart`. */
+  /** Port on 127.0.0.1. It stays the same after `restart`. */
   get port(): number {
     return this.#port;
   }
 
-  /** Whether it serves: false between `stop` and `start`, and after `close`. */
+  /** Whether the server serves clients: false between `stop` and `start`, and after `close`. */
   get isRunning(): boolean {
     return this.#server !== undefined;
   }
 
-  /** What the server knows of itself: sessions, connections, watches, znodes, zxids. Throws while it is stopped. */
+  /**
+   * State of the server: sessions, connections, watches, znodes, zxids. Throws while it is stopped.
+   */
   get inspect(): Inspect {
     return this.#running.inspect;
   }
 
-  /** Starts a server that was stopped, on the same port, with the data it had. Rejects when the port is taken by then, or the folder cannot be used. */
+  /**
+   * Starts a stopped server, on the same port, with its data. Rejects if the port is in use by
+   * then, or the folder cannot be used.
+   */
   async start(): Promise<void> {
-    if (this.#isClosed) throw new Error('this server has been closed; start another with TestServer.start()');
-    if (this.#server !== undefined) throw new Error('this server is running already');
+    if (this.#isClosed) throw new Error('this server is closed; start another one with TestServer.start()');
+    if (this.#server !== undefined) throw new Error('this server is already running');
     const defaults = { '4lw.commands.whitelist': '*', tickTime: tickTimeMsDefault };
     const lines = Object.entries({ ...defaults, ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
     const config = { name: 'the config of this TestServer', text: lines.join('\n') };
@@ -118,16 +132,16 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * Stops serving: connections end, and new ones are refused until `start`. Sessions live on, and have their full timeout again when the
-   * server is back. A partition
-   * is over. Does nothing when it is stopped already. Rejects when the server fails in ending.
+   * Stops the server: connections are closed, and new ones are refused until `start`. Sessions live
+   * on, and get their full timeout again when the server is back. A partition ends. Does nothing if
+   * the server is already stopped. Rejects if the server fails while it closes.
    */
   async stop(): Promise<void> {
     const server = this.#server;
     const network = this.#network;
     this.#server = undefined;
     this.#network = undefined;
-    // A server that is cut off would wait for clients to take their last answers.
+    // A server that is cut off would wait until clients have received their last replies.
     network?.heal();
     await server?.close();
   }
@@ -139,15 +153,19 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * Ends a session as if nothing had been heard of its client for too long: its ephemeral znodes go, and the client learns that it has
-   * expired. Resolves when that has happened on the server, with false when there was no such session. Throws while it
-   * is stopped, and rejects when it ends before.
+   * Expires a session as if its client had been silent for too long: its ephemeral znodes are
+   * deleted, and the client learns that the session has expired. Resolves with true when that has
+   * happened on the server, with false if the session did not exist. Throws while the server is
+   * stopped, and rejects if the server ends before.
    */
   expireSession(session: SessionId): Promise<boolean> {
     return this.#running.expireSession(session);
   }
 
-  /** Cuts the connection of a session, or of all; returns how many there were. Sessions live on, and clients may connect again at once. */
+  /**
+   * Closes the connection of a session, or all client connections; returns how many there were.
+   * Sessions live on, and clients may connect again at once.
+   */
   cutConnections(session?: SessionId): number {
     if (session === undefined) return this.#troubled.cut();
     const streams = [...this.inspect.cnxns()].filter((cnxn) => cnxn.session === session).map(({ id }) => id);
@@ -155,8 +173,9 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * Cuts the server off: until the result is disposed of, no byte gets through in either direction, and nobody is told. Connections stay
-   * open and new ones are accepted, as by a machine that stands still; its own clock goes on, so that sessions expire.
+   * Cuts the server off: until the result is disposed of, no byte passes in either direction, and
+   * no connection is closed. New connections are accepted, as by a machine that is paused; the
+   * server's own clock continues, so sessions expire.
    *
    * `{ using silence = server.partition(); ... }`, or call the result's `[Symbol.dispose]()`.
    */
@@ -166,24 +185,29 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * The server's time. Hand it to a client (`connect(server.connectString, { clock: server.clock })`) and it passes for the client as well, which then
-   * keeps its session alive over `advance`.
+   * The server's clock. Pass it to a client (`connect(server.connectString, { clock: server.clock
+   * })`) to let `advance` apply to the client as well: it then keeps its session alive.
    */
   get clock(): Clock {
     return this.#clock;
   }
 
   /**
-   * Lets so many ms pass for the server, without waiting for them: sessions expire whose clients have been silent for long enough, containers and
-   * TTL znodes are looked at. Resolves when what follows from it has happened. Rejects with a RangeError for what is no span of time.
+   * Advances the server's clock by this many ms without waiting for them: sessions of silent
+   * clients expire, and container and TTL znodes are checked. Resolves when everything that follows
+   * has happened. Rejects with a RangeError for an invalid time.
    *
-   * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
+   * Clients without `clock` do not see the added time: after more than its timeout, their session
+   * has expired.
    */
   advance(ms: number): Promise<void> {
     return this.#clock.advance(ms);
   }
 
-  /** Stops for good, and removes a temporary folder. Rejects when the server fails in ending, or the folder cannot be removed. */
+  /**
+   * Stops for good, and removes a temporary folder. Rejects if the server fails while it closes, or
+   * the folder cannot be removed.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     try {
@@ -194,7 +218,7 @@ export class TestServer implements AsyncDisposable {
     }
   }
 
-  /** As `close`, for `await using`. Rejects as that does. */
+  /** The same as `close`, for `await using`, including its rejections. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

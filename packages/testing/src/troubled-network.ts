@@ -1,21 +1,22 @@
 /**
- * A network that can be made to misbehave: a stretch of silence in which no byte gets through in either direction while nobody is told,
- * as when a cable is pulled or a machine stands still; and connections that are cut off.
+ * A network with faults: a silence, in which no byte passes in either direction and no connection
+ * is closed, as when a cable is pulled or a machine is paused; and closed connections.
  *
- * It stands between a server and its real network. What happens during a silence is kept, and takes place in order when it is over.
+ * It sits between a server and its real network. Events during a silence are queued, and delivered
+ * in order when it ends.
  */
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
 
 export class TroubledNetwork implements Network, NetworkSink {
   readonly #real: Network;
   #sink: NetworkSink | undefined;
-  /** How many silences there are at once. */
+  /** Number of silences in progress. */
   #silences = 0;
-  /** What has happened meanwhile, on either side. */
+  /** Queued events and calls, of either side. */
   #kept: (() => void)[] = [];
   /**
-   * Each open stream with a number of its own: the stream's may belong to another by the time a silence is over, and what was meant for one
-   * client must not reach the next.
+   * A unique number for each open stream: a stream number may belong to another client when a
+   * silence ends, and bytes for one client must not reach another.
    */
   readonly #streams = new Map<StreamId, number>();
   #opened = 0;
@@ -24,9 +25,9 @@ export class TroubledNetwork implements Network, NetworkSink {
     this.#real = real;
   }
 
-  // --- Trouble
+  // --- Faults
 
-  /** No byte gets through until the function that is returned has been called. */
+  /** No byte passes until the returned function is called. */
   silence(): () => void {
     this.#silences++;
     let isOver = false;
@@ -43,7 +44,10 @@ export class TroubledNetwork implements Network, NetworkSink {
     this.#catchUp();
   }
 
-  /** Resets these connections, or all there are; returns how many. During a silence the server hears of it afterwards, clients at once. */
+  /**
+   * Resets these connections, or all; returns how many. During a silence the server is notified
+   * afterwards, clients at once.
+   */
   cut(streams: Iterable<StreamId> = this.#streams.keys()): number {
     const there = Array.from(streams).filter((stream) => this.#streams.has(stream));
     for (const stream of there) this.#real.reset(stream);
@@ -60,7 +64,7 @@ export class TroubledNetwork implements Network, NetworkSink {
     this.#streams.set(stream, ++this.#opened);
   }
 
-  /** To be done now, or when the silence is over if the stream is still the same. */
+  /** Runs `happens` now, or when the silence ends if the stream is still the same. */
   #whenReachable(stream: StreamId, happens: () => void): void {
     const opened = this.#streams.get(stream);
     this.#whenHeard(() => {
@@ -73,7 +77,7 @@ export class TroubledNetwork implements Network, NetworkSink {
     else happens();
   }
 
-  // --- What the server asks of its network
+  // --- Calls of the server
 
   start(sink: NetworkSink): void {
     this.#sink = sink;
@@ -127,7 +131,7 @@ export class TroubledNetwork implements Network, NetworkSink {
     this.#real.resume(stream);
   }
 
-  // --- What the network tells the server
+  // --- Events of the network
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint): void {
     this.#open(stream);
@@ -162,7 +166,10 @@ export class TroubledNetwork implements Network, NetworkSink {
   }
 }
 
-/** A batch is valid during the call only; its buffers are not copied, since they go with it. */
+/**
+ * A batch is valid only during the call; its buffers are not copied, since their ownership passes
+ * with the batch.
+ */
 function copyOf(batch: ReceivedBatch): ReceivedBatch {
   const { count } = batch;
   return {

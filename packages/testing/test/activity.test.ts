@@ -1,4 +1,4 @@
-/** What is under way, and who waits for it. */
+/** Work in progress, and waiting for it. */
 import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ it('settles when everything that follows is done, however long the chain', async
   expect(done).toEqual(['one', 'two', 'three']);
 });
 
-it('settles only when what has begun has ended, such as a call to a disk', async () => {
+it('settles only after pending operations have ended, such as a call to a disk', async () => {
   const activity = new Activity();
   const begun = activity.begin();
   let isDone = false;
@@ -34,7 +34,7 @@ it('settles only when what has begun has ended, such as a call to a disk', async
   await reading;
 });
 
-it('settles although something new begins all the time', async () => {
+it('settles even if new operations begin all the time', async () => {
   const activity = new Activity();
   let isOver = false;
   let count = 0;
@@ -48,7 +48,7 @@ it('settles although something new begins all the time', async () => {
   expect(count).toBeLessThan(100);
 });
 
-it('lets promises that were kept have their effect before the next callback, as between two turns', async () => {
+it('runs the reactions of settled promises before the next callback, as between two turns', async () => {
   const activity = new Activity();
   const order: string[] = [];
   const begun = activity.begin();
@@ -64,7 +64,7 @@ it('lets promises that were kept have their effect before the next callback, as 
   expect(order).toEqual(['promises', 'callback']);
 });
 
-it('looks again exactly when something has happened', async () => {
+it('until checks its condition exactly when something has happened', async () => {
   const activity = new Activity();
   let looks = 0;
   let isSo = false;
@@ -82,11 +82,11 @@ it('looks again exactly when something has happened', async () => {
   expect(looks).toBe(2);
 });
 
-it('gives up waiting when the time is over', async () => {
+it('until resolves with false after its timeout', async () => {
   expect(await new Activity().until(() => false, 1)).toBe(false);
 });
 
-it('calls those behind a callback that throws, too', async () => {
+it('calls the callbacks after one that throws', async () => {
   const activity = new Activity();
   const called: string[] = [];
   activity.soon(() => {

@@ -25,7 +25,7 @@ test('a session outlives the leader', async () => {
   expect((await other.exists('/lock'))?.ephemeralOwner).toBe(zk.sessionId);
 });
 
-test('who is cut off with the leader gets no answer, and nobody is told what never was', async () => {
+test('a client that is cut off with the leader gets no reply, and no client is told of a write that did not happen', async () => {
   await zk.create('/config', 'old');
   const { leader } = ensemble;
   await using behind = await connect(leader.connectString);

@@ -1,10 +1,10 @@
-/** What was sent over TCP before has arrived when the byte that was sent last has. */
+/** When the last byte has arrived, everything sent over TCP before has arrived. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { Loopback } from '../src/loopback.ts';
 
-it('comes behind what others have sent', async () => {
+it('pass resolves after the bytes that others have sent', async () => {
   const loopback = await Loopback.open();
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -23,7 +23,7 @@ it('comes behind what others have sent', async () => {
   loopback.close();
 });
 
-it('keeps nobody waiting when it is closed', async () => {
+it('pass resolves when the connection is closed', async () => {
   const loopback = await Loopback.open();
   const passing = loopback.pass();
   loopback.close();

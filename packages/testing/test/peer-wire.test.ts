@@ -1,4 +1,4 @@
-/** The network between servers of one process: as TCP, but for ports. */
+/** The network between servers in one process: like TCP, but without ports of the machine. */
 import type { NetworkSink, StreamId } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../src/activity.ts';
@@ -6,7 +6,7 @@ import { addressOf, hostOf, type PeerNetwork, PeerWire } from '../src/peer-wire.
 
 const port = 3888;
 
-/** A process on a machine, which writes down what it is told. */
+/** A process on a machine, which records its events. */
 class Process {
   readonly heard: string[] = [];
   readonly network: PeerNetwork;
@@ -38,7 +38,7 @@ class Process {
   send(stream: StreamId, text: string): void {
     const bytes = Buffer.from(text);
     this.network.send({ count: 1, streams: [stream], buffers: [bytes], starts: [0], ends: [bytes.length], kept: [] });
-    // It is the sender's again.
+    // The buffer belongs to the sender again.
     bytes.fill(0);
   }
 
@@ -68,7 +68,7 @@ async function connected(): Promise<Awaited<ReturnType<typeof world>> & { stream
 }
 
 describe('a stream', () => {
-  it('carries bytes both ways, in order, in one batch for a turn', async () => {
+  it('carries bytes both ways, in order, in one batch per turn', async () => {
     const { one, two, settle } = await world();
     const stream = one.dial(2);
     await settle();
@@ -83,7 +83,7 @@ describe('a stream', () => {
     expect(one.take()).toEqual([`received ${stream} c`]);
   });
 
-  it('ends behind what was sent, and is closed when both sides have ended', async () => {
+  it('ends after the sent bytes, and is closed when both sides have ended', async () => {
     const { one, two, stream, other, settle } = await connected();
     one.send(stream, 'last');
     one.network.end(stream);
@@ -97,7 +97,7 @@ describe('a stream', () => {
     expect(two.take()).toEqual([`closed ${other} well`]);
   });
 
-  it('is reset from one side, and the other hears of it', async () => {
+  it('is reset by one side, and the other side is notified', async () => {
     const { one, two, stream, other, settle } = await connected();
     one.network.reset(stream);
     await settle();
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(one.dial(2)).toBe(stream);
   });
 
-  it('is not read while it is paused, but a reset comes through', async () => {
+  it('is not read while it is paused, but a reset arrives', async () => {
     const { one, two, stream, other, settle } = await connected();
     two.network.pause(other);
     one.send(stream, 'a');
@@ -123,7 +123,7 @@ describe('a stream', () => {
 });
 
 describe('a dial', () => {
-  it('is refused where no process lives', async () => {
+  it('is refused by a machine without a process', async () => {
     const { one, two, settle } = await world();
     two.network.die();
     const stream = one.dial(2);
@@ -131,7 +131,7 @@ describe('a dial', () => {
     expect(one.take()).toEqual([`closed ${stream} ECONNREFUSED`]);
   });
 
-  it('waits for a process that begins until it listens, or has begun without', async () => {
+  it('waits for a starting process until it listens, or has started without listening', async () => {
     const { wire, one, two, settle } = await world();
     two.network.die();
     const again = new Process(wire, 2);
@@ -151,7 +151,7 @@ describe('a dial', () => {
     expect(one.take()).toEqual([`closed ${late} ECONNREFUSED`]);
   });
 
-  it('that was given up comes to nothing', async () => {
+  it('that was cancelled opens no stream', async () => {
     const { wire, one, two, settle } = await world();
     const heal = wire.cut(1, 2);
     const stream = one.dial(2);
@@ -163,7 +163,7 @@ describe('a dial', () => {
     expect(two.take()).toEqual([]);
   });
 
-  it('goes by names too', async () => {
+  it('accepts names', async () => {
     const { one } = await world();
     expect(await one.network.resolve(hostOf(2))).toEqual([addressOf(2)]);
     await expect(one.network.resolve('elsewhere')).rejects.toThrow('the name elsewhere');
@@ -171,7 +171,7 @@ describe('a dial', () => {
 });
 
 describe('a cut', () => {
-  it('goes one way: what is sent meanwhile arrives when it is healed', async () => {
+  it('is one-way: bytes sent in the meantime arrive when it is healed', async () => {
     const { wire, one, two, stream, other, settle } = await connected();
     const heal = wire.cut(1, 2);
     expect(wire.isCut(1, 2)).toBe(true);
@@ -187,7 +187,7 @@ describe('a cut', () => {
     expect(two.take()).toEqual([`received ${other} held`, `ended ${other}`]);
   });
 
-  it('keeps a dial unanswered in either direction, and a reset unheard', async () => {
+  it('keeps a dial unanswered in either direction, and holds back a reset', async () => {
     const { wire, one, two, stream, other, settle } = await connected();
     const heal = wire.cut(2, 1);
     const dial = one.dial(2);
@@ -199,7 +199,7 @@ describe('a cut', () => {
     expect(one.take()).toEqual([`connected ${dial}`, `closed ${stream} ECONNRESET`]);
   });
 
-  it('is over when all that were made are healed, or all at once', async () => {
+  it('ends when all cuts of the pair are healed, one by one or all at once', async () => {
     const { wire } = await world();
     const heals = [wire.cut(1, 2), wire.cut(1, 2)];
     heals[0]!();
@@ -217,17 +217,17 @@ describe('a cut', () => {
 });
 
 describe('a machine', () => {
-  it('bears one process at a time', async () => {
+  it('runs one process at a time', async () => {
     const { wire } = await world();
-    expect(() => wire.begin(1)).toThrow('on machine 1 a process is living already');
+    expect(() => wire.begin(1)).toThrow('machine 1 already runs a process');
   });
 
-  it('lends each port once', async () => {
+  it('has each port once', async () => {
     const { one } = await world();
     await expect(one.network.listen({ address: undefined, port, backlog: undefined })).rejects.toThrow('already in use');
   });
 
-  it('resets what its process leaves open, and tells that nothing more', async () => {
+  it('resets the open streams of a process that ends, and delivers no more events to it', async () => {
     const { one, two, stream, other, settle } = await connected();
     one.send(stream, 'last');
     two.send(other, 'never read');

@@ -10,7 +10,7 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
   return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
 };
 
-it('gives no answer to a process that is gone, and keeps what that has written', async () => {
+it('a process that has ended gets no answer, and what it wrote stays', async () => {
   const memory = new MemoryDisk();
   const disk = new ProcessDisk(memory, new Activity());
   await disk.ensureFolder('/data');
@@ -25,11 +25,11 @@ it('gives no answer to a process that is gone, and keeps what that has written',
   expect(await isPending(disk.list('/data'))).toBe(true);
   expect(await isPending(file.size())).toBe(true);
   expect(isSynced).toBe(false);
-  // The call had been made.
+  // The call was pending.
   expect(memory.contents('/data/other').toString()).toBe('written');
 });
 
-it('gives back the locks and the files of a process that is gone', async () => {
+it('the locks and files of a process that has ended are released', async () => {
   const memory = new MemoryDisk();
   const first = new ProcessDisk(memory, new Activity());
   await first.ensureFolder('/data');
@@ -44,7 +44,7 @@ it('gives back the locks and the files of a process that is gone', async () => {
   expect(await isPending(opening)).toBe(true);
 });
 
-it('passes errors on', async () => {
+it('errors reach the process', async () => {
   const memory = new MemoryDisk();
   const disk = new ProcessDisk(memory, new Activity());
   await expect(disk.remove('/data/none')).rejects.toMatchObject({ code: 'ENOENT' });

@@ -1,4 +1,7 @@
-/** The end of the sequence, met by a client of an ensemble: over restarts, over a snapshot that a leader sends, and at every server. */
+/**
+ * The end of the sequence numbers as a client of an ensemble sees it: after restarts, after a
+ * snapshot from the leader, and at every server.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +31,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A log in which /q has counted so many creates: two thousand million of them would take hours. */
+/** A log in which /q has counted this many creates: to execute 2^31 of them would take hours. */
 function logAfterCreates(count: number): Buffer {
   const writer = new Writer();
   writeFileHeader(writer, logFileHeader);
@@ -56,14 +59,14 @@ async function createsAt(server: EnsembleServer, count = 1): Promise<string[]> {
 }
 
 it('A6, C3-20: after 2147483647 clients of an ensemble get -2147483648, at each server, after restarts, and from a snapshot of the leader', async () => {
-  // Two servers have the log; the third has nothing, and is sent a snapshot.
+  // Two servers have the log; the third has no data and receives a snapshot.
   for (const sid of [1, 2]) {
     const data = join(folder, `server-${sid}`, 'version-2');
     await mkdir(data, { recursive: true });
     await writeFile(join(data, `log.${makeZxid(1, 1).toString(16)}`), logAfterCreates(2_147_483_644));
   }
   const config = { 'snapshot.trust.empty': true, forceSnapshotSync: true };
-  // Who has installed a snapshot of the leader, and as of which zxid.
+  // Servers that have installed a snapshot of the leader, with its zxid.
   const installed: string[] = [];
   const logger: Logger = {
     ...silentLogger,
@@ -73,7 +76,7 @@ it('A6, C3-20: after 2147483647 clients of an ensemble get -2147483648, at each 
   };
   await using ensemble = await TestEnsemble.start({ servers: 3, storage: { dataDir: folder }, config, logger });
   const [one, two, three] = [1, 2, 3].map((sid) => ensemble.server(sid)) as [EnsembleServer, EnsembleServer, EnsembleServer];
-  // It does not lead without the log, and has the counter from the snapshot alone.
+  // It does not lead without the log, and has the counter only from the snapshot.
   expect(ensemble.leader).not.toBe(three);
   expect(installed).toContain(`server 3 ${formatZxid(makeZxid(1, 2))}`);
   const paths = [...(await createsAt(three)), ...(await createsAt(one))];
@@ -93,7 +96,8 @@ it('A6, C3-20: after 2147483647 clients of an ensemble get -2147483648, at each 
   installed.length = 0;
   await Promise.all(ensemble.servers.map((server) => server.start()));
   await ensemble.ready();
-  // With forceSnapshotSync the counter of every learner is that of the leader's snapshot, though each has a log of its own.
+  // With forceSnapshotSync every learner has the counter of the leader's snapshot, although each
+  // has its own log.
   const learners = ensemble.followers.map(({ sid }) => `server ${sid}`);
   expect([...new Set(installed.map((line) => line.slice(0, 'server 0'.length)))].toSorted()).toEqual(learners);
   expect(await createsAt(three)).toEqual(['/q/n--2147483643', '/q/n--2147483642']);
@@ -103,7 +107,7 @@ it('A6, C3-20: after 2147483647 clients of an ensemble get -2147483648, at each 
     await using client = await connect(server.connectString);
     await client.sync('/q');
     const { children } = await client.getChildren('/q');
-    // What a queue is read by: the order of creation, though the number has changed its sign.
+    // A queue is read in the order of creation, although the number has changed its sign.
     expect(children.filter((name) => name !== 'first').toSorted((x, y) => compareSequences(numberOf(x), numberOf(y)))).toEqual(expected);
   }
 });

@@ -1,4 +1,4 @@
-/** Time that passes as it does, at a word, and not while the process stands still. */
+/** A clock that advances with real time and on request, and not while the process is paused. */
 import { describe, expect, it, vi } from 'vitest';
 import { Activity } from '../src/activity.ts';
 import { inRealTime, ProcessClock, TestClock } from '../src/test-clock.ts';
@@ -9,7 +9,7 @@ const standStill = (ms: number): void => {
   while (performance.now() < until);
 };
 
-/** No clock of the machine moves meanwhile, and none of its timers goes off. */
+/** The machine's clock does not advance in the meantime, and none of its timers fires. */
 async function whileMachineStops(run: () => Promise<void>): Promise<void> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   try {
@@ -20,7 +20,7 @@ async function whileMachineStops(run: () => Promise<void>): Promise<void> {
 }
 
 describe('a test clock', () => {
-  it('goes on by itself, and calls back in time', async () => {
+  it('advances by itself, and calls back in time', async () => {
     const clock = clockOf();
     const start = clock.now();
     await new Promise<void>((resolve) => void clock.after(20, resolve));
@@ -28,7 +28,7 @@ describe('a test clock', () => {
     expect(clock.now().wallMs - start.wallMs).toBeGreaterThanOrEqual(20);
   });
 
-  it('makes time pass: timers are called in order, each at its own instant', async () => {
+  it('advance calls timers in order, each at its own time', async () => {
     const clock = clockOf();
     const start = clock.now().elapsedMs;
     const called: number[] = [];
@@ -46,7 +46,7 @@ describe('a test clock', () => {
     expect(clock.now().wallMs - wallMs).toBeGreaterThanOrEqual(4000);
   });
 
-  it('lets everything that follows from half a tick happen before the next', async () => {
+  it('advance completes everything that follows from half a tick before the next', async () => {
     const activity = new Activity();
     const clock = new TestClock(activity, 100);
     const start = clock.now().elapsedMs;
@@ -65,7 +65,7 @@ describe('a test clock', () => {
     expect(Math.max(...latest)).toBeLessThan(100);
   });
 
-  it('does not call a timer that was cancelled', async () => {
+  it('does not call a cancelled timer', async () => {
     const clock = clockOf();
     let isCalled = false;
     clock.cancel(clock.after(100, () => (isCalled = true)));
@@ -73,14 +73,14 @@ describe('a test clock', () => {
     expect(isCalled).toBe(false);
   });
 
-  it('makes two stretches of time that are asked for at once pass one after the other', async () => {
+  it('runs two concurrent calls of advance one after the other', async () => {
     const clock = clockOf();
     const start = clock.now().elapsedMs;
     await Promise.all([clock.advance(1000), clock.advance(2000)]);
     expect(clock.now().elapsedMs - start).toBeGreaterThanOrEqual(3000);
   });
 
-  it('does not go on by more than half a tick while the process stands still, if somebody waits to be called', async () => {
+  it('does not advance by more than half a tick while the process is paused, if a timer is waiting', async () => {
     const clock = clockOf(100);
     const start = clock.now().elapsedMs;
     const called = new Promise<number>((resolve) => void clock.after(10, () => resolve(clock.now().elapsedMs - start)));
@@ -109,7 +109,7 @@ describe('a test clock', () => {
 });
 
 describe('the clock of a process', () => {
-  it('is silent when that has ended', async () => {
+  it('calls no timers after the process has ended', async () => {
     const clock = clockOf();
     const process = new ProcessClock(clock);
     const called: string[] = [];
@@ -122,7 +122,7 @@ describe('the clock of a process', () => {
   });
 });
 
-it('a look at memory is taken in real time', async () => {
+it('memory is measured in real time', async () => {
   let looks = 0;
   await whileMachineStops(async () => {
     const probe = inRealTime(() => (looks++, []));

@@ -1,4 +1,7 @@
-/** An ensemble for users' own tests: it is there at once, does what real ones do when something fails, and never makes a test wait for nothing. */
+/**
+ * An ensemble for users' own tests: it starts at once, behaves as real servers do when something
+ * fails, and never makes a test wait for nothing.
+ */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,14 +28,17 @@ async function textAt(client: Client, path: string): Promise<string> {
   return Buffer.from((await client.getData(path)).data!).toString();
 }
 
-/** What a client that asks this server alone reads there. */
+/** What a client of this server alone reads there. */
 async function readFrom(server: EnsembleServer, path: string): Promise<string> {
   await using client = await connect(server.connectString);
   await client.sync('/');
   return await textAt(client, path);
 }
 
-/** Writes until one goes through, as a program does that knows that a lost connection tells nothing. */
+/**
+ * Retries a write until one succeeds, as a program does, since a lost connection does not say
+ * whether the write was applied.
+ */
 async function write(client: Client, path: string, text: string): Promise<void> {
   for (;;) {
     try {
@@ -58,7 +64,7 @@ function others(ensemble: TestEnsemble, server: EnsembleServer): EnsembleServer[
 }
 
 describe('a test ensemble', () => {
-  it('C0-8: is reached under its connect string, and each server under its own, with one outcome everywhere', async () => {
+  it('C0-8: is reachable under its connect string, and each server under its own, with the same data everywhere', async () => {
     await using ensemble = await TestEnsemble.start();
     expect(ensemble.connectString).toMatch(/^(127\.0\.0\.1:\d+,){2}127\.0\.0\.1:\d+$/);
     expect(ensemble.connectString).toBe(ensemble.servers.map(({ connectString }) => connectString).join(','));
@@ -67,7 +73,7 @@ describe('a test ensemble', () => {
     for (const server of ensemble.servers) expect(await readFrom(server, '/a')).toBe('one');
   });
 
-  it('B29, D5: has one leader, and the rest follow', async () => {
+  it('B29, D5: has one leader, and the other servers follow it', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5, observers: 2 });
     expect(ensemble.servers.map(({ sid }) => sid)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(ensemble.leader.role).toBe('leader');
@@ -78,7 +84,7 @@ describe('a test ensemble', () => {
     expect(() => ensemble.server(8)).toThrow('there is no server 8');
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7])('has %i servers if that is asked for, each with a port of its own', async (servers) => {
+  it.each([1, 2, 3, 4, 5, 6, 7])('has %i servers if requested, each with its own port', async (servers) => {
     await using ensemble = await TestEnsemble.start({ servers });
     expect(ensemble.servers).toHaveLength(servers);
     expect(new Set(ensemble.servers.map(({ port }) => port)).size).toBe(servers);
@@ -87,7 +93,7 @@ describe('a test ensemble', () => {
     await client.create('/a');
   });
 
-  it('B29: starts beside others, each with data of its own', async () => {
+  it('B29: runs beside others, each with its own data', async () => {
     const [one, other] = await Promise.all([TestEnsemble.start(), TestEnsemble.start()]);
     await using client = await connect(one.connectString);
     await client.create('/a');
@@ -103,11 +109,11 @@ describe('a test ensemble', () => {
     [{ config: { tickTime: 'soon' } }, 'tickTime'],
     [{ config: { clientPort: 2181 } }, 'clientPort cannot be set'],
     [{ config: { 'server.1': 'a:1:2' } }, 'server.1 cannot be set'],
-  ])('refuses %j with a sentence', async (options, sentence) => {
+  ])('rejects the options %j with a sentence', async (options, sentence) => {
     await expect(TestEnsemble.start(options)).rejects.toThrow(sentence);
   });
 
-  it('takes settings as zoo.cfg has them', async () => {
+  it('accepts settings of zoo.cfg', async () => {
     await using ensemble = await TestEnsemble.start({ config: { tickTime: 100, maxSessionTimeout: 900 } });
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 1, connectTimeoutMs: 5000 });
     expect(client.sessionTimeoutMs).toBe(200);
@@ -125,7 +131,7 @@ describe('a test ensemble', () => {
     }
   });
 
-  it('counts groups and weights when it looks for a quorum', async () => {
+  it('counts groups and weights for a quorum', async () => {
     // Server 1 decides alone.
     await using ensemble = await TestEnsemble.start({ config: { 'group.1': '1:2:3', 'weight.1': 1, 'weight.2': 0, 'weight.3': 0 } });
     await Promise.all([ensemble.server(2).kill(), ensemble.server(3).kill()]);
@@ -134,7 +140,7 @@ describe('a test ensemble', () => {
     await client.create('/a');
   });
 
-  it('hands each line of a log on with the number of its server', async () => {
+  it('prefixes each log line with the number of its server', async () => {
     const lines: string[] = [];
     const note = (line: string): void => void lines.push(line);
     await using ensemble = await TestEnsemble.start({ logger: { debug: note, info: note, warn: note, error: note } });
@@ -151,8 +157,9 @@ describe('its start', () => {
     const count = breadth(6, 20);
     const times: number[] = [];
     for (let start = 0; start < count; start++) {
-      // What the machine does besides is not counted. A quiet one needs 18 ms, so a processor that is throttled, or shared by two threads, has room. How long a start takes in all
-      // is measured by `npm run bench -- test-ensemble`.
+      // CPU time, so other work of the machine does not count. A quiet machine needs 18 ms, so a
+      // throttled or shared processor has room. `npm run bench -- test-ensemble` measures how long
+      // a start takes in all.
       const begun = process.cpuUsage();
       await using ensemble = await TestEnsemble.start({ servers: 3 });
       const { user, system } = process.cpuUsage(begun);
@@ -161,12 +168,13 @@ describe('its start', () => {
     }
     const [least, median, most] = [0, count / 2, count - 1].map((place) => times.toSorted((a, b) => a - b)[place]!);
     console.log(`ready after ${least!.toFixed(0)} to ${most!.toFixed(0)} ms, median ${median!.toFixed(0)} ms`);
-    // That it waits for nothing besides, the next one shows.
+    // The next test shows that a start waits for nothing.
     expect(median).toBeLessThan(500);
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7])('of %i servers waits for nothing: it is over before any time has passed', async (servers) => {
-    // No timer goes off and no clock moves: whatever were waited for, be it a settling time or a second try, would be waited for for ever.
+  it.each([1, 2, 3, 4, 5, 6, 7])('of %i servers waits for nothing: it finishes before any time has passed', async (servers) => {
+    // No timer fires and no clock advances: any wait, such as a settling time or a second attempt,
+    // would never end.
     stopTime();
     for (let start = 0; start < breadth(1, 5); start++) {
       await using ensemble = await TestEnsemble.start({ servers, observers: servers % 2 });
@@ -174,7 +182,7 @@ describe('its start', () => {
     }
   });
 
-  it('of a server that was killed waits for nothing either, nor do those that elect another leader', async () => {
+  it('of a killed server waits for nothing either, nor does the election of another leader', async () => {
     stopTime();
     for (const servers of [3, 5, 7]) {
       await using ensemble = await TestEnsemble.start({ servers });
@@ -188,7 +196,7 @@ describe('its start', () => {
 });
 
 describe('when a server ends', () => {
-  it('C0-16, D5: the leader, killed, is followed by another, and clients carry on', async () => {
+  it('C0-16, D5: another server leads after the leader was killed, and clients continue', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString);
     await client.create('/counter', '0');
@@ -210,7 +218,7 @@ describe('when a server ends', () => {
     expect((await client.exists('/mine'))?.ephemeralOwner).toBe(session);
   });
 
-  it('a follower, killed, is missed by nobody but its own clients, who go elsewhere', async () => {
+  it('the end of a follower affects only its own clients, which connect to other servers', async () => {
     await using ensemble = await TestEnsemble.start();
     const [follower] = ensemble.followers;
     const { leader } = ensemble;
@@ -223,7 +231,7 @@ describe('when a server ends', () => {
     expect(await readFrom(leader, '/a')).toBe('after');
   });
 
-  it('C0-15: without a quorum nobody serves, and with one everything is there that was acknowledged', async () => {
+  it('C0-15: without a quorum no server serves, and with a quorum every acknowledged write is there', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 30_000 });
     for (let number = 0; number < 50; number++) await client.create(`/n-${number}`);
@@ -238,7 +246,7 @@ describe('when a server ends', () => {
     expect((await client.getChildren('/')).children).toHaveLength(51);
   });
 
-  it('is not connected to while it is stopped, and has the same port afterwards', async () => {
+  it('a stopped server refuses connections, and has the same port after a restart', async () => {
     await using ensemble = await TestEnsemble.start();
     const server = ensemble.server(2);
     const { port } = server;
@@ -249,12 +257,12 @@ describe('when a server ends', () => {
     await expect(connect(server.connectString, { connectTimeoutMs: 100 })).rejects.toMatchObject({ code: 'ConnectionLoss' });
     await server.start();
     expect(server.port).toBe(port);
-    await expect(server.start()).rejects.toThrow('server 2 is running already');
+    await expect(server.start()).rejects.toThrow('server 2 is already running');
     await using client = await connect(server.connectString);
     expect(client.connectedTo).toContain(`${port}`);
   });
 
-  it('C4-6: takes clients as soon as it has been restarted', async () => {
+  it('C4-6: a server accepts clients as soon as it has been restarted', async () => {
     await using ensemble = await TestEnsemble.start();
     for (const server of ensemble.servers) {
       await server.restart();
@@ -263,7 +271,7 @@ describe('when a server ends', () => {
     await ensemble.ready();
   });
 
-  it('can be killed at any moment of its start, and starts again on its port', async () => {
+  it('a server can be killed at any moment of its start, and starts again on its port', async () => {
     await using ensemble = await TestEnsemble.start();
     const server = ensemble.server(1);
     const { port } = server;
@@ -280,14 +288,14 @@ describe('when a server ends', () => {
     expect(killed).toBeGreaterThan(0);
   });
 
-  it('resets clients that come at the moment in which it is killed', async () => {
+  it('a killed server resets connections that arrive at the moment of its end', async () => {
     await using ensemble = await TestEnsemble.start();
     const server = ensemble.server(1);
     const coming = Array.from({ length: 20 }, () => connect(server.connectString, { connectTimeoutMs: 20_000 }));
     await new Promise<void>((resolve) => void setImmediate(resolve));
     await server.kill();
     await server.start();
-    // Who was left without a word would wait for a third of its session timeout.
+    // A client that received no reset would wait for a third of its session timeout.
     const clients = await Promise.all(coming);
     expect(clients.map(({ connectedTo }) => connectedTo)).toEqual(clients.map(() => server.connectString));
     await Promise.all(clients.map((client) => client.close()));
@@ -306,7 +314,7 @@ describe('its data', () => {
     for (const server of ensemble.servers) expect(await readFrom(server, '/kept')).toBe('x');
   });
 
-  it("stay in a folder of one's own, one for each server, and go with a temporary one", async () => {
+  it('stay in a folder of the user, one per server, and are removed with a temporary one', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-test-'));
     try {
       await using first = await TestEnsemble.start({ storage: { dataDir } });
@@ -325,7 +333,7 @@ describe('its data', () => {
     }
   });
 
-  it('that cannot be written end the server, and closing the ensemble says so', async () => {
+  it('end the server when they cannot be written, and closing the ensemble reports it', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-test-'));
     try {
       const ensemble = await TestEnsemble.start({ storage: { dataDir }, config: { snapCount: 2 } });
@@ -345,7 +353,7 @@ describe('its data', () => {
 });
 
 describe('a partition', () => {
-  it('C4-14, C0-11, D5: of the leader leaves its clients without an answer, while the others go on; healed, all are one again', async () => {
+  it('C4-14, C0-11, D5: of the leader leaves its clients without a reply while the other servers continue; after healing, all servers agree again', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader: old } = ensemble;
     const majority = others(ensemble, old);
@@ -365,7 +373,7 @@ describe('a partition', () => {
       await using client = await connect(majority.map(({ connectString }) => connectString).join(','));
       await client.setData('/a', 'after');
       expect(isAcknowledged).toBe(false);
-      // It has not heard from a quorum either, and leads no more.
+      // It has lost its quorum too, and no longer leads.
       await ensemble.until(() => old.role === 'looking');
       expect(await unanswered).toBe(true);
     }
@@ -374,14 +382,14 @@ describe('a partition', () => {
     for (const server of ensemble.servers) expect(await readFrom(server, '/a')).toBe('after');
   });
 
-  it('parts servers that share no group, and those named in none are one more', async () => {
+  it('separates servers that share no group; servers that no group names form one more group', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5 });
     const hears = (): string[] => {
-      // What a partition does is told by the sentence of a leader that cannot be.
+      // The error of `leader` shows what a partition does.
       const said = sentenceOf(() => ensemble.leader);
       return [...said.matchAll(/(\d) to (\d)/g)].map(([, from, to]) => `${from}${to}`);
     };
-    // Nobody has a quorum in any of these.
+    // There is no quorum in any of these partitions.
     const pairs = ensemble.partition([1, 2], [3, 4]);
     expect(hears()).toEqual(['13', '14', '15', '23', '24', '25', '31', '32', '35', '41', '42', '45', '51', '52', '53', '54']);
     pairs[Symbol.dispose]();
@@ -392,7 +400,7 @@ describe('a partition', () => {
     await ensemble.ready();
   });
 
-  it('may leave a bridge: who is in two groups hears both', async () => {
+  it('may leave a bridge: a server in two groups communicates with both', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader } = ensemble;
     const [one, two] = ensemble.followers;
@@ -405,10 +413,10 @@ describe('a partition', () => {
     expect(await readFrom(two!, '/a')).toBe('x');
   });
 
-  it('C4-20: can be in one direction only, and a leader that does not hear a quorum gives up', async () => {
+  it('C4-20: can be one-way, and a leader that receives nothing from a quorum steps down', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader: deaf } = ensemble;
-    // What the leader says arrives; what it is told does not.
+    // Packets of the leader arrive; packets to it do not.
     using cut = ensemble.cut({ from: others(ensemble, deaf), to: deaf });
     void cut;
     await ensemble.advance(10_000);
@@ -418,7 +426,7 @@ describe('a partition', () => {
     expect(deaf.role).toBe('follower');
   });
 
-  it('outlives the servers it parts', async () => {
+  it('continues after the restart of its servers', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader } = ensemble;
     const partition = ensemble.partition([leader]);
@@ -461,7 +469,7 @@ describe('a partition', () => {
     expect((await client.getChildren('/')).children).toEqual(['zookeeper']);
   });
 
-  it('from clients holds for a server that starts behind it', async () => {
+  it('from clients also applies to a server that starts later', async () => {
     await using ensemble = await TestEnsemble.start();
     const server = ensemble.server(1);
     const partition = server.partition({ from: 'clients' });
@@ -474,7 +482,7 @@ describe('a partition', () => {
 });
 
 describe('sessions', () => {
-  it('are ended by any server, wherever their client is', async () => {
+  it('can be expired by any server, wherever their client is', async () => {
     await using ensemble = await TestEnsemble.start({ observers: 1 });
     await using witness = await connect(ensemble.connectString);
     for (const asked of ensemble.servers) {
@@ -491,7 +499,7 @@ describe('sessions', () => {
     }
   });
 
-  it('B29: are gone from every server when the ensemble has ended them', async () => {
+  it('B29: are gone from every server after the ensemble has expired them', async () => {
     await using ensemble = await TestEnsemble.start();
     const client = await connect(ensemble.connectString);
     const expired = stateOf(client, ({ state }) => state === 'Expired');
@@ -503,7 +511,7 @@ describe('sessions', () => {
     await expect(ensemble.server(1).expireSession(client.sessionId)).rejects.toThrow('server 1 is stopped');
   });
 
-  it('C2-22: move when their connection is cut, from server to server, and their client never sees SessionMoved', async () => {
+  it('C2-22: move from server to server when their connection is cut, and their client never sees SessionMoved', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString);
     await using other = await connect(ensemble.connectString);
@@ -512,7 +520,7 @@ describe('sessions', () => {
     await client.create('/counter', '0');
     const session = client.sessionId;
     const servers = new Set([client.connectedTo]);
-    // Whatever goes wrong with a write is not that the session has moved.
+    // A write may fail for other reasons, but not because the session has moved.
     for (let round = 1; round <= 4; round++) {
       const again = stateOf(client, isAgain);
       const writing = write(client, '/counter', `${round}`);
@@ -530,9 +538,9 @@ describe('sessions', () => {
 });
 
 describe('time', () => {
-  it('B29: passes at a word: who is silent for too long expires, who is not does not', async () => {
+  it('B29: advance expires the session of a silent client, and not that of an active one', async () => {
     await using ensemble = await TestEnsemble.start({ config: { tickTime: 2000 } });
-    // The first of them speaks up after ten seconds that have really passed: far more than this takes.
+    // Its first ping is due after ten seconds of real time: far more than this test takes.
     const silent = await connect(ensemble.connectString, { sessionTimeoutMs: 30_000 });
     await using alive = await connect(ensemble.connectString, { sessionTimeoutMs: 30_000, clock: ensemble.clock });
     await silent.create('/silent', '', { mode: 'ephemeral' });
@@ -541,7 +549,8 @@ describe('time', () => {
     const begun = performance.now();
     await ensemble.advance(25_000);
     expect(ensemble.leader.inspect.hasSession(silent.sessionId)).toBe(true);
-    // The leader may have learned of the last request a tick later, and expires sessions once per tick.
+    // The leader may have learned of the last request a tick later, and expires sessions once per
+    // tick.
     await ensemble.advance(12_000);
     for (const server of ensemble.servers) {
       expect(server.inspect.hasSession(silent.sessionId)).toBe(false);
@@ -553,7 +562,7 @@ describe('time', () => {
     console.log(`37 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
-  it('passes for five minutes without an election, and nobody who lives is lost', async () => {
+  it('advances by five minutes without an election, and no active session expires', async () => {
     await using ensemble = await TestEnsemble.start({ observers: 1, config: { tickTime: 2000 } });
     const clients = await Promise.all(
       ensemble.servers.map(({ connectString }) => connect(connectString, { sessionTimeoutMs: 10_000, clock: ensemble.clock })),
@@ -572,7 +581,7 @@ describe('time', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  it.each(['memory', 'folder'] as const)('passes while clients write, in storage %s', async (storage) => {
+  it.each(['memory', 'folder'] as const)('advances while clients write, in storage %s', async (storage) => {
     await using ensemble = await TestEnsemble.start({ storage });
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 4000, clock: ensemble.clock });
     const heard: string[] = [];
@@ -592,7 +601,7 @@ describe('time', () => {
     expect(ensemble.leader).toBe(leader);
   });
 
-  it('that passes makes a leader fall that is cut off', async () => {
+  it('advance makes a leader that is cut off step down', async () => {
     await using ensemble = await TestEnsemble.start({ config: { tickTime: 2000 } });
     const { leader } = ensemble;
     ensemble.partition([leader]);
@@ -601,7 +610,7 @@ describe('time', () => {
     expect(leader.role).toBe('looking');
   });
 
-  it('sweeps containers and TTL znodes', async () => {
+  it('advance deletes containers and TTL znodes', async () => {
     await using ensemble = await TestEnsemble.start({ config: { extendedTypesEnabled: true } });
     await using client = await connect(ensemble.connectString, { clock: ensemble.clock });
     await client.create('/container', '', { mode: 'container' });
@@ -614,7 +623,7 @@ describe('time', () => {
     expect(await client.exists('/ttl')).toBeNull();
   });
 
-  it('in which the process stands still counts for little: no session expires and no leader falls', async () => {
+  it('counts a pause of the process only a little: no session expires and no leader steps down', async () => {
     await using ensemble = await TestEnsemble.start({ config: { tickTime: 100 } });
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 1500, clock: ensemble.clock });
     const { leader } = ensemble;
@@ -627,7 +636,7 @@ describe('time', () => {
     expect(Math.floor(leader.lastZxid / 2 ** 32)).toBe(epoch);
   });
 
-  it('does not pass backwards', async () => {
+  it('cannot go back', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 1 });
     await expect(ensemble.advance(-1)).rejects.toThrow('not -1');
     await expect(ensemble.advance(Number.NaN)).rejects.toThrow('not NaN');
@@ -636,18 +645,18 @@ describe('time', () => {
 });
 
 describe('waiting', () => {
-  it('for what does not come ends with a sentence that says how things are', async () => {
+  it('fails after its timeout with a sentence that describes the state', async () => {
     await using ensemble = await TestEnsemble.start();
     await ensemble.server(3).kill();
     ensemble.partition([1], [2]);
     await expect(ensemble.elected({ timeoutMs: 50 })).rejects.toThrow(
-      /^there is no leader after 50 ms: server 1 is \w+, server 2 is \w+, server 3 is stopped, nothing gets from 1 to 2, 1 to 3, 2 to 1, /,
+      /^timed out after 50 ms waiting for a leader: server 1 is \w+, server 2 is \w+, server 3 is stopped, no packets from 1 to 2, 1 to 3, 2 to 1, /,
     );
-    await expect(ensemble.ready({ timeoutMs: 1 })).rejects.toThrow('the ensemble is not ready after 1 ms');
+    await expect(ensemble.ready({ timeoutMs: 1 })).rejects.toThrow('timed out after 1 ms waiting for the ensemble to be ready');
     await expect(ensemble.until(() => false, { timeoutMs: 1 })).rejects.toThrow('after 1 ms');
   });
 
-  it('for all to be in step ends when all have applied what the leader has', async () => {
+  it('for all servers to be in step ends when all have applied what the leader has applied', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5 });
     await using client = await connect(ensemble.leader.connectString);
     for (let number = 0; number < 20; number++) {
@@ -661,13 +670,13 @@ describe('waiting', () => {
   it('ends with the ensemble', async () => {
     const ensemble = await TestEnsemble.start();
     const waiting = ensemble.until(() => false);
-    await Promise.all([expect(waiting).rejects.toThrow('the ensemble has been closed'), ensemble.close()]);
+    await Promise.all([expect(waiting).rejects.toThrow('the ensemble is closed'), ensemble.close()]);
     await ensemble.close();
   });
 });
 
 describe('its end', () => {
-  it('leaves nothing open, whatever state it is in', async () => {
+  it('leaves nothing open, whatever state the ensemble is in', async () => {
     const handles = (): string[] => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout|Immediate|FSReq/.test(name));
     const before = handles().length;
     const one = await TestEnsemble.start({ observers: 1 });

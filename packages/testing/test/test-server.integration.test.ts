@@ -21,7 +21,7 @@ function stateOf(client: Client, wanted: (event: SessionEvent) => boolean): Prom
 const isAgain = ({ state }: SessionEvent): boolean => state === 'SyncConnected';
 
 describe('a test server', () => {
-  it('B29: is reached by a client under its connect string', async () => {
+  it('B29: is reachable by a client under its connect string', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     await client.create('/a', 'one');
@@ -29,7 +29,7 @@ describe('a test server', () => {
     expect(server.inspect.sessionCount()).toBe(1);
   });
 
-  it('B29: starts beside others, each with a port and data of its own', async () => {
+  it('B29: runs beside others, each with its own port and data', async () => {
     await using one = await TestServer.start();
     await using other = await TestServer.start();
     expect(one.port).not.toBe(other.port);
@@ -42,7 +42,8 @@ describe('a test server', () => {
   it('is ready after 50 ms of work, on the median of twenty starts', async () => {
     const times: number[] = [];
     for (let start = 0; start < 20; start++) {
-      // What the machine does besides is not counted. A quiet one needs 2 ms, so a processor that is throttled, or shared by two threads, has room.
+      // CPU time, so other work of the machine does not count. A quiet machine needs 2 ms, so a
+      // throttled or shared processor has room.
       const begun = process.cpuUsage();
       await using server = await TestServer.start();
       const { user, system } = process.cpuUsage(begun);
@@ -53,7 +54,7 @@ describe('a test server', () => {
   });
 
   it('waits for nothing: it is ready before any time has passed', async () => {
-    // No timer goes off and no clock moves: whatever were waited for would be waited for for ever.
+    // No timer fires and no clock advances: any wait would never end.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
     try {
       await using server = await TestServer.start();
@@ -63,21 +64,21 @@ describe('a test server', () => {
     }
   });
 
-  it('has ticks of 2 s, so that session time-outs are between 4 and 40 s', async () => {
+  it('has ticks of 2 s, so that session timeouts are between 4 and 40 s', async () => {
     await using server = await TestServer.start();
     await using short = await connect(server.connectString, { sessionTimeoutMs: 1 });
     await using long = await connect(server.connectString, { sessionTimeoutMs: 1_000_000 });
     expect([short.sessionTimeoutMs, long.sessionTimeoutMs]).toEqual([4000, 40_000]);
   });
 
-  it('takes settings as zoo.cfg has them, and refuses wrong ones with a sentence', async () => {
+  it('accepts settings of zoo.cfg, and rejects invalid ones with a sentence', async () => {
     await using server = await TestServer.start({ config: { tickTime: 100 } });
     await using client = await connect(server.connectString, { sessionTimeoutMs: 1, connectTimeoutMs: 5000 });
     expect(client.sessionTimeoutMs).toBe(200);
     await expect(TestServer.start({ config: { tickTime: 'soon' } })).rejects.toThrow('tickTime');
   });
 
-  it('refuses a port that is taken with a sentence that names it', async () => {
+  it('rejects a port in use with a sentence that names it', async () => {
     await using server = await TestServer.start();
     await expect(TestServer.start({ port: server.port })).rejects.toThrow(String(server.port));
   });
@@ -104,7 +105,7 @@ describe('its data', () => {
     await expect(server.start()).rejects.toThrow('closed');
   });
 
-  it("stay in a folder of one's own, and go with a temporary one", async () => {
+  it('stay in a folder of the user, and are removed with a temporary one', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-test-'));
     try {
       await using first = await TestServer.start({ storage: { dataDir } });
@@ -122,8 +123,8 @@ describe('its data', () => {
   });
 });
 
-describe('what it does to clients', () => {
-  it('B29: expires a session: its ephemerals go, watchers hear of it, and its client is told', async () => {
+describe('what a test server does to clients', () => {
+  it('B29: expires a session: its ephemeral znodes are deleted, watches fire, and its client learns of it', async () => {
     await using server = await TestServer.start();
     await using other = await connect(server.connectString);
     const client = await connect(server.connectString);
@@ -139,12 +140,12 @@ describe('what it does to clients', () => {
     expect(client.closedBecause).toBe('expired');
   });
 
-  it('says when there is no session to expire', async () => {
+  it('reports that there is no session to expire', async () => {
     await using server = await TestServer.start();
     expect(await server.expireSession(0x1234n)).toBe(false);
   });
 
-  it('leaves a session no way back while it is being expired', async () => {
+  it('does not let a client resume a session while it is being expired', async () => {
     await using server = await TestServer.start();
     const clients = await Promise.all(Array.from({ length: 20 }, () => connect(server.connectString)));
     const ended = await Promise.all(clients.map(({ sessionId }) => server.expireSession(sessionId)));
@@ -153,7 +154,7 @@ describe('what it does to clients', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  it('B29: cuts the connection of one session and leaves the others alone', async () => {
+  it('B29: closes the connection of one session and leaves the others open', async () => {
     await using server = await TestServer.start();
     await using victim = await connect(server.connectString);
     await using other = await connect(server.connectString);
@@ -169,7 +170,7 @@ describe('what it does to clients', () => {
     expect(heard).toEqual([]);
   });
 
-  it('cuts all connections', async () => {
+  it('closes all connections', async () => {
     await using server = await TestServer.start();
     await using one = await connect(server.connectString);
     await using two = await connect(server.connectString);
@@ -178,13 +179,14 @@ describe('what it does to clients', () => {
     await again;
   });
 
-  it('lets nothing through while it is partitioned, and everything afterwards', async () => {
+  it('lets nothing through during a partition, and everything afterwards', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const partition = server.partition();
     let isDone = false;
     const created = client.create('/a').then(() => (isDone = true));
-    // A whole exchange with another server takes longer than one with this server would have taken.
+    // A complete exchange with another server takes longer than one with this server would have
+    // taken.
     await using elsewhere = await TestServer.start();
     await using witness = await connect(elsewhere.connectString);
     await witness.create('/a');
@@ -207,7 +209,7 @@ describe('what it does to clients', () => {
     await expired;
   });
 
-  it('never gives a client what was meant for another whose connection is gone', async () => {
+  it('never delivers to a client the bytes for another one whose connection is gone', async () => {
     await using server = await TestServer.start();
     const first = await connect(server.connectString);
     const partition = server.partition();
@@ -221,7 +223,7 @@ describe('what it does to clients', () => {
     await first.close();
   });
 
-  it('refuses connections while it is stopped, and takes clients up again when it is back', async () => {
+  it('refuses connections while it is stopped, and resumes its clients when it is back', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     await server.stop();
@@ -236,7 +238,7 @@ describe('what it does to clients', () => {
 });
 
 describe('its time', () => {
-  it('B29: passes at a word: who is silent for too long expires, who is not does not', async () => {
+  it('B29: advance expires the session of a silent client, and not that of an active one', async () => {
     await using server = await TestServer.start();
     const silent = await connect(server.connectString, { sessionTimeoutMs: 20_000 });
     await using alive = await connect(server.connectString, { sessionTimeoutMs: 20_000, clock: server.clock });
@@ -254,7 +256,7 @@ describe('its time', () => {
     expect(server.inspect.hasSession(alive.sessionId)).toBe(true);
   });
 
-  it('sweeps containers and TTL znodes', async () => {
+  it('advance deletes containers and TTL znodes', async () => {
     await using server = await TestServer.start({ config: { extendedTypesEnabled: true } });
     await using client = await connect(server.connectString, { clock: server.clock });
     await client.create('/container', '', { mode: 'container' });
@@ -265,7 +267,7 @@ describe('its time', () => {
     expect((await client.getChildren('/')).children).toEqual(['zookeeper']);
   });
 
-  it('is that of its znodes: what is created later is younger', async () => {
+  it('is the time of its znodes: ctime grows with advance', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString, { clock: server.clock });
     const ctimeOf = async (path: string): Promise<number> => (await client.exists(path))!.ctime;
@@ -275,7 +277,7 @@ describe('its time', () => {
     expect((await ctimeOf('/second')) - (await ctimeOf('/first'))).toBeGreaterThanOrEqual(3_600_000);
   });
 
-  it('passes on over a restart', async () => {
+  it('continues to pass over a restart', async () => {
     await using server = await TestServer.start({ storage: 'folder' });
     const client = await connect(server.connectString, { sessionTimeoutMs: 10_000 });
     const { sessionId } = client;
@@ -283,7 +285,7 @@ describe('its time', () => {
     await server.stop();
     await server.advance(60_000);
     await server.start();
-    // The client must not come back before its time is up.
+    // The client must not reconnect before its time is up.
     const partition = server.partition();
     expect(server.inspect.hasSession(sessionId)).toBe(true);
     await server.advance(15_000);
@@ -292,7 +294,7 @@ describe('its time', () => {
     await expired;
   });
 
-  it('in which the process stands still counts for little: no session expires', async () => {
+  it('counts a pause of the process only a little: no session expires', async () => {
     await using server = await TestServer.start({ config: { tickTime: 50 } });
     await using client = await connect(server.connectString, { sessionTimeoutMs: 1000, clock: server.clock });
     const until = performance.now() + 1500;

@@ -1,4 +1,4 @@
-/** What an attack is: servers, what has to be in their tree, and what is done to them until it is over. */
+/** An attack: its servers, the content of their tree, and the action against them. */
 import type { Operation } from '@tskeeper/simulator';
 import { openToAll } from '../../process/honest-client.ts';
 import type { Cluster, ClusterOptions, Member } from '../cluster.ts';
@@ -7,30 +7,30 @@ import { Stranger } from './stranger.ts';
 
 export interface Site {
   readonly cluster: Cluster;
-  /** The leader, or the one server. */
+  /** The leader, or the only server. */
   readonly leader: Member;
-  /** Where ordinary clients and the attackers are: a follower where there is one. */
+  /** The server of the ordinary clients and of the attackers: a follower if there is one. */
   readonly target: Member;
 }
 
 export interface Attack {
   readonly name: string;
-  /** What is done, in a line for the table of README.md. */
+  /** What the attack does, in a line for the table of README.md. */
   readonly servers: 1 | 3;
   /** Quick to prepare and to run: part of the bounded form. */
   readonly isCheap?: boolean;
-  /** Its limits besides those of every attack. */
+  /** Its limits in addition to those of every attack. */
   readonly limit?: string;
   readonly options?: Pick<ClusterOptions, 'config' | 'openFilesMax'>;
-  /** Before memory is looked at and the honest clients begin. */
+  /** Runs before memory is measured and the honest clients start. */
   readonly prepare?: (site: Site) => Promise<void>;
-  /** Goes on until the signal; returns what else is to be judged. */
+  /** Runs until the signal is aborted; returns further figures. */
   readonly run: (site: Site, signal: AbortSignal) => Promise<readonly Figure[] | void>;
 }
 
 const atOnce = 4;
 
-/** An attack on what could not be prepared would be none. */
+/** An attack without its preparation would prove nothing. */
 async function untilDone(stranger: Stranger, what: string): Promise<void> {
   if (!(await stranger.answered())) throw new Error(`${what} was not answered`);
   if (stranger.lastError !== 0) throw new Error(`${what} was answered ${stranger.lastError}`);

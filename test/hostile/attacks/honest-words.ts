@@ -1,9 +1,9 @@
-/** What the process of the honest clients and the one that starts it say to each other. */
+/** Messages between the process of the honest clients and the one that starts it. */
 
 export interface HonestOptions {
-  /** Of the servers: each has an honest client. */
+  /** Ports of the servers: each has an honest client. */
   readonly ports: readonly number[];
-  /** Where the sessions are that are abandoned. */
+  /** The server of the abandoned sessions. */
   readonly deadPort: number;
   readonly deadTimeoutMs: number;
 }
@@ -11,13 +11,13 @@ export interface HonestOptions {
 export interface HonestReport {
   readonly answers: number;
   readonly errors: number;
-  /** The first of them. */
+  /** The first errors. */
   readonly examples: readonly string[];
   readonly p99Ms: number;
   readonly slowestMs: number;
-  /** How long the ephemeral of each abandoned session stayed; null when it is still there. */
+  /** How long the ephemeral znode of each abandoned session existed; null if it still exists. */
   readonly deadMs: readonly (number | null)[];
-  /** By how much the clients' own timers were late: what the machine, and not the server, adds to the latencies. */
+  /** How late the clients' own timers were: the machine's share of the latencies. */
   readonly ownLagP99Ms: number;
 }
 

@@ -1,9 +1,11 @@
 /**
- * The honest clients, in a process of their own, so that an attack slows the servers and not whoever measures them. Each asks every 20 ms
- * for one read and two writes, whatever the answers: a request that has to wait is measured from when it was due.
+ * The honest clients, in their own process, so that an attack slows the servers and not the
+ * measurement. Every 20 ms each sends one read and two writes, whatever the replies: the latency of
+ * a delayed request counts from the time when it was due.
  *
- * Besides there are sessions that are abandoned one after the other once the attack has begun. They are opened before it, since a server
- * under attack may let nobody in. An honest client looks when their ephemeral znodes go.
+ * In addition there are sessions that are abandoned one by one after the attack has begun. They are
+ * opened before it, since a server under attack may accept no sessions. An honest client checks
+ * when their ephemeral znodes are deleted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
@@ -17,7 +19,7 @@ const host = '127.0.0.1';
 const roundMs = 20;
 const sessionTimeoutMs = 20_000;
 const retryMs = 50;
-/** Rounds that may be without an answer; a server that has answered none of these is down. */
+/** Maximum number of rounds without a reply; a server that answers none of these is down. */
 const roundsOutstandingMax = 500;
 const examplesMax = 5;
 const abandonedAfterMs = [500, 2000, 3500];
@@ -31,7 +33,7 @@ class Tally {
   latencies: number[] = [];
   lags: number[] = [];
   readonly examples: string[] = [];
-  /** Only what happens beside the attack counts. */
+  /** Only what happens during the attack counts. */
   isOn = false;
 
   error(text: string): void {
@@ -90,7 +92,7 @@ class Honest {
     this.#outstanding++;
     try {
       const reply = await this.#client!.call(operation);
-      // What a connection takes along when it is closed is one error, which is counted where it is noticed.
+      // The requests lost with a closed connection count as one error, where the end is noticed.
       if (reply === undefined) return;
       this.#tally.answered(performance.now() - dueMs);
       if (reply.err !== 0) this.#tally.error(`${operation.kind} was answered ${reply.err}`);
@@ -101,7 +103,7 @@ class Honest {
     }
   }
 
-  /** With its session, as clients do. The time without a connection counts as a latency. */
+  /** Resumes the session, as clients do. The time without a connection counts as a latency. */
   async #comeBack(): Promise<void> {
     const beganMs = performance.now();
     for (;;) {
@@ -127,7 +129,7 @@ class Honest {
   }
 }
 
-/** A session that somebody leaves behind, with an ephemeral. */
+/** A session that is abandoned, with an ephemeral znode. */
 class Abandoned {
   readonly #client: RawClient;
   readonly #path: string;
@@ -149,7 +151,7 @@ class Abandoned {
     return new Abandoned(client, path, timeoutMs);
   }
 
-  /** Without a word; `lastedMs` is set when the ephemeral is gone. */
+  /** Stops without closing the session; `lastedMs` is set when the ephemeral znode is deleted. */
   async abandon(looker: Honest): Promise<void> {
     clearInterval(this.#pings);
     this.#client.destroy();

@@ -1,10 +1,10 @@
-/** Identities that a client shows: long ones, many, and what is made of them in ACLs and in forwarded requests. */
+/** Identities of a client: long ones, many, and their use in ACLs and in forwarded requests. */
 import { encodeRequest } from '../../model/wire.ts';
 import { openToAll } from '../../process/honest-client.ts';
 import type { Attack } from './attack.ts';
 import { type Stranger, strangers } from './stranger.ts';
 
-/** `name` tells identities apart; its length is that of the request, about. */
+/** `name` makes identities unique; the length is about that of the request. */
 function identity(name: string, length: number): Buffer {
   return encodeRequest(-4, { kind: 'auth', scheme: 'digest', auth: `${name.padEnd(length, 'x')}:secret` });
 }
@@ -13,7 +13,7 @@ const own = (stranger: Stranger, index: number): string => `/written-${stranger.
 
 const allowed = 900;
 
-/** Shows so many identities, and then creates znodes whose ACL stands for all of them. */
+/** Adds this many identities, and then creates znodes whose ACL stands for all of them. */
 function aclsOf(name: string, identities: number): Attack {
   return {
     name,
@@ -36,7 +36,10 @@ function aclsOf(name: string, identities: number): Attack {
   };
 }
 
-/** Shows so many identities of that length, and then sends writes that a follower passes on with all of them. */
+/**
+ * Adds this many identities of that length, and then sends writes that a follower forwards with all
+ * of them.
+ */
 function writesOf(name: string, identities: number, length: number): Attack {
   return {
     name,
@@ -81,7 +84,7 @@ export const identityAttacks: readonly Attack[] = [
       }),
   },
   aclsOf('acls-of-identities', 8000),
-  // As many as our server lets a connection have, about.
+  // About as many as a tskeeper server allows on one connection.
   aclsOf('acls-of-allowed-identities', allowed),
   {
     name: 'many-identities',

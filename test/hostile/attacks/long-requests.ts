@@ -1,4 +1,7 @@
-/** Requests that are allowed and take long: listings, multis, and whatever makes the server walk through a long ACL. */
+/**
+ * Valid requests that take long: listings, multis, and requests that make the server evaluate a
+ * long ACL.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { encodeRequest } from '../../model/wire.ts';
 import { openToAll } from '../../process/honest-client.ts';
@@ -13,7 +16,9 @@ const multi = { kind: 'multi', steps: checks } as const;
 
 const prepareWide = ({ leader }: Site): Promise<void> => createChildren(leader.ports.client, wide, children);
 
-/** Two at the leader and two at the target, which is the same server where there is but one. */
+/**
+ * Two clients at the leader and two at the target, which is the same server if there is only one.
+ */
 async function fourAtWork({ leader, target }: Site, signal: AbortSignal, request: Buffer): Promise<void> {
   await Promise.all(
     [leader, target].map(({ ports }) =>
@@ -29,7 +34,7 @@ function ipAcl(length: number): { perms: number; scheme: string; id: string }[] 
   return Array.from({ length }, (_, index) => ({ perms: 31, scheme: 'ip', id: `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}` }));
 }
 
-/** As `digest` has them: a name, and 20 bytes in base64. */
+/** In the format of `digest`: a name, and 20 bytes in base64. */
 function digestAcl(length: number): { perms: number; scheme: string; id: string }[] {
   return Array.from({ length }, (_, index) => ({ perms: 31, scheme: 'digest', id: `u${index}:${'A'.repeat(27)}=` }));
 }

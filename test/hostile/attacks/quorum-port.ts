@@ -1,4 +1,4 @@
-/** Strangers on the quorum port, which believes what it is told until peers have to prove who they are. */
+/** Strangers on the quorum port, which trusts its peers without authentication. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { OpCode, Writer } from '@tskeeper/protocol';
 import { eventually } from '../../chaos/real-clock.ts';
@@ -34,7 +34,7 @@ async function claimIdentity(site: Site, signal: AbortSignal): Promise<void> {
 
 const observers = 40;
 const firstObserverSid = 100;
-/** Of what clients write meanwhile. */
+/** Bytes of the writes in the meantime. */
 const writeBytes = 100_000;
 const writeEveryMs = 20;
 
@@ -47,7 +47,7 @@ async function observersThatDoNotRead(site: Site, signal: AbortSignal): Promise<
       const stranger = await QuorumStranger.introduce(options);
       await eventually(() => stranger.hasJoined || stranger.isClosed || signal.aborted, 5000);
       stranger.socket.pause();
-      // It does not hear that it was cut off: after a while it comes again.
+      // It does not notice that it was cut off: it connects again after a while.
       for (let waitedMs = 0; waitedMs < 8000 && !stranger.isClosed && !signal.aborted; waitedMs += 100) await delay(100);
       stranger.destroy();
       await delay(100);
@@ -61,7 +61,7 @@ async function observersThatDoNotRead(site: Site, signal: AbortSignal): Promise<
 
 const treeChildren = 600;
 const treeChildBytes = 100_000;
-/** Of a snapshot that a stranger takes: a chunk of 64 KB, and then a pause. */
+/** A stranger that receives a snapshot reads 64 KB, and then pauses this long. */
 const slowReadEveryMs = 200;
 const joinLimitS = 5;
 const joinMaxMs = 60_000;
@@ -95,9 +95,9 @@ async function slowSnapshots(site: Site, signal: AbortSignal): Promise<Figure[]>
   return [figure];
 }
 
-/** A follower passes on what its client has sent, whatever that is. */
+/** A follower forwards what its client has sent, whatever that is. */
 const payloads: readonly Uint8Array[] = [
-  // A time-out, as createSession has one.
+  // A timeout, as in createSession.
   written((to) => to.int32(4000)),
   written((to) => {
     to.ustring('/');
@@ -113,7 +113,7 @@ function written(write: (to: Writer) => void): Uint8Array {
   return Buffer.from(writer.written());
 }
 
-/** What no client of a well-behaved follower can have forwarded. */
+/** Operations that no client of a well-behaved follower can send. */
 const strangeOpCodes = [OpCode.createSession, OpCode.check, OpCode.deleteContainer, OpCode.ping, OpCode.getData, 0, 23, 77, 1000, -1, -7];
 const requestEveryMs = 30;
 

@@ -1,6 +1,7 @@
 /**
- * A process that nobody has configured, on the leader's quorum port. It can introduce itself as any server, join as an observer, take a
- * snapshot as slowly as it likes, fall silent, and send requests that no client of a well-behaved follower could send.
+ * An unconfigured process on the leader's quorum port. It can introduce itself as any server, join
+ * as an observer, receive a snapshot as slowly as it likes, fall silent, and send requests that no
+ * client of a well-behaved follower could send.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -25,9 +26,9 @@ export interface QuorumStrangerOptions {
   readonly port: number;
   readonly sid: number;
   readonly as: 'follower' | 'observer';
-  /** Of the ensemble now. */
+  /** The current epoch of the ensemble. */
   readonly epoch: number;
-  /** Where its log ends, as it says; 0: it is empty, and wants a snapshot. */
+  /** The end of its log, as it claims; 0: the log is empty, and it needs a snapshot. */
   readonly lastZxid?: number;
 }
 
@@ -35,11 +36,11 @@ export class QuorumStranger {
   readonly socket: Socket;
   readonly #options: QuorumStrangerOptions;
   readonly #cutter = new PacketCutter(packetBytesMax);
-  /** The end of what has arrived of a snapshot: its mark may come in two pieces. */
+  /** The last bytes of a snapshot: its end mark may arrive in two pieces. */
   #tail: Buffer = Buffer.alloc(0);
-  /** It has been told to serve. */
+  /** It has received UPTODATE. */
   hasJoined = false;
-  /** It takes a snapshot. */
+  /** It receives a snapshot. */
   takesSnapshot = false;
   answers = 0;
 
@@ -50,7 +51,7 @@ export class QuorumStranger {
     socket.on('data', (bytes) => this.#take(bytes));
   }
 
-  /** Dials, and says who it is. */
+  /** Connects and introduces itself. */
   static async introduce(options: QuorumStrangerOptions): Promise<QuorumStranger> {
     const socket = connect({ host: '127.0.0.1', port: options.port, noDelay: true });
     await once(socket, 'connect');

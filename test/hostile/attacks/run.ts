@@ -1,4 +1,7 @@
-/** Runs each attack beside honest clients, against ours and against Java's servers, and judges what the clients and the machine saw. */
+/**
+ * Runs each attack beside honest clients, against ours and against Java's servers, and judges the
+ * measurements of the clients and the machine.
+ */
 import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +18,7 @@ import { quorumAttacks } from './quorum-port.ts';
 import { socketAttacks } from './sockets.ts';
 import { answersByError } from './stranger.ts';
 
-/** No attack: servers that stand still. Whoever measures has to see it. */
+/** Not an attack: servers that are stopped. The measurement has to detect it. */
 const canary: Attack = {
   name: 'canary',
   servers: 1,
@@ -38,20 +41,20 @@ const memoryLimitMb = 256;
 const deadLimitS = (deadTimeoutMs + tickMs + 1000) / 1000;
 export const attackLimits = `0 errors, p99 ${p99LimitMs} ms, +${memoryLimitMb} MB, ${deadLimitS} s, all up`;
 
-/** At least: the last session is abandoned after 3.5 s, and its limit has to pass. */
+/** Minimum time: the last session is abandoned after 3.5 s, and its limit has to pass. */
 const attackMs = 10_000;
 const boundedAttackMs = 4000;
-/** The attack goes on for as long as an ephemeral stays, but not for ever. */
+/** The attack continues as long as an ephemeral znode exists, but not forever. */
 const attackMaxMs = 25_000;
 const calmMs = 1500;
-/** More than the limit of p99, also of the bounded form. */
+/** More than the limit of p99, also in the bounded form. */
 const standstillMs = 4000;
 const sampleMs = 200;
 const wordMaxMs = 5000;
-/** A timer that is this late says more of the machine than of the server. */
+/** A timer that is this late shows a slow machine, not a slow server. */
 const noticedLagMs = 20;
 
-/** How much the memory of the servers grows, at most, of any of them. */
+/** The maximum growth of the memory of any server. */
 class MemoryWatch {
   readonly #members: readonly Member[];
   readonly #before = new Map<Member, number>();
@@ -117,7 +120,7 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   const target = cluster.members.find((member) => member !== leader) ?? leader;
   const site: Site = { cluster, leader, target };
   await attack.prepare?.(site);
-  // The target comes first: its client looks for the ephemerals.
+  // The target first: its client checks the ephemeral znodes.
   const honestAt = [target, ...(target === leader ? [] : [leader])];
   const options: HonestOptions = { ports: honestAt.map(({ ports }) => ports.client), deadPort: target.ports.client, deadTimeoutMs };
   using honest = await HelperProcess.start<ToHonest, FromHonest>(new URL('honest.ts', import.meta.url), options);
@@ -130,7 +133,7 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   answersByError.clear();
   honest.tell('begin');
   const attacking = attack.run(site, attackOver.signal);
-  // What goes wrong is told below, where it is awaited.
+  // The error is reported below, where the promise is awaited.
   attacking.catch(() => {});
   await delay(context.isBounded ? boundedAttackMs : attackMs);
   let report = await reportOf(honest);
@@ -152,10 +155,10 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   return [...figuresOf(report, memory.grownMb, context), up, ...more];
 }
 
-/** Fails when a server that stands still counts as one that serves. */
+/** Fails if a stopped server passes for one that serves. */
 export async function checkCanary(context: PartContext): Promise<void> {
   const figures = await runAttack(canary, 'ours', context);
   if (figures.find(({ name }) => name === 'p99')!.isWithin) {
-    throw new Error(`a server that stood still passed for one that serves: ${figures.map(({ text }) => text).join(', ')}`);
+    throw new Error(`a stopped server passed for one that serves: ${figures.map(({ text }) => text).join(', ')}`);
   }
 }

@@ -1,4 +1,6 @@
-/** Connections: too many, silent ones, such as read slowly, and such as send what means nothing. */
+/**
+ * Attacks by connections: too many, silent ones, ones that read slowly, and ones that send garbage.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +18,7 @@ async function dial(port: number, localAddress: string): Promise<Socket> {
   return socket;
 }
 
-/** So many connections that say nothing, and are made anew when they are closed. `perAddress` of one address. */
+/** This many silent connections, opened again when they are closed; `perAddress` of one address. */
 async function silent(count: number, port: number, signal: AbortSignal, perAddress = 50): Promise<void> {
   const one = async (index: number): Promise<void> => {
     await again(signal, async () => {
@@ -46,7 +48,7 @@ const big = '/big';
 const newcomerEveryMs = 200;
 const newcomerMaxMs = 1000;
 
-/** Whoever comes from another address is let in, and reads. */
+/** Clients from other addresses are accepted, and read. */
 async function newcomers(port: number, signal: AbortSignal): Promise<Figure> {
   let tried = 0;
   let letIn = 0;
@@ -84,7 +86,7 @@ export const socketAttacks: readonly Attack[] = [
       const port = target.ports.client;
       const slow = strangers(58, port, signal, async (stranger) => {
         for (let read = 0; read < 100; read++) await stranger.send({ kind: 'getData', path: big, watch: false });
-        // A chunk, and then nothing for a second.
+        // Read a chunk, and then nothing for a second.
         stranger.socket.on('data', () => void stranger.socket.pause());
         while (!signal.aborted && !stranger.isClosed) {
           stranger.socket.resume();

@@ -1,10 +1,13 @@
-/** An ordinary connection without any rights, that sends what it likes and counts the answers without reading what is in them. */
+/**
+ * An ordinary connection without any rights that sends anything, and counts the replies without
+ * reading their content.
+ */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
 import { encodeConnect, encodeRequest } from '../../model/wire.ts';
 
-/** Where attackers live, whose machine is not that of the honest clients. */
+/** The attackers' address; the honest clients use another one. */
 export const attackerAddress = '127.0.0.2';
 export const newcomerAddress = '127.0.0.3';
 
@@ -12,7 +15,7 @@ const sessionTimeoutMs = 20_000;
 const joinMaxMs = 10_000;
 const retryMs = 50;
 
-/** The length of a frame, and of a reply its header: xid, zxid, error. */
+/** The length of a frame, and of a reply's header: xid, zxid, error. */
 const lengthBytes = 4;
 const headBytes = 20;
 const errorAt = 16;
@@ -21,11 +24,11 @@ const errorAt = 16;
 class FrameCount {
   frames = 0;
   readonly #head = Buffer.alloc(headBytes);
-  /** Of the frame that is arriving: what has arrived, and how long it is once its length is known. */
+  /** Of the incoming frame: the bytes received, and its length once that is known. */
   #arrived = 0;
   #length = Infinity;
 
-  /** `answered` is told the error of each reply. */
+  /** `answered` receives the error of each reply. */
   take(bytes: Buffer, answered: (error: number) => void): void {
     let at = 0;
     while (at < bytes.length) {
@@ -36,7 +39,7 @@ class FrameCount {
       at = end;
       if (this.#arrived === lengthBytes) this.#length = this.#head.readInt32BE(0);
       if (this.#arrived < lengthBytes + this.#length) continue;
-      // The first answers the handshake, and has no such header.
+      // The first frame answers the handshake, and has no such header.
       if (this.frames++ > 0 && this.#arrived >= headBytes) answered(this.#head.readInt32BE(errorAt));
       this.#arrived = 0;
       this.#length = Infinity;
@@ -44,7 +47,7 @@ class FrameCount {
   }
 }
 
-/** What all strangers together were answered, by error. It shows whether an attack was carried out or refused. */
+/** Replies to all strangers, by error. They show whether an attack was executed or rejected. */
 export const answersByError = new Map<number, number>();
 
 function note(error: number): void {
@@ -55,7 +58,7 @@ export class Stranger {
   readonly socket: Socket;
   readonly #count = new FrameCount();
   #asked = 0;
-  /** Of the last reply. */
+  /** Error of the last reply. */
   lastError = 0;
 
   private constructor(socket: Socket) {
@@ -69,7 +72,7 @@ export class Stranger {
     );
   }
 
-  /** With a session. Fails where it is not let in. */
+  /** Opens a session. Rejects if the server does not accept it. */
   static async join(port: number, localAddress: string = attackerAddress): Promise<Stranger> {
     const stranger = new Stranger(connect({ host: '127.0.0.1', port, localAddress, noDelay: true }));
     const passwd = '\0'.repeat(16);
@@ -79,7 +82,7 @@ export class Stranger {
     stranger.#asked = 1;
     if (!(await stranger.answered(joinMaxMs))) {
       stranger.destroy();
-      throw new Error(`port ${port} let nobody in`);
+      throw new Error(`port ${port} accepts no session`);
     }
     return stranger;
   }
@@ -88,7 +91,7 @@ export class Stranger {
     return this.socket.destroyed;
   }
 
-  /** Frames that have arrived, the answer to the handshake among them. */
+  /** Number of frames received, including the answer to the handshake. */
   get answers(): number {
     return this.#count.frames;
   }
@@ -97,7 +100,7 @@ export class Stranger {
     return this.write(encodeRequest(xid ?? this.#asked + 1, operation));
   }
 
-  /** One whole request; resolves when the socket takes more. */
+  /** Writes one whole request; resolves when the socket accepts more. */
   async write(request: Buffer): Promise<void> {
     this.#asked++;
     if (this.isClosed) throw new Error('the connection is closed');
@@ -113,7 +116,7 @@ export class Stranger {
     });
   }
 
-  /** Waits until all that was asked is answered; false when the connection ends first, or the time is over. */
+  /** Waits until every request is answered; false if the connection ends first, or on a timeout. */
   async answered(withinMs = 60_000): Promise<boolean> {
     const lateMs = performance.now() + withinMs;
     while (this.answers < this.#asked) {
@@ -128,7 +131,7 @@ export class Stranger {
   }
 }
 
-/** Does it again and again until the attack is over. Being refused or cut off is the lot of an attacker. */
+/** Repeats the work until the attack is over. Rejections and closed connections are expected. */
 export async function again(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -139,7 +142,7 @@ export async function again(signal: AbortSignal, work: () => Promise<void>): Pro
   }
 }
 
-/** So many at once, each with a connection of its own, which it makes anew when it is cut off. */
+/** Runs this many at once, each with its own connection, which it opens again when it is closed. */
 export async function strangers(
   count: number,
   port: number,

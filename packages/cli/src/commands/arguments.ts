@@ -1,8 +1,11 @@
-/** How arguments of the command line are read; each refuses with a sentence that says what is expected. */
+/**
+ * Parsers for arguments of the command line. Each throws InvalidArgumentError with a sentence that
+ * says what is expected.
+ */
 import type { SessionId, Zxid } from '@tskeeper/protocol';
 import { InvalidArgumentError } from 'commander';
 
-/** `0x1a`, as ZooKeeper prints it, or a decimal number. */
+/** Parses `0x1a`, as ZooKeeper prints it, or a decimal number. */
 export function readZxid(text: string): Zxid {
   const zxid = Number(text);
   if (!/^(0x[0-9a-f]+|\d+)$/i.test(text) || !Number.isSafeInteger(zxid)) throw new InvalidArgumentError('It must be a zxid, such as 0x1a.');
@@ -19,9 +22,9 @@ export function readPath(text: string): string {
   return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text;
 }
 
-/** A number of bytes or znodes. */
+/** Parses a number of bytes or znodes. */
 export function readCount(text: string): number {
   const number = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number)) throw new InvalidArgumentError('It must be a whole number from 0 on.');
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number)) throw new InvalidArgumentError('It must be a whole number, 0 or greater.');
   return number;
 }

@@ -24,19 +24,19 @@ interface ServeOptions {
 /** Starts a server, as `startServer` of @tskeeper/server does. */
 export type StartServer = (options: ServerOptions) => Promise<Server>;
 
-/** `tskeeper serve [zoo.cfg]`: one server, until it is told to end. */
+/** `tskeeper serve [zoo.cfg]`: runs one server until it is asked to stop. */
 export function defineServe(startServer: StartServer): DefineCommand {
   return (program, terminal, finish) => {
     const command: Command = program
       .command('serve')
       .description('run a server')
       .argument('[zoo.cfg]', 'configuration file; without one the server listens on 127.0.0.1:2181 and keeps its data in ./data')
-      .option('--data-dir <folder>', 'where snapshots and logs are kept')
+      .option('--data-dir <folder>', 'folder for snapshots and logs')
       .option('--client-port <number>', 'port for clients, 0 for any free one', readPort)
       .option('--client-address <address>', 'address to listen on for clients')
       .option('-D, --define <name=value>', 'set a property, as on the command line of Java (repeatable)', collect, [])
       .addOption(
-        new Option('--log-level <level>', 'least level that is logged').choices(logLevels).env('TSKEEPER_LOG_LEVEL').default('info'),
+        new Option('--log-level <level>', 'lowest level that is logged').choices(logLevels).env('TSKEEPER_LOG_LEVEL').default('info'),
       )
       .addOption(
         new Option('--log-format <format>', 'text for people, json for collectors; auto chooses text on a terminal')
@@ -52,18 +52,21 @@ export function defineServe(startServer: StartServer): DefineCommand {
   };
 }
 
-/** The terminal sends Ctrl+C to npm and to its children, and npm passes it on: what comes within this time is the same request. */
+/**
+ * A terminal sends Ctrl+C to npm and to its children, and npm passes the signal on. A second signal
+ * within this time is the same request.
+ */
 const sameSignalMs = 1000;
 
 const helpText = `
-Settings in JVMFLAGS and SERVER_JVMFLAGS (-Dname=value) are honoured as well.
-SIGTERM and SIGINT end the server cleanly; one that comes a second later ends it at once. SIGHUP ends it if it was started on a terminal.
-A server that npm or npx has started ends when npm has ended.
+Settings in JVMFLAGS and SERVER_JVMFLAGS (-Dname=value) apply as well.
+SIGTERM and SIGINT end the server cleanly; a second signal, at least one second later, ends it at once. SIGHUP ends it if it was started on a terminal.
+A server that npm or npx started ends when npm ends.
 
 Exit codes:
-  ${exitCodes.ended}  ended as asked
+  ${exitCodes.ended}  ended as requested
   ${exitCodes.internalError}  unexpected error
-  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, a folder it may not use, data it refuses
+  ${exitCodes.refused}  cannot start: an invalid setting, a port or folder in use, a folder without permission, or data that cannot be loaded
   ${exitCodes.diskFailure}  the disk failed`;
 
 async function serve(startServer: StartServer, configFile: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {
@@ -87,9 +90,9 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     terminal.onSignal(end),
     terminal.onHangup((hadTerminal) => {
       if (hadTerminal) end('SIGHUP');
-      // As for a program under nohup, whose request to ignore the signal Node does not keep.
+      // This is the behaviour that nohup asks for. Node does not keep an inherited "ignore SIGHUP".
       else
-        logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.', {
+        logger.info('ignoring SIGHUP: the server was started without a terminal; stop it with SIGTERM', {
           event: 'server.hangup-ignored',
         });
     }),
@@ -101,7 +104,8 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
       ),
     ),
   ];
-  // Whatever nobody caught leaves the server in an unknown state: it says so and ends, since going on could break a promise.
+  // After an uncaught error the state of the server is unknown. Log it and end: going on could
+  // break a guarantee.
   terminal.onUncaught((error) => {
     const { code, message } = verdictOf(error);
     logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
@@ -110,7 +114,7 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
 
   let server: Server | undefined;
   try {
-    // npm had ended before the server could begin.
+    // npm ended before the server could start.
     if (isEnding()) {
       logger.info('ended', { event: 'server.stopped' });
       return exitCodes.ended;
@@ -124,7 +128,8 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
       environment: terminal.environment,
       logger,
     });
-    // A server of an ensemble may wait for its own name to resolve. Nothing has been promised to anyone by then.
+    // A server of an ensemble may wait until its own name resolves. At that point it has promised
+    // nothing to clients, so it can end without closing.
     server = (await Promise.race([starting, stopped])) ?? undefined;
     if (server === undefined) {
       starting.catch(() => undefined);
@@ -133,13 +138,14 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     }
     if (format === 'text') greet(server, terminal);
     await Promise.race([stopped, server.ended]);
-    // It may fail over it, and would not come back then.
+    // close() may never settle if the server fails while it closes.
     await Promise.race([server.close(), server.ended]);
     logger.info('ended', { event: 'server.stopped' });
     return exitCodes.ended;
   } catch (error) {
     const { code, message } = verdictOf(error);
-    // Once, in one place: what keeps the server from starting on standard error, as of every command, and what ends it later in its log.
+    // Report a failure once: before the start has finished on standard error, as every command
+    // does; later in the log of the server.
     if (server === undefined) refuse(message, code, options.logFormat, terminal);
     else logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
     return code;
@@ -148,14 +154,17 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   }
 }
 
-/** Whatever the level of the log, a refusal is written: a sentence, or a line of JSON where JSON was asked for. */
+/**
+ * Writes why the server did not start, whatever the log level: a sentence, or a line of JSON if
+ * JSON was requested.
+ */
 function refuse(message: string, exitCode: number, format: ServeOptions['logFormat'], terminal: Terminal): void {
   if (format !== 'json') return terminal.err(`tskeeper: ${message}\n`);
   const errors = createLogger({ level: 'error', format, write: (line) => terminal.err(line) });
   errors.error(message, { event: 'server.refused', reason: message, exitCode });
 }
 
-/** Says on a terminal where the server is and what to do next. */
+/** Shows on a terminal where the server listens and how to connect to it. */
 function greet(server: Server, terminal: Terminal): void {
   const { connectString, dataDir } = server;
   const place = server.inspect.ensemble();

@@ -27,15 +27,18 @@ interface DiffOptions {
   readonly nodes?: number;
 }
 
-/** `tskeeper snapshot dump|verify|diff`: what is in snapshots, plain or compressed. Servers of both kinds write them. */
+/**
+ * `tskeeper snapshot dump|verify|diff`: inspects snapshots, plain or compressed, of Apache
+ * ZooKeeper and of tskeeper.
+ */
 export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
-  const snapshot: Command = program.command('snapshot').description('look into snapshots');
+  const snapshot: Command = program.command('snapshot').description('inspect snapshots');
   snapshot
     .command('dump')
     .description('print sessions and znodes')
-    .argument('<snapshot>', 'a snapshot; of a folder, the newest in it')
+    .argument('<snapshot>', 'a snapshot, or a folder: then the newest snapshot in it')
     .option('--path <path>', 'only this znode and those below it', readPath)
-    .option('--data', 'print the data of znodes as well')
+    .option('--data', 'also print the data of znodes')
     .addOption(outputOption())
     .addHelpText('after', codes([exitCodes.done, 'printed']))
     .action(async (named: string, options: DumpOptions) => {
@@ -44,9 +47,9 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
     });
   snapshot
     .command('verify')
-    .description('check checksums, and whether the tree has the digest that the snapshot says')
-    .argument('<snapshot...>', 'snapshots, or folders with snapshots: a data folder, or the version-2 in it')
-    .option('--logs <folder>', 'where the logs are, if not beside the snapshots; a digest may be that of a later txn')
+    .description('check checksums, and that the tree has the digest recorded in the snapshot')
+    .argument('<snapshot...>', 'snapshots, or folders of snapshots: a data folder, or the version-2 in it')
+    .option('--logs <folder>', 'folder of the logs, if they are not beside the snapshots; needed where the digest is of a later txn')
     .addOption(outputOption())
     .addHelpText('after', codes([exitCodes.done, 'sound'], [exitCodes.failed, 'damaged']))
     .action(async (named: readonly string[], options: VerifyOptions) => {
@@ -57,18 +60,20 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
     });
   snapshot
     .command('diff')
-    .description('print what the second has otherwise than the first')
-    .argument('<first>', 'a snapshot; of a folder, the newest in it')
+    .description('print the differences of the second snapshot from the first')
+    .argument('<first>', 'a snapshot, or a folder: then the newest snapshot in it')
     .argument('<second>')
-    .option('--content', 'compare data, ACL and kind alone')
-    .option('--bytes <number>', 'print instead which subtrees have grown or shrunk by more bytes of data than this', readCount)
-    .option('--nodes <number>', 'print instead which subtrees have grown or shrunk by more znodes than this', readCount)
+    .option('--content', 'compare only data, ACL and type')
+    .option('--bytes <number>', 'print only the subtrees whose data grew or shrank by more than this many bytes', readCount)
+    .option('--nodes <number>', 'print only the subtrees that grew or shrank by more than this many znodes', readCount)
     .addOption(outputOption())
     .addHelpText('after', codes([exitCodes.done, 'no difference'], [exitCodes.failed, 'differences']))
     .action(async (first: string, second: string, options: DiffOptions) => {
       const { bytes, nodes } = options;
       if (options.content === true && (bytes !== undefined || nodes !== undefined)) {
-        throw new CommandRefused('--content compares znode by znode, --bytes and --nodes compare sizes: leave one of them out');
+        throw new CommandRefused(
+          '--content compares znode by znode, --bytes and --nodes compare sizes: remove --content, or --bytes and --nodes',
+        );
       }
       const comparison = { contentOnly: options.content === true, bytes, nodes };
       finish(

@@ -27,26 +27,29 @@ interface VerifyOptions {
   readonly juteMaxbuffer?: number;
 }
 
-const operands = 'logs, or folders with logs: a data folder, or the version-2 in it';
-const maxbuffer = ['--jute-maxbuffer <bytes>', 'the jute.maxbuffer of the server, if it was not the default', readCount] as const;
+const operands = 'logs, or folders of logs: a data folder, or the version-2 in it';
+const maxbuffer = ['--jute-maxbuffer <bytes>', 'jute.maxbuffer of the server, if it is not the default', readCount] as const;
 
-/** `tskeeper txnlog dump|verify`: what is in transaction logs, and whether it is all there. Servers of both kinds write them. */
+/**
+ * `tskeeper txnlog dump|verify`: inspects transaction logs, of Apache ZooKeeper and of tskeeper,
+ * and checks that they are complete.
+ */
 export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
-  const txnlog: Command = program.command('txnlog').description('look into transaction logs');
+  const txnlog: Command = program.command('txnlog').description('inspect transaction logs');
   txnlog
     .command('dump')
-    .description('print the txns, one a line')
+    .description('print txns, one per line')
     .argument('<log...>', operands)
-    .option('--from <zxid>', 'the first to be printed', readZxid)
-    .option('--to <zxid>', 'the last to be printed', readZxid)
-    .option('--path <path>', 'only txns about this znode or one below it', readPath)
+    .option('--from <zxid>', 'first zxid to print', readZxid)
+    .option('--to <zxid>', 'last zxid to print', readZxid)
+    .option('--path <path>', 'only txns of this znode or its descendants', readPath)
     .option('--session <id>', 'only txns of this session', readSession)
-    .option('--data', 'print the data of znodes as well')
+    .option('--data', 'also print the data of znodes')
     .option(...maxbuffer)
     .addOption(outputOption())
     .addHelpText(
       'after',
-      codes([exitCodes.done, 'all could be read'], [exitCodes.failed, 'a log is damaged; what can be read was printed']),
+      codes([exitCodes.done, 'all txns could be read'], [exitCodes.failed, 'a log is damaged; every readable txn was printed']),
     )
     .action(async (named: readonly string[], options: DumpOptions) => {
       const output = new Output(terminal, formatOf(program, options));
@@ -56,9 +59,12 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
     });
   txnlog
     .command('verify')
-    .description('check checksums, the order of txns, holes, how each log ends, and the digests of the tree')
+    .description('check checksums, the order of txns, gaps, the end of each log, and the digests of the tree')
     .argument('<log...>', operands)
-    .option('--snapshots <folder>', 'where the snapshots are, if not beside the logs; the digests are checked from one of them on')
+    .option(
+      '--snapshots <folder>',
+      'folder of the snapshots, if they are not beside the logs; digests are checked by replay from a snapshot',
+    )
     .option('--no-digests', 'do not replay the txns to compare digests')
     .option(...maxbuffer)
     .addOption(outputOption())
@@ -67,7 +73,7 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
       codes(
         [exitCodes.done, 'sound'],
         [exitCodes.failed, 'damaged: a server would refuse to start, or has lost txns'],
-        [exitCodes.tornTail, 'sound but for a torn tail, which was never acknowledged and goes at the next start'],
+        [exitCodes.tornTail, 'sound except for a torn tail, which was never acknowledged; the next start removes it'],
       ),
     )
     .action(async (named: readonly string[], options: VerifyOptions) => {
@@ -99,13 +105,16 @@ async function findLogs(named: readonly string[]): Promise<FoundFile[]> {
   return found.toSorted((a, b) => a.zxid - b.zxid);
 }
 
-/** A txn may be as long as a frame and its extra, and the extra's default is that of jute.maxbuffer. */
+/**
+ * A txn may be as long as a frame plus the extra (zookeeper.jute.maxbuffer.extrasize), whose
+ * default is that of jute.maxbuffer.
+ */
 function txnBytesMaxOf(juteMaxbuffer: number | undefined): number {
   return juteMaxbuffer === undefined ? txnBytesMaxDefault : 2 * juteMaxbuffer;
 }
 
-/** The exit codes at the end of a command's help. */
+/** The list of exit codes at the end of a command's help. */
 export function codes(...list: readonly (readonly [code: number, meaning: string])[]): string {
-  const all = [...list, [exitCodes.refused, 'a slip on the command line, or a file that cannot be read'] as const];
+  const all = [...list, [exitCodes.refused, 'an invalid command line, or a file that cannot be read'] as const];
   return `\nExit codes:\n${all.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`;
 }

@@ -13,7 +13,7 @@ import { readCount } from './arguments.ts';
 import { askedWords } from './zk/four-letter-word.ts';
 import { zkCommand, zkCommands } from './zk/table.ts';
 
-/** Options in front of a command that asks a server. */
+/** Options before a command that talks to a server. */
 interface ConnectionOptions {
   readonly server: string;
   readonly timeout: number;
@@ -25,47 +25,44 @@ interface ConnectionOptions {
   readonly waitforconnection?: boolean;
 }
 
-/** `tskeeper [-s host:port] ls /` for each command of zkCli, and `tskeeper shell`. */
+/** Defines `tskeeper [-s host:port] ls /` for each command of zkCli, and `tskeeper shell`. */
 export const defineZk: DefineCommand = (program, terminal, finish) => {
   program
     .addOption(
       new Option('-s, --server <servers>', 'host:port[,host:port][/chroot] to connect to').env('TSKEEPER_SERVER').default('localhost:2181'),
     )
     .addOption(
-      new Option(
-        '--timeout <ms>',
-        'session time-out to ask for, and how long to try to connect (4 s unless given where every server refuses)',
-      )
+      new Option('--timeout <ms>', 'session timeout to request, and how long to try to connect (default: 4 s once every server has failed)')
         .env('TSKEEPER_TIMEOUT')
         .argParser(readTimeout)
         .default(30_000),
     )
     .addOption(
-      new Option(
-        '-a, --auth <scheme:auth>',
-        'prove an identity first, as digest:user:password (repeatable; better in TSKEEPER_AUTH)',
-      ).argParser(collect),
+      new Option('-a, --auth <scheme:auth>', 'authenticate first, as digest:user:password (repeatable; safer in TSKEEPER_AUTH)').argParser(
+        collect,
+      ),
     )
     .addOption(
-      new Option('--jute-maxbuffer <bytes>', 'longest answer to take, as the jute.maxbuffer of the servers')
+      new Option('--jute-maxbuffer <bytes>', 'longest reply to accept, as the jute.maxbuffer of the servers')
         .env('TSKEEPER_JUTE_MAXBUFFER')
         .argParser(readCount),
     )
-    .addOption(new Option('-r, --readonly', 'a server that has lost its quorum will do'))
-    // zkCli waits for the connection only if asked to. Here every command waits; with this one as long as --timeout says, whatever the servers do.
+    .addOption(new Option('-r, --readonly', 'also accept a server that has lost its quorum'))
+    // zkCli waits for the connection only with this option. Here every command waits; with this
+    // option it waits for the whole --timeout, even if every server refuses.
     .addOption(new Option('--waitforconnection').hideHelp())
     .addOption(new Option('--client-configuration <file>').hideHelp());
   for (const command of zkCommands) program.addCommand(rawCommand(command, program, terminal, finish));
   program
     .command('shell')
-    .description('commands one after the other, from the keyboard or from standard input')
+    .description('run commands in one session, from the keyboard or from standard input')
     .action(async () => {
       const options = program.opts<ConnectionOptions>();
       finish(await new Shell(settingsOf(program, terminal), options.output ?? 'text', terminal).run());
     });
   program
     .command('history')
-    .description('print the lines typed into earlier shells')
+    .description('print the lines typed in earlier shells')
     .addOption(outputOption())
     .action(async (own: { readonly output?: OutputFormat }) => {
       const output = new Output(terminal, formatOf(program, own));
@@ -76,16 +73,16 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       finish(exitCodes.done);
     });
   for (const { name } of shellCommands) {
-    // commander has a help of its own.
+    // commander has its own help command.
     if (name === 'help' || name === 'history') continue;
     program
       .command(name, { hidden: true })
       .argument('[words...]')
       .action(() => {
-        throw new CommandRefused(`${name} is about a session that goes on, and works in: tskeeper shell`);
+        throw new CommandRefused(`${name} acts on a session that stays open; use it in: tskeeper shell`);
       });
   }
-  // `stat` is a command of zkCli.
+  // `stat` is also a command of zkCli.
   for (const word of askedWords.filter((each) => zkCommand(each) === undefined)) {
     program.addCommand(
       new RawCommand(word).argument('[words...]').action(() => {
@@ -97,7 +94,8 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
 };
 
 /**
- * A command whose words are handed over as they are: its options are read as zkCli reads them (zk/option-parser.ts), here as in the shell.
+ * A command whose words are passed on unparsed: zk/option-parser.ts reads its options as zkCli
+ * does, here and in the shell.
  */
 class RawCommand extends Command {
   override parseOptions(words: string[]): { operands: string[]; unknown: string[] } {
@@ -123,19 +121,20 @@ function rawCommand(command: ZkCommand, program: Command, terminal: Terminal, fi
 
 function helpOf(command: ZkCommand): string {
   const options = [...command.options, { name: 'o', value: 'format', description: 'text or json' }];
-  const watch = command.watches === undefined ? '' : '\nWhoever watches waits: Ctrl+C ends that.\n';
+  const watch = command.watches === undefined ? '' : '\nA command that watches waits for events: Ctrl+C ends it.\n';
   return `Usage: tskeeper [-s host:port] ${usageText({ ...command, usageListsOptions: false })}\n\n${command.summary}\n\nOptions:\n${optionLines(options)}\n${watch}`;
 }
 
 function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
   const options = program.opts<ConnectionOptions>();
   const { server, timeout, readonly, auth = [] } = options;
-  // Who says how long, or asks to wait, means it; else servers that all refuse are given up early.
+  // An explicit --timeout or -waitforconnection sets the limit; otherwise the search ends early
+  // when every server refuses.
   const isPatient = options.waitforconnection === true || program.getOptionValueSource('timeout') !== 'default';
   if (options.clientConfiguration !== undefined) {
-    // It asks for protection, TLS or SASL, and must not be passed over.
+    // The option asks for TLS or SASL; ignoring it would connect without protection.
     throw new CommandRefused(
-      '-client-configuration is not built yet: this command line speaks neither TLS nor SASL; leave it out to connect in the clear',
+      '-client-configuration is not supported: this command supports neither TLS nor SASL; omit it to connect without encryption',
     );
   }
   const fromEnvironment = terminal.environment['TSKEEPER_AUTH'];
@@ -154,12 +153,16 @@ function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
   };
 }
 
-/** 24 days. The clock adds a millisecond to each timer, and one of 2^31 ms is one of 1 ms to Node. */
+/**
+ * Longest time that Node's timers accept (24.8 days). The clock adds a millisecond to each timer,
+ * and Node turns 2^31 ms into 1 ms.
+ */
 const timeoutMsMax = 0x7fffffff - 1;
 
 function readTimeout(text: string): number {
   const ms = Number(text);
-  if (!/^\d+$/.test(text) || ms < 1 || ms > 0x7fffffff) throw new InvalidArgumentError('It must be a number of milliseconds.');
+  if (!/^\d+$/.test(text) || ms < 1 || ms > 0x7fffffff)
+    throw new InvalidArgumentError('It must be a number of milliseconds, 1 or greater.');
   return Math.min(ms, timeoutMsMax);
 }
 

@@ -1,6 +1,6 @@
 /**
- * From what was written on the command line to files: a file is itself, a folder stands for the logs or snapshots in it, and a data
- * folder (the one `dataDir` names) for those in its `version-2`.
+ * Finds files from operands of the command line: a file is itself, a folder stands for the logs or
+ * snapshots in it, and a data folder (as named by `dataDir`) for those in its `version-2`.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -11,13 +11,16 @@ export interface FoundFile extends NumberedFile {
   readonly path: string;
 }
 
-/** Where servers keep both kinds of files, below the folder of the configuration. */
+/** Folder of both kinds of files, below the configured folder. */
 const versionFolder = 'version-2';
 
-/** A file whose name gives no zxid, such as a copy under another name. */
+/** A file without a zxid in its name, such as a renamed copy. */
 export const unknownZxid = -1;
 
-/** The logs (`prefix` log) or snapshots (`prefix` snapshot) that an operand stands for, oldest first; at least one. */
+/**
+ * The logs (`prefix` log) or snapshots (`prefix` snapshot) of an operand, oldest first; at least
+ * one.
+ */
 export async function findFiles(operand: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
   if (!(await isFolder(operand))) {
     const name = basename(operand);
@@ -31,8 +34,9 @@ export async function findFiles(operand: string, prefix: 'log' | 'snapshot'): Pr
 }
 
 /**
- * The newest snapshot of a data folder that has no log, as a server leaves it that has logged nothing; undefined for every other operand. Rejects
- * where the mark of a log says that there was one.
+ * The newest snapshot of a data folder without a log, the state of a server that has logged
+ * nothing; undefined for every other operand. Rejects if the mark of a log shows that there was
+ * one.
  */
 export async function findUnloggedSnapshot(operand: string): Promise<FoundFile | undefined> {
   if (!(await isFolder(operand))) return undefined;
@@ -41,7 +45,7 @@ export async function findUnloggedSnapshot(operand: string): Promise<FoundFile |
     if (logs.length > 0) return undefined;
     if (marks.length > 0) {
       throw new CommandRefused(
-        `there is no log.<zxid> in ${folder}, though ${marks.at(-1)!.name} there is the mark of one: the log has been removed`,
+        `there is no log.<zxid> in ${folder}, but ${marks.at(-1)!.name} there is the mark of one: the log has been removed`,
       );
     }
     if (snapshots.length > 0) return snapshots.at(-1);
@@ -49,7 +53,7 @@ export async function findUnloggedSnapshot(operand: string): Promise<FoundFile |
   return undefined;
 }
 
-/** Those in one folder, oldest first; none when there is no such folder. */
+/** The files of one folder, oldest first; none if the folder does not exist. */
 export async function filesIn(folder: string, prefix: 'log' | 'snapshot' | 'synced'): Promise<FoundFile[]> {
   let names: string[];
   try {
@@ -61,7 +65,7 @@ export async function filesIn(folder: string, prefix: 'log' | 'snapshot' | 'sync
   return numberedFiles(names, prefix).map(({ name, zxid }) => ({ name, zxid, path: join(folder, name) }));
 }
 
-/** Files of the other kind that lie beside a file. */
+/** Files of the given kind in the folder of a file. */
 export async function filesBeside(path: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
   return await filesIn(dirname(path), prefix);
 }
@@ -78,7 +82,7 @@ function asRefusal(error: unknown, path: string): unknown {
   const code = codeOf(error);
   return code === undefined
     ? error
-    : new CommandRefused(`${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file or folder' : code}`);
+    : new CommandRefused(`cannot read ${path}: ${code === 'ENOENT' ? 'there is no such file or folder' : code}`);
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -1,4 +1,4 @@
-/** Reading transaction logs for the tools, by the readers the server itself uses. */
+/** Reads transaction logs for the tools, with the server's own readers. */
 import { ProtocolError, Reader, type LoggedTxn, readTxn, type Zxid } from '@tskeeper/protocol';
 import { type LogEnd, markName, type ReadableFile, readLog } from '@tskeeper/runtime';
 import { decodeMark, explain, isAllZero, markBytes, type OrphanMark, type SyncedMark } from '@tskeeper/runtime/internal';
@@ -7,28 +7,31 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { filesIn, type FoundFile } from './find-files.ts';
 
-/** What follows the length of an entry may be this long, unless told otherwise: jute.maxbuffer and its extra, by default. */
+/** Default limit of an entry's length: jute.maxbuffer plus its extra, both by default. */
 export const txnBytesMaxDefault: number = 2 * 0xfffff;
 
 export interface LogVisitor {
-  /** A whole entry. */
+  /** A complete entry. */
   txn(txn: LoggedTxn, offset: number): void;
-  /** A whole entry that cannot be decoded, though its checksum is right. */
+  /** A complete entry that cannot be decoded, although its checksum is right. */
   unreadable(zxid: Zxid, offset: number, reason: string): void;
-  /** An entry whose checksum does not fit, decoded as far as that goes. Where there is no such method the reading ends there. */
+  /**
+   * An entry with a wrong checksum, decoded as far as possible. Without this method reading ends
+   * there.
+   */
   damaged?(txn: LoggedTxn | undefined, offset: number): void;
 }
 
 export interface LogFile {
   readonly end: LogEnd;
-  /** The file holds nothing but zeros. */
+  /** The file contains only zeros. */
   readonly allZero: boolean;
   readonly mark: SyncedMark | undefined;
-  /** Whether an entry with the mark's zxid ends where the mark says. */
+  /** Whether an entry with the mark's zxid ends at the mark's offset. */
   readonly markMet: boolean;
 }
 
-/** `pause` is awaited before each further piece of the file is read. */
+/** Reads a log. `pause` is awaited before each further piece of the file is read. */
 export async function readLogFile(
   log: FoundFile,
   txnBytesMax: number,
@@ -71,9 +74,9 @@ export async function readLogFile(
   }
 }
 
-/** How a log ends, when there may be nothing wrong with that. */
+/** The end of a log in words, also if it is a regular one. */
 export function endText(end: LogEnd): string {
-  if (end.reason === 'padding') return 'room set aside for more';
+  if (end.reason === 'padding') return 'preallocated space';
   return end.reason === 'end of file' ? 'the end of the file' : explain(end);
 }
 
@@ -86,13 +89,13 @@ function decode(reader: Reader): LoggedTxn | ProtocolError {
   }
 }
 
-/** The mark beside a log, if one of our servers has left one. */
+/** The mark beside a log, if a tskeeper server has written one. */
 async function markOf(log: FoundFile): Promise<SyncedMark | undefined> {
   const path = join(dirname(log.path), markName(log.zxid));
   return log.zxid < 0 || !existsSync(path) ? undefined : await readMarkFile(path);
 }
 
-/** Marks in a folder whose logs are gone. */
+/** Marks in a folder whose logs are missing. */
 export async function orphanMarks(folder: string): Promise<OrphanMark[]> {
   const logs = new Set((await filesIn(folder, 'log')).map(({ zxid }) => zxid));
   const orphans = (await filesIn(folder, 'synced')).filter(({ zxid }) => !logs.has(zxid));

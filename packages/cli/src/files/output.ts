@@ -1,9 +1,9 @@
-/** Where a tool's answer goes: gathered into large pieces, and held back when the reader does not keep up. */
+/** The output of a tool: collects text into large pieces, and waits when the reader is slow. */
 import type { Terminal } from '../terminal.ts';
 
 export type OutputFormat = 'text' | 'json';
 
-/** Whoever read the answer has gone, as `head` does: no reason to go on, and none to complain. */
+/** The reader has closed the pipe, as `head` does; the tool ends without an error. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
@@ -15,7 +15,7 @@ export class Output {
   readonly format: OutputFormat;
   readonly #terminal: Terminal;
   #waiting = '';
-  /** What comes before it. */
+  /** Output before the waiting text. */
   #pieces: Uint8Array[] = [];
 
   constructor(terminal: Terminal, format: OutputFormat) {
@@ -23,33 +23,33 @@ export class Output {
     this.format = format;
   }
 
-  /** A line of the answer. */
+  /** Adds a line to the answer. */
   line(text: string): void {
     this.#waiting += `${text}\n`;
   }
 
-  /** Data as they are, and a line break. */
+  /** Adds data unchanged, plus a line break. */
   bytes(data: string | Uint8Array): void {
     if (typeof data === 'string') this.line(data);
     else this.#pieces.push(this.#takeText(), data, lineBreak);
   }
 
-  /** One object, on a line of its own. */
+  /** Adds one object on its own line. */
   json(value: unknown): void {
     this.line(JSON.stringify(value));
   }
 
-  /** Something about the answer that is not part of it. */
+  /** Prints a remark on standard error. */
   note(text: string): void {
     this.#terminal.err(`${text}\n`);
   }
 
-  /** Whether so much has been gathered that it is time for `flush`. */
+  /** Whether enough output is collected to call `flush`. */
   get isFull(): boolean {
     return this.#waiting.length >= pieceLength;
   }
 
-  /** Resolves when the reader has taken everything. */
+  /** Resolves when the reader has received everything. */
   async flush(): Promise<void> {
     const bytes = Buffer.concat([...this.#pieces, this.#takeText()]);
     this.#pieces = [];

@@ -1,4 +1,7 @@
-/** `tskeeper snapshot diff`: what two snapshots hold differently, znode by znode or by how much each subtree has grown. */
+/**
+ * `tskeeper snapshot diff`: the differences of two snapshots, znode by znode or by the growth of
+ * subtrees.
+ */
 import type { DataTree, LoadedSnapshot, NodeId } from '@tskeeper/core/internal';
 import { formatZxid } from '@tskeeper/protocol';
 import { exitCodes } from '../exit-codes.ts';
@@ -8,9 +11,9 @@ import { needSnapshotFile, type TreeEntry, walkTree } from './snapshot-files.ts'
 import { aclText, count, sessionText, timeText } from './views.ts';
 
 export interface SnapshotDiffOptions {
-  /** Compare data, ACL and kind alone. */
+  /** Compare only data, ACL and type. */
   readonly contentOnly: boolean;
-  /** With one of these, subtrees are printed whose bytes or znodes differ by more. */
+  /** If one of these is set, print only subtrees whose bytes or znodes differ by more. */
   readonly bytes: number | undefined;
   readonly nodes: number | undefined;
 }
@@ -26,7 +29,7 @@ export async function diffSnapshots(left: FoundFile, right: FoundFile, options: 
 
 type Pair = { readonly path: string; readonly left: NodeId | undefined; readonly right: NodeId | undefined };
 
-/** Both trees in one walk, in the order of `walkTree`. */
+/** Walks both trees at once, in the order of `walkTree`. */
 function* walkBoth(left: DataTree, right: DataTree): Generator<Pair, void, undefined> {
   const lefts = walkTree(left);
   const rights = walkTree(right);
@@ -41,13 +44,16 @@ function* walkBoth(left: DataTree, right: DataTree): Generator<Pair, void, undef
   }
 }
 
-/** By names from the root on: what is below a znode comes before its next sibling, whatever characters names have. */
+/**
+ * Compares by names from the root down: a znode's descendants come before its next sibling,
+ * whatever characters the names contain.
+ */
 function compareEntries(a: TreeEntry, b: TreeEntry): number {
   if (a.path === b.path) return 0;
   return a.path.replaceAll('/', '\0') < b.path.replaceAll('/', '\0') ? -1 : 1;
 }
 
-// ---- znode by znode ---------------------------------------------------------------------------------------------------------------
+// ---- znode by znode -----------------------------------------------------------------------------
 
 async function printChanges(a: LoadedSnapshot, b: LoadedSnapshot, options: SnapshotDiffOptions, output: Output): Promise<boolean> {
   const json = output.format === 'json';
@@ -115,7 +121,7 @@ function aclWord(tree: DataTree, node: NodeId): string | null {
   return tree.acls.isMissing(acl) ? null : aclText(tree.acls.get(acl));
 }
 
-/** Returns how many sessions only one side has. */
+/** Prints the sessions that only one side has; returns their number. */
 function printSessions(a: LoadedSnapshot, b: LoadedSnapshot, output: Output): number {
   const names = ({ sessions }: LoadedSnapshot) => new Set(sessions.map(({ high, low }) => sessionText(high, low)));
   const [lefts, rights] = [names(a), names(b)];
@@ -130,7 +136,7 @@ function printSessions(a: LoadedSnapshot, b: LoadedSnapshot, output: Output): nu
   return found;
 }
 
-// ---- by growth --------------------------------------------------------------------------------------------------------------------
+// ---- by growth ----------------------------------------------------------------------------------
 
 interface Growth {
   readonly path: string;
@@ -138,7 +144,7 @@ interface Growth {
   nodes: number;
 }
 
-/** Sums up, for each znode that either tree has, by how much it and everything below it differ in size. */
+/** Sums up for each znode of either tree how the size of its subtree differs. */
 async function printGrowth(a: DataTree, b: DataTree, options: SnapshotDiffOptions, output: Output): Promise<boolean> {
   const found: Growth[] = [];
   const open: Growth[] = [];
@@ -159,7 +165,7 @@ async function printGrowth(a: DataTree, b: DataTree, options: SnapshotDiffOption
     open.push({ path, bytes: bytes(b, right) - bytes(a, left), nodes: (right === undefined ? 0 : 1) - (left === undefined ? 0 : 1) });
   }
   while (open.length > 0) close();
-  // Closed from the leaves up; a reader goes from the root down.
+  // Found from the leaves up; print from the root down.
   for (const { path, bytes, nodes } of found.toSorted((x, y) => compareEntries({ path: x.path, node: 0 }, { path: y.path, node: 0 }))) {
     if (output.format === 'json') output.json({ path, bytes, nodes });
     else output.line(`${path}  ${signed(bytes)} bytes, ${signed(nodes)} znodes`);

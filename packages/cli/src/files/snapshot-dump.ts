@@ -1,4 +1,4 @@
-/** `tskeeper snapshot dump`: sessions and znodes of a snapshot. */
+/** `tskeeper snapshot dump`: prints the sessions and znodes of a snapshot. */
 import type { DataTree } from '@tskeeper/core/internal';
 import { formatZxid } from '@tskeeper/protocol';
 import { exitCodes } from '../exit-codes.ts';
@@ -8,7 +8,7 @@ import { lastZxidText, needSnapshotFile, type TreeEntry, walkTree, zxidOf } from
 import { aclText, aclView, count, dataText, dataView, digestText, sessionText, timeText } from './views.ts';
 
 export interface SnapshotDumpOptions {
-  /** Only this znode and those below it. */
+  /** Only this znode and its descendants. */
   readonly path: string | undefined;
   readonly data: boolean;
 }
@@ -85,7 +85,7 @@ function znodeView(tree: DataTree, entry: TreeEntry, withData: boolean): Record<
   };
 }
 
-/** In the words of zkCli's stat, the file's own cversion and owner included. */
+/** The words of zkCli's stat, with cversion and ephemeralOwner as the file has them. */
 function znodeLines(tree: DataTree, entry: TreeEntry, withData: boolean): string[] {
   const { path, node } = entry;
   const kind = tree.kindOf(node);

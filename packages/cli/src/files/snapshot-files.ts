@@ -1,4 +1,4 @@
-/** Reading snapshots for the tools: into the server's own tree, by the server's own loader. */
+/** Loads snapshots for the tools into the server's tree, with the server's loader. */
 import { coreDefaults } from '@tskeeper/core';
 import { type DataTree, type LoadedSnapshot, type NodeId, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import { formatZxid, type LoggedTxn } from '@tskeeper/protocol';
@@ -8,10 +8,13 @@ import { openForReading, snappy, SystemRandom } from '@tskeeper/server/internal'
 import { CommandRefused } from '../exit-codes.ts';
 import { type FoundFile, unknownZxid } from './find-files.ts';
 
-/** Where TTL znodes are not enabled their owners are taken for sessions; a tool shows them for what they are. */
+/**
+ * Without TTL znodes enabled, the server would take their owners for sessions; a tool shows them as
+ * TTL znodes.
+ */
 const treeOptions = () => replicaOptions({ ...coreDefaults, extendedTypesEnabled: true, treeDigestEnabled: true }, new SystemRandom());
 
-/** Loads a snapshot. Rejects with the reason when its bytes are not those of a snapshot (`isUnreadable`). */
+/** Loads a snapshot. Rejects with the reason if its bytes are not a snapshot (`isUnreadable`). */
 export async function loadSnapshotFile(snapshot: FoundFile): Promise<LoadedSnapshot> {
   const loader = new SnapshotLoader(treeOptions());
   const file = await openForReading(snapshot.path);
@@ -23,17 +26,20 @@ export async function loadSnapshotFile(snapshot: FoundFile): Promise<LoadedSnaps
   return loader.finish();
 }
 
-/** The same for tools that can do nothing without it. */
+/** The same for tools that cannot continue without the snapshot: rejects with CommandRefused. */
 export async function needSnapshotFile(snapshot: FoundFile): Promise<LoadedSnapshot> {
   try {
     return await loadSnapshotFile(snapshot);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    throw new CommandRefused(`${snapshot.path} cannot be read as a snapshot: ${error.message}`);
+    throw new CommandRefused(`cannot read ${snapshot.path} as a snapshot: ${error.message}`);
   }
 }
 
-/** The zxid a server would start from: that of the name, or what the file says when its name says nothing. */
+/**
+ * The zxid from which a server would start: from the file's name, or from its content if the name
+ * has none.
+ */
 export function zxidOf(snapshot: FoundFile, loaded: LoadedSnapshot): number {
   return snapshot.zxid === unknownZxid ? (loaded.lastZxid ?? loaded.digest?.zxid ?? unknownZxid) : snapshot.zxid;
 }
@@ -43,7 +49,10 @@ export interface TreeEntry {
   readonly node: NodeId;
 }
 
-/** Every znode, a parent before its children and siblings by name, so that two trees are walked in the same order. */
+/**
+ * Every znode, parents before children and siblings by name, so that two trees are walked in the
+ * same order.
+ */
 export function* walkTree(tree: DataTree): Generator<TreeEntry, void, undefined> {
   const open: TreeEntry[] = [{ path: '/', node: tree.find('/') }];
   for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
@@ -52,20 +61,23 @@ export function* walkTree(tree: DataTree): Generator<TreeEntry, void, undefined>
     for (let child = tree.firstChildOf(entry.node); child !== 0; child = tree.nextSiblingOf(child)) {
       children.push({ path: tree.pathOf(child), node: child });
     }
-    // The one that is to come next has to be the last.
+    // The next one has to be the last element.
     children.sort((a, b) => (a.path < b.path ? 1 : -1));
     for (const child of children) open.push(child);
   }
 }
 
-/** A state onto which logged txns can be replayed, to see whether it comes to the digests they bear. */
+/** A tree onto which logged txns are replayed, to compare it with the digests in the txns. */
 export class Replay {
   readonly #replica: Replica;
-  /** Digests of txns up to here say nothing: the snapshot may hold effects of later txns. */
+  /**
+   * Digests of txns up to this zxid are not compared: the snapshot may contain effects of later
+   * txns.
+   */
   readonly comparesAfter: number;
   #mismatched = false;
 
-  /** From a snapshot, or from the empty tree of a new server. */
+  /** Starts from a snapshot, or from the empty tree of a new server. */
   constructor(base?: { readonly loaded: LoadedSnapshot; readonly zxid: number }) {
     this.#replica = new Replica(treeOptions(), base === undefined ? undefined : { snapshot: base.loaded, zxid: base.zxid });
     this.comparesAfter = Math.max(base?.zxid ?? 0, base?.loaded.digest?.zxid ?? 0);
@@ -74,7 +86,10 @@ export class Replay {
     };
   }
 
-  /** Applies a txn. Tells whether the tree then has the digest that the txn bears; undefined when that cannot be compared. */
+  /**
+   * Applies a txn. Returns whether the tree then has the digest in the txn; undefined if they
+   * cannot be compared.
+   */
   apply({ header, txn, digest }: LoggedTxn): boolean | undefined {
     this.#mismatched = false;
     const job = this.#replica.apply(header, txn, digest);

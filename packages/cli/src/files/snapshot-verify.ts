@@ -1,8 +1,10 @@
 /**
- * `tskeeper snapshot verify`: whether a snapshot is what was written, and whether its tree has the digest it says.
+ * `tskeeper snapshot verify`: checks that a snapshot is what was written, and that its tree has the
+ * recorded digest.
  *
- * The seals say the first. The digest is that of a txn which may be later than the name of the file, since ZooKeeper goes on applying txns
- * while it writes: then the logs are replayed up to it, where they are at hand.
+ * The seals (checksums) verify the first. The recorded digest may be of a later txn than the name
+ * of the file, since ZooKeeper applies txns while it writes a snapshot: then the logs are replayed
+ * up to that txn, if they are available.
  */
 import { formatZxid } from '@tskeeper/protocol';
 import { isUnreadable } from '@tskeeper/runtime/internal';
@@ -15,31 +17,31 @@ import { lastZxidText, loadSnapshotFile, Replay, zxidOf } from './snapshot-files
 import { count, digestText } from './views.ts';
 
 type DigestVerdict =
-  /** The tree has it. */
+  /** The tree has the digest. */
   | 'agrees'
-  /** The tree has it once the logs are replayed up to its zxid. */
+  /** The tree has the digest after the logs are replayed up to its zxid. */
   | 'agrees after replay'
   | 'differs'
-  /** It is that of a later txn, and the logs that lead there are not at hand. */
+  /** The digest is of a later txn, and the logs up to it are not available. */
   | 'not comparable'
-  /** The snapshot says none. */
+  /** The snapshot has no digest. */
   | 'none';
 
 interface SnapshotReport {
   readonly file: string;
   readonly zxid: string;
   readonly verdict: 'sound' | 'damaged';
-  /** Why the file cannot be read; null when it can. */
+  /** Why the file cannot be read; null if it can. */
   readonly damage: string | null;
   readonly znodes?: number;
   readonly sessions?: number;
   readonly digest?: { readonly verdict: DigestVerdict; readonly zxid: string | null; readonly value: string | null };
   readonly lastZxid?: string | null;
-  /** Znodes whose ACL is not in the file. */
+  /** Number of znodes whose ACL is missing in the file. */
   readonly missingAcls?: number;
 }
 
-/** `logs` gives those that may lie beside a snapshot. */
+/** `logs` returns the logs beside a snapshot, if any. */
 export async function verifySnapshots(
   snapshots: readonly FoundFile[],
   logs: (snapshot: FoundFile) => Promise<readonly FoundFile[]>,
@@ -119,8 +121,8 @@ function textOf(report: SnapshotReport): string {
     agrees: `the tree has the digest of ${report.digest?.zxid}`,
     'agrees after replay': `replayed up to ${report.digest?.zxid}, the tree has its digest`,
     differs: `DAMAGE: the tree does not have the digest of ${report.digest?.zxid}`,
-    'not comparable': `the digest is that of ${report.digest?.zxid}, and the logs up to there are not at hand`,
-    none: 'it says no digest',
+    'not comparable': `the digest is of ${report.digest?.zxid}, and the logs up to it are missing`,
+    none: 'no digest',
   }[report.digest?.verdict ?? 'none'];
   const missing = (report.missingAcls ?? 0) > 0 ? `; the ACLs of ${count(report.missingAcls ?? 0, 'znode')} are missing` : '';
   return `${report.file}: zxid ${report.zxid}, ${count(report.znodes ?? 0, 'znode')}, ${count(report.sessions ?? 0, 'session')}; checksums right; ${digest}${missing}; ${report.verdict}`;

@@ -1,4 +1,7 @@
-/** One txn of a log: as one line for people, as one object for programs, and by the paths it touches. */
+/**
+ * Formats one txn of a log: as a line for people, as an object for programs, and as the paths that
+ * it names.
+ */
 import { errorName, formatZxid, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
 import { aclText, aclView, dataText, dataView, digestText, lengthText, sessionText, timeText } from './views.ts';
 
@@ -8,7 +11,7 @@ export function typeName(type: number): string {
   return namesByType.get(type) ?? `type ${type}`;
 }
 
-/** `time session 0x.. cxid 0x.. zxid 0x.. type ...`: the order in which zkTxnLogToolkit.sh tells them. */
+/** `time session 0x.. cxid 0x.. zxid 0x.. type ...`: the order of zkTxnLogToolkit.sh. */
 export function txnLine({ header, txn }: LoggedTxn, withData: boolean): string {
   const session = sessionText(header.clientHigh, header.clientLow);
   const cxid = `0x${(header.cxid >>> 0).toString(16)}`;
@@ -28,7 +31,7 @@ export function txnView({ header, txn, digest }: LoggedTxn, withData: boolean): 
   };
 }
 
-/** Every path a txn names, whether or not it changed anything there. */
+/** Every path that a txn names, whether or not the txn changed it. */
 export function pathsOf(txn: Txn): readonly string[] {
   switch (txn.kind) {
     case 'createSession':

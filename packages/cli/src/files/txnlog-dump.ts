@@ -1,4 +1,4 @@
-/** `tskeeper txnlog dump`: what is in transaction logs, one txn a line. */
+/** `tskeeper txnlog dump`: prints transaction logs, one txn per line. */
 import { formatZxid, type LoggedTxn, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
 import { afterZxid, judgeLog } from '@tskeeper/runtime/internal';
 import { exitCodes } from '../exit-codes.ts';
@@ -11,14 +11,14 @@ import { count } from './views.ts';
 export interface TxnlogDumpOptions {
   readonly from: Zxid | undefined;
   readonly to: Zxid | undefined;
-  /** Only txns that name this path, or one below it. */
+  /** Only txns that name this path or a descendant. */
   readonly path: string | undefined;
   readonly session: SessionId | undefined;
   readonly data: boolean;
   readonly txnBytesMax: number;
 }
 
-/** Returns `failed` when a log is damaged; all that can be read is printed nevertheless. */
+/** Resolves with `failed` if a log is damaged; prints all readable txns nevertheless. */
 export async function dumpTxnlogs(logs: readonly FoundFile[], options: TxnlogDumpOptions, output: Output): Promise<number> {
   let damage = false;
   const chosen = inRange(logs, options);
@@ -65,7 +65,10 @@ export async function dumpTxnlogs(logs: readonly FoundFile[], options: TxnlogDum
   return damage ? exitCodes.failed : exitCodes.done;
 }
 
-/** A log's name is its first zxid, so logs that begin behind the range, or end before it because the next one does, need not be read. */
+/**
+ * A log's name is its first zxid. So skip logs that begin after the range, and logs that end before
+ * it because the next log begins before it.
+ */
 function inRange(logs: readonly FoundFile[], { from, to }: TxnlogDumpOptions): readonly FoundFile[] {
   return logs.filter(({ zxid }, index) => {
     if (zxid === unknownZxid) return true;

@@ -1,8 +1,9 @@
 /**
- * `tskeeper txnlog verify`: whether logs hold what was acknowledged.
+ * `tskeeper txnlog verify`: checks that logs hold every acknowledged txn.
  *
- * Each log is read and judged as a server would at its start (runtime/storage/log-verdict.ts), txns must follow each other from log to log
- * without a hole, and where there is a state to begin with, the txns are replayed and the tree must come to the digests they bear.
+ * Each log is read and judged as a starting server does (runtime/storage/log-verdict.ts), txns must
+ * follow each other from log to log without a gap, and if there is a state to start from, the txns
+ * are replayed and the tree must have the digests in the txns.
  */
 import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
 import {
@@ -26,15 +27,15 @@ import { loadSnapshotFile, Replay } from './snapshot-files.ts';
 import { count } from './views.ts';
 
 export interface TxnlogVerifyOptions {
-  /** Snapshots the replay may begin with, oldest first; undefined: digests are not compared. */
+  /** Snapshots from which the replay may start, oldest first; undefined: do not compare digests. */
   readonly snapshots: readonly FoundFile[] | undefined;
-  /** Whether no log of the folder of the first one is older. */
+  /** Whether the first log is the oldest of its folder. */
   readonly firstIsOldest: boolean;
-  /** Whether the last log given is the newest of its folder. */
+  /** Whether the last log is the newest of its folder. */
   readonly lastIsNewest: boolean;
-  /** Of logs that are gone from the folder of the last one. */
+  /** Marks in the folder of the last log whose logs are missing. */
   readonly orphanMarks: readonly OrphanMark[];
-  /** The last txn before the newest snapshot; 0 without one. */
+  /** The last txn before the newest snapshot; 0 without a snapshot. */
   readonly snapshotZxid: Zxid;
   readonly txnBytesMax: number;
 }
@@ -49,14 +50,17 @@ interface LogReport {
   readonly endOffset: number;
   readonly end: string;
   readonly verdict: LogVerdict;
-  /** Sentences; each makes the logs damaged. */
+  /** Sentences; each one means that the logs are damaged. */
   readonly damage: readonly string[];
-  /** Sentences that are good to know. */
+  /** Sentences that do not mean damage. */
   readonly notes: readonly string[];
 }
 
 interface DigestReport {
-  /** The snapshot the replay began with; `empty tree` for logs that begin with the first txn of all; null when there was no beginning. */
+  /**
+   * The snapshot from which the replay started; `the empty tree` for logs that begin with the first
+   * txn of all; null without a start.
+   */
   readonly from: string | null;
   readonly compared: number;
   /** The first txn whose digest the tree did not have. */
@@ -87,15 +91,18 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
   return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
 }
 
-/** Logs do not say of which kind their server is. Data that no other server has to have would be lost by fetching it anew. */
+/**
+ * Logs do not say what kind of server wrote them. Moving data aside would lose data that no other
+ * server must have.
+ */
 const remedies = {
   ensemble:
-    'stop it, move its version-2 folders (in dataDir, and in dataLogDir if that is set) aside, keep myid, and start it again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact. Do not cut its logs: what it has acknowledged may be committed.',
+    'stop it, move its version-2 folders (in dataDir, and in dataLogDir if that is set) aside, keep myid, and start it again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact. Do not cut its logs: the txns that it acknowledged may be committed.',
   standalone:
-    'do not move its data aside, since no other server has to have it; restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
+    'do not move its data aside, because no other server is guaranteed to have it; restore the file from a backup. If you can lose the txns after the damage, start the server: its error message says where to cut the file.',
 } as const;
 
-/** A data folder with a snapshot and no log: there is nothing that could be damaged. */
+/** A data folder with a snapshot and no log has nothing that could be damaged. */
 export async function verifyUnlogged(snapshot: FoundFile, output: Output): Promise<number> {
   if (output.format === 'json') {
     output.json({ verdict: 'sound' satisfies Soundness, logs: [], digests: null });
@@ -110,7 +117,7 @@ export async function verifyUnlogged(snapshot: FoundFile, output: Output): Promi
 
 function digestLine(digests: DigestReport | null): string {
   if (digests === null) return 'digests: not compared';
-  if (digests.from === null) return 'digests: not compared, since there is no snapshot from which these logs go on';
+  if (digests.from === null) return 'digests: not compared, because no snapshot leads to these logs';
   if (digests.firstMismatch !== null)
     return `digests: DAMAGE: replayed from ${digests.from}, the tree does not have the digest of ${digests.firstMismatch}`;
   return `digests: replayed from ${digests.from}, ${digests.compared} compared, all agree`;
@@ -149,7 +156,7 @@ class Verification {
     const first = await this.#firstZxidOf(log);
     if (this.reports.length === 0 && first !== undefined) await this.#beginReplay(first);
     if (first !== undefined && log.zxid >= 0 && first !== log.zxid) {
-      notes.push(`its first txn is ${formatZxid(first)}, not the one its name says`);
+      notes.push(`its first txn is ${formatZxid(first)}, not the one in its name`);
     }
     const read = await readLogFile(log, this.#options.txnBytesMax, {
       txn: (txn, offset) => {
@@ -159,7 +166,7 @@ class Verification {
       unreadable: (zxid, offset, reason) => {
         this.#follow(zxid, offset, log, damage, notes);
         this.#replay = undefined;
-        damage.push(`the txn ${formatZxid(zxid)} at offset ${offset} cannot be read (${reason}), though its checksum is right`);
+        damage.push(`cannot read the txn ${formatZxid(zxid)} at offset ${offset} (${reason}), although its checksum is right`);
       },
     });
     const { end } = read;
@@ -169,7 +176,7 @@ class Verification {
       this.#replay = undefined;
       const promised =
         verdict === 'lost'
-          ? `, though txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on the disk`
+          ? `, although txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on disk`
           : '';
       const found = damageOf(end, verdict === 'lost' ? read.mark : undefined);
       damage.push(`at offset ${found.offset}, ${afterZxid(found)}: ${found.reason}${promised}${await this.#rest(log)}`);
@@ -189,26 +196,26 @@ class Verification {
     });
   }
 
-  /** As recovery does: a mark that does not fit its log counts for nothing. */
+  /** As in recovery: a mark that does not match its log is ignored. */
   #judge({ end, allZero, mark, markMet }: LogFile, isLast: boolean, notes: string[]): LogVerdict {
     const misfit = mark === undefined ? undefined : markMisfit(mark, end, markMet);
-    if (misfit !== undefined) notes.push(`it ${misfit}; the mark counts for nothing`);
+    if (misfit !== undefined) notes.push(`it ${misfit}; the mark is ignored`);
     if (misfit !== undefined && isTruncated(mark!, end)) this.#truncatedByAnother = true;
     return judgeLog(end, misfit === undefined ? mark : undefined, isLast && this.#options.lastIsNewest, allZero);
   }
 
-  /** As recovery does: the mark of a log that is gone may say that there were later txns. */
+  /** As in recovery: the mark of a missing log may show that later txns existed. */
   #lookForLostLogs(end: LogEnd, damage: string[]): void {
     const { orphanMarks, snapshotZxid, lastIsNewest } = this.#options;
     if (!lastIsNewest || this.#truncatedByAnother) return;
     const lost = lostLogs(orphanMarks, Math.max(end.lastZxid ?? 0, this.#lastZxid ?? 0, snapshotZxid));
     if (lost === undefined) return;
     damage.push(
-      `txns are missing after it: ${lost.logs} ${lost.are} gone, and ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were safe on the disk`,
+      `txns are missing after it: ${lost.logs} ${lost.are} gone, and ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were safe on disk`,
     );
   }
 
-  /** What stands behind the first damage: a tail that a crash has torn is followed by nothing. */
+  /** What follows the first damage. A tail that a crash has torn is followed by nothing. */
   async #rest(log: FoundFile): Promise<string> {
     let seen = 0;
     let afterDamage = 0;
@@ -224,7 +231,7 @@ class Verification {
       },
     });
     if (afterDamage === 0 || last === undefined) return '';
-    // Later logs go on behind these, and it is not they that lack something.
+    // Later logs continue after these txns, so they have no gap of their own.
     this.#lastZxid = Math.max(this.#lastZxid ?? 0, last);
     return `; ${count(afterDamage, 'whole txn')} up to ${formatZxid(last)} after it`;
   }
@@ -245,7 +252,10 @@ class Verification {
     damage.push(`txns are missing: ${formatZxid(zxid)} at offset ${offset} follows ${formatZxid(last)}${place}`);
   }
 
-  /** A snapshot from which the logs go on without a hole; a new server's logs go on from an empty tree. */
+  /**
+   * Starts from a snapshot after which the logs continue without a gap; a new server's logs
+   * continue after an empty tree.
+   */
   async #beginReplay(first: Zxid): Promise<void> {
     const { snapshots } = this.#options;
     if (snapshots === undefined) return;
@@ -265,8 +275,9 @@ class Verification {
   }
 
   /**
-   * The oldest snapshots come first, since most txns are replayed on them. The first txn of an epoch follows whatever the epoch before ended with,
-   * in a fresh ensemble the empty snapshot of zxid 0. Where no older log is there, that is the newest snapshot before it.
+   * Oldest snapshots first, since the replay then covers the most txns. The first txn of an epoch
+   * follows the last txn of the epoch before, in a fresh ensemble the empty snapshot of zxid 0. If
+   * there is no older log, that is the newest snapshot before it.
    */
   #basesOf(first: Zxid, snapshots: readonly FoundFile[]): FoundFile[] {
     const following = snapshots.filter(({ zxid }) => zxid >= first - 1);
@@ -282,7 +293,7 @@ class Verification {
     if (agrees === undefined) return;
     this.#compared++;
     if (agrees) return;
-    // From here on no digest can agree.
+    // After a mismatch no later digest can agree.
     this.#firstMismatch ??= txn.header.zxid;
     this.#replay = undefined;
   }
@@ -305,6 +316,6 @@ class Verification {
 
 const tails = {
   torn: 'a torn tail, which the next start cuts off; nothing in it was acknowledged,',
-  unwritten: 'an entry that is not all there, and by the rules of ZooKeeper was never written,',
-  nothing: 'an empty log, which was being made when its server stopped and is removed by the next start,',
+  unwritten: 'an incomplete entry, which by the rules of ZooKeeper was never written,',
+  nothing: 'an empty log, whose server stopped while creating it and whose next start removes it,',
 } as const;

@@ -1,7 +1,7 @@
-/** How values of ZooKeeper's files are shown to people and to programs; the same in every tool. */
+/** How the tools show values of ZooKeeper's files to people and to programs. */
 import { type Acl, formatSessionId, permsText, sessionIdOf } from '@tskeeper/protocol';
 
-/** Data as a program gets it: text where it is text, else base64. */
+/** Data for programs: text if the data are text, else base64. */
 export type DataView = { readonly data: string | null; readonly encoding?: 'utf8' | 'base64' };
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -34,7 +34,7 @@ export function aclView(acl: readonly Acl[]): { scheme: string | null; id: strin
   return acl.map(({ perms, id }) => ({ scheme: id.scheme, id: id.id, perms: permsText(perms) }));
 }
 
-/** In the form zkCli takes: `world:anyone:cdrwa,ip:10.0.0.1:r`. */
+/** The format that zkCli accepts: `world:anyone:cdrwa,ip:10.0.0.1:r`. */
 export function aclText(acl: readonly Acl[]): string {
   return acl.map(({ perms, id }) => `${id.scheme}:${id.id}:${permsText(perms)}`).join(',');
 }
@@ -48,7 +48,7 @@ export function digestText(high: number, low: number): string {
   return `0x${BigInt.asUintN(64, sessionIdOf(high, low)).toString(16)}`;
 }
 
-/** A wall clock in ms. What no clock of JavaScript can say stays a number. */
+/** A wall clock time in ms. A time beyond JavaScript's dates stays a number. */
 export function timeText(ms: number): string {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms}`;
 }

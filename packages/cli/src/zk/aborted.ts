@@ -1,4 +1,7 @@
-/** Rejects with the reason of the signal, when it is aborted. To be raced against what may take long. */
+/**
+ * Rejects with the signal's reason when the signal is aborted. Use it in a race with a slow
+ * operation.
+ */
 export function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const abort = () => reject(signal.reason as Error);

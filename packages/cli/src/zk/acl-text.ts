@@ -1,4 +1,4 @@
-/** ACLs as zkCli takes them: `scheme:id:perms,scheme:id:perms`. The id may hold colons. */
+/** Parses ACLs as zkCli does: `scheme:id:perms,scheme:id:perms`. The id may contain colons. */
 import type { Acl } from '@tskeeper/client';
 import { Perms } from '@tskeeper/protocol';
 
@@ -10,7 +10,10 @@ const permsByLetter: Readonly<Record<string, number>> = {
   a: Perms.admin,
 };
 
-/** Entries and letters that mean nothing are left out, as zkCli does, and complained of. An ACL of which nothing is left is refused by servers. */
+/**
+ * Omits invalid entries and letters, as zkCli does, and complains about each. Servers reject an
+ * empty ACL.
+ */
 export function parseAcl(text: string, complain: (sentence: string) => void): Acl[] {
   const acl: Acl[] = [];
   for (const entry of text.split(',')) {

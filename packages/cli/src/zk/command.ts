@@ -1,6 +1,7 @@
 /**
- * What a command of zkCli is here: a name, its usage and options in zkCli's words, and what it does with a client. The same commands serve
- * one-shot (`tskeeper ls /`) and in the shell; who runs them decides where the client comes from and who waits for watches.
+ * A command of zkCli: a name, usage and options in zkCli's words, and the calls of the client that
+ * it makes. The same commands run one-shot (`tskeeper ls /`) and in the shell; their runner
+ * supplies the client and waits for watches.
  */
 import type { CallOptions, Client, Clock, WatchListener } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
@@ -11,57 +12,63 @@ import { pathComplaint } from './texts.ts';
 
 export interface ZkCommand {
   readonly name: string;
-  /** What follows the name; zkCli's own text where it has the command. */
+  /** The usage after the name; zkCli's own text if zkCli has the command. */
   readonly usage: string;
   /** One line for lists of commands. */
   readonly summary: string;
   readonly options: readonly OptionSpec[];
   readonly exclusive?: 'at most one' | 'exactly one';
-  /** How many words it takes besides options; one more is refused. `Infinity`: the command checks them itself, in zkCli's words. */
+  /**
+   * Maximum number of arguments besides options; more are rejected. `Infinity`: the command checks
+   * them itself, in zkCli's words.
+   */
   readonly argumentsMax: number;
-  /** zkCli's usage lists the options of some commands. */
+  /** Whether the usage lists the options, as zkCli does for some commands. */
   readonly usageListsOptions?: boolean;
-  /** It sets a watch, if asked to; one-shot it then waits for the event. */
+  /** When the command sets a watch; one-shot it then waits for the event. */
   readonly watches?: 'with -w' | 'always';
-  /** What TAB offers for the first argument, where that is not a path. */
+  /** What TAB offers for the first argument, if that is not a path. */
   readonly words?: readonly string[];
-  /** The answer with `-o json`, for the reference. */
+  /** Shape of the answer with `-o json`, for the reference. */
   readonly jsonShape: string;
   run(call: Call): Promise<void>;
 }
 
-/** One use of a command. */
+/** One invocation of a command. */
 export interface Call {
   readonly command: ZkCommand;
   readonly line: ParsedLine;
   readonly format: OutputFormat;
-  /** How servers are reached, for what needs no session. */
+  /** How to reach servers, for commands that need no session. */
   readonly settings: ConnectionSettings;
-  /** Standard input; undefined in the shell, where the commands come from it. */
+  /** Standard input; undefined in the shell, which reads its commands from there. */
   readonly input: AsyncIterable<Uint8Array | string> | undefined;
-  /** The client of this session, connected. Rejects when there is no session to be had. */
+  /** The connected client of this session. Rejects if no session can be opened. */
   client(): Promise<Client>;
-  /** Aborted when the command is broken off. */
+  /** Aborted when the command is interrupted. */
   readonly signal: AbortSignal;
-  /** For limits that need no session. */
+  /** Clock for time limits that need no session. */
   readonly clock: Clock;
-  /** For each call of the client: the signal. */
+  /** Options for each call of the client: the signal. */
   readonly options: CallOptions;
-  /** For watches: prints what happened. */
+  /** Listener for watches: prints the event. */
   readonly watch: WatchListener;
-  /** Text or bytes, to which a line break is added; undefined where zkCli says nothing. And the same for programs. */
+  /**
+   * Prints the answer: text or bytes plus a line break, or nothing if `text` is undefined, as where
+   * zkCli prints nothing; or `json` with `-o json`.
+   */
   answer(text: string | Uint8Array | undefined, json: unknown): Promise<void>;
-  /** Something about the answer that is not part of it. */
+  /** Prints a remark on standard error. */
   note(sentence: string): void;
-  /** A failure beside the one that the command ends with. */
+  /** Reports a failure in addition to the one that ends the command. */
   complain(failure: CommandFailed): void;
 }
 
-/** A command that did not do what it was told. The message says why, in zkCli's words where it has any. */
+/** A command that failed. The message says why, in zkCli's words where it has any. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
   readonly exitCode: number;
-  /** Where the reason is one of ZooKeeper's: its name, and the path. */
+  /** Name of ZooKeeper's error, and the path, if a server refused the request. */
   readonly reason: { readonly code: string; readonly path?: string } | undefined;
 
   constructor(message: string, exitCode: number = exitCodes.failed, reason?: { readonly code: string; readonly path?: string }) {
@@ -71,18 +78,18 @@ export class CommandFailed extends Error {
   }
 }
 
-/** There is no such znode, though no server has called that an error. */
+/** A missing znode that no server has reported as an error. */
 export function noNode(path: string, sentence = `Node does not exist: ${path}`): CommandFailed {
   return new CommandFailed(sentence, exitCodes.noNode, { code: 'NoNode', path });
 }
 
-/** What zkCli prints when a command is not used as it should be. */
+/** What zkCli prints for a wrong use of a command. */
 export function usageText(command: ZkCommand): string {
   const syntax = `${command.name} ${command.usage}`;
   return command.usageListsOptions === true ? `${syntax}\n${optionLines(command.options)}\n` : syntax;
 }
 
-/** Commons CLI's table of options. */
+/** The options as a table in the format of Commons CLI. */
 export function optionLines(options: readonly OptionSpec[]): string {
   const heads = options.map(({ name, value }) => ` -${name}${value === undefined ? '' : ' <arg>'}`);
   const width = Math.max(...heads.map((head) => head.length)) + 3;
@@ -102,13 +109,13 @@ export function misused(command: ZkCommand): CommandFailed {
   return new CommandFailed(usageText(command), exitCodes.refused);
 }
 
-/** The arguments behind the name, of which there must be `min` at least. */
+/** The arguments after the name; throws if there are fewer than `min`. */
 export function argumentsOf({ command, line }: Call, min: number): readonly string[] {
   if (line.args.length < min) throw misused(command);
   return line.args;
 }
 
-/** The path a command is about: its first argument. */
+/** The path of the command: its first argument. */
 export function pathOf(call: Call): string {
   return checkedPath(argumentsOf(call, 1)[0]!);
 }
@@ -119,7 +126,7 @@ export function checkedPath(path: string): string {
   return path;
 }
 
-/** The value of an option that is a number; `otherwise` when it was not given. */
+/** The value of a numeric option; `otherwise` if the option is missing. */
 export function numberOf({ line }: Call, option: string, otherwise: number): number {
   const text = line.value(option);
   if (text === undefined) return otherwise;
@@ -130,16 +137,19 @@ export function numberOf({ line }: Call, option: string, otherwise: number): num
   return number;
 }
 
-/** More words than the command takes, or one that makes no sense there. */
+/** The failure for a surplus or misplaced word. */
 export function unexpected(command: ZkCommand, word: string): CommandFailed {
   const usage = `${command.name} ${command.usage}`.trimEnd();
   return new CommandFailed(`${command.name}: unexpected argument ${JSON.stringify(word)}. Usage: ${usage}`, exitCodes.refused);
 }
 
-/** What people write for [watch]. zkCli takes any word for it; here `ls /a /b` must not set a watch and wait. */
+/**
+ * Words that people write for [watch]. zkCli accepts any word there; here `ls /a /b` must not set a
+ * watch and wait.
+ */
 const watchWord = /^(true|watch|1)$/i;
 
-/** `get path true` and the like, as older zkClis had it. */
+/** Whether to watch: `-w`, or the deprecated form `get path true` of older zkClis. */
 export function watchesAsAsked(call: Call, name: string, flags: string): boolean {
   const word = call.line.args[1];
   if (word === undefined) return call.line.has('w');
@@ -149,8 +159,9 @@ export function watchesAsAsked(call: Call, name: string, flags: string): boolean
 }
 
 /**
- * The version that an old form has as its last word: `delete path version`. zkCli 3.9 complains of the form too, and then ignores the version; a
- * write that was asked for one version must not change another.
+ * The version given as the last word of the deprecated form `delete path version`. zkCli 3.9 warns
+ * about the form and then ignores the version; here the version applies, because a write meant for
+ * one version must not change another.
  */
 export function oldFormVersion(call: Call, text: string, form: string, instead: string): number {
   if (!/^-?\d+$/.test(text)) throw unexpected(call.command, text);

@@ -1,4 +1,4 @@
-/** What TAB offers: commands at the beginning of a line, then options where a hyphen stands, and paths. */
+/** TAB completion: commands at the beginning of a line, then options after a hyphen, and paths. */
 import type { Client, Clock } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { shellCommands } from './shell-commands.ts';
@@ -6,8 +6,9 @@ import { isHarmful } from '../visible.ts';
 import { childPath } from './subtree.ts';
 
 /**
- * The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. Rejects when a server
- * refuses to list them, or does not within two seconds on the clock.
+ * The word being typed and its completions. Without a connection no paths are offered, and
+ * completion does not wait for one. Rejects if a server refuses to list them, or does not answer
+ * within two seconds on the clock.
  */
 export async function complete(line: string, client: Client | undefined, clock: Clock): Promise<[candidates: string[], word: string]> {
   const word = /\S*$/.exec(line)![0];
@@ -30,19 +31,19 @@ function optionsFrom(command: string, word: string): string[] {
   return alone(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
 }
 
-/** Where the first argument is one of a few words. */
+/** Completions of the first argument for commands that accept a fixed set of words. */
 function wordsFor(before: string, word: string): string[] {
   const [name = '', ...others] = before.trim().split(/\s+/);
   if (others.length > 0) return [];
   return alone((zkCommand(name)?.words ?? []).filter((candidate) => candidate.startsWith(word)));
 }
 
-/** A word that is whole is followed by another one. */
+/** After a complete word another one follows, so append a blank. */
 function alone(candidates: string[]): string[] {
   return candidates.length === 1 ? [`${candidates[0]} `] : candidates;
 }
 
-/** How long the user is kept waiting for a TAB. */
+/** How long completion waits for the server. */
 const patienceMs = 2000;
 
 async function pathsFrom(word: string, client: Client, clock: Clock): Promise<string[]> {
@@ -52,7 +53,7 @@ async function pathsFrom(word: string, client: Client, clock: Clock): Promise<st
   const children = await childrenOf(parent, client, clock);
   return (
     children
-      // What is offered is shown as it is.
+      // Completions are shown unescaped.
       .filter((name) => name.startsWith(prefix) && !isHarmful(name))
       .map((name) => childPath(parent, name))
       .toSorted()
@@ -61,7 +62,7 @@ async function pathsFrom(word: string, client: Client, clock: Clock): Promise<st
 
 async function childrenOf(path: string, client: Client, clock: Clock): Promise<readonly string[]> {
   const limit = new AbortController();
-  const timer = clock.after(patienceMs, () => limit.abort(new Error(`${path} was not listed within ${patienceMs} ms`)));
+  const timer = clock.after(patienceMs, () => limit.abort(new Error(`timed out after ${patienceMs} ms listing ${path}`)));
   try {
     return (await client.getChildren(path, { signal: limit.signal })).children;
   } finally {

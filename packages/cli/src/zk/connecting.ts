@@ -1,10 +1,13 @@
 /**
- * Looking for a server that opens a session: what the user reads meanwhile, and when a command gives up.
+ * Searches for a server that opens a session: what to report in the meantime, and when a command
+ * fails.
  *
- * As soon as every server of the connect string has failed once, one line says what was tried and why it failed; a single server that is down
- * among others that answer is no news. A command gives up when every server has failed and 4 seconds have passed; a server that is silent is
- * waited for, up to the time-out, since it may be slow or far away. `--timeout` sets how long is tried whatever the servers do. The search itself
- * goes on until `close`, so that the next command of a shell finds the session that was opened since.
+ * As soon as every server of the connect string has failed once, one line reports what was tried
+ * and why it failed; a single unreachable server among others that answer is not reported. A
+ * command fails when every server has failed and 4 seconds have passed. A silent server may be slow
+ * or far away, so a command waits for it up to the session timeout. `--timeout` sets the limit in
+ * both cases. The search itself continues until `close`, so that the next command of a shell finds
+ * the session opened in the meantime.
  */
 import {
   type Client,
@@ -22,17 +25,20 @@ import { CommandFailed } from './command.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import { troubleText } from './trouble-text.ts';
 
-/** Longer than a server takes to start and an ensemble to elect a leader; no longer than a person waits without wondering. */
+/**
+ * Longer than a server takes to start and an ensemble to elect a leader, and short enough for a
+ * person to wait without explanation.
+ */
 const patienceMs = 4000;
-/** Without any failure to tell of, for so long nothing is said. */
+/** How long to report nothing while no server has failed. */
 const quietMs = 2000;
 
 export interface ConnectingParts {
   readonly clock: Clock;
-  /** Hears what is tried, once. */
+  /** Receives the report of the search, once. */
   readonly say: (sentence: string) => void;
   readonly onState: (event: SessionEvent) => void;
-  /** The session is open. */
+  /** Called when the session is open. */
   readonly onOpened: () => void;
   /** The client's `createClient`. */
   readonly dial: typeof createClient;
@@ -43,21 +49,21 @@ export class Connecting {
   readonly #parts: ConnectingParts;
   readonly #timers: object[] = [];
   readonly #beganMs: number;
-  /** For how long a command waits, whatever the servers do. */
+  /** How long a command waits, whatever the servers do. */
   readonly #limitMs: number;
-  /** Why each server failed the last time. */
+  /** The last error of each server. */
   readonly #troubles = new Map<string, string>();
-  /** Servers of which none is known to have failed; empty for an SRV name, whose servers are not known here. */
+  /** Servers without a known failure; empty for an SRV name, whose servers are not known here. */
   readonly #untried: Set<string>;
   readonly #opening: Promise<Client>;
-  /** Settles when a command has waited long enough. */
+  /** Resolves when a command has waited long enough. */
   readonly #impatience: Promise<void>;
   #giveUp: () => void = () => undefined;
   #gaveUp = false;
   #hasSaid = false;
   #hasEnded = false;
   #isClosed = false;
-  /** The client that looks for a server. */
+  /** The client that searches for a server. */
   #searching: Client | undefined;
   #client: Client | undefined;
 
@@ -74,21 +80,24 @@ export class Connecting {
     if (quietMs < this.#limitMs) this.#timers.push(clock.after(quietMs, () => this.#sayConnecting()));
     this.#timers.push(clock.after(this.#limitMs, () => this.#lose()));
     this.#opening = this.#open();
-    // Commands hear of it when they ask.
+    // Commands receive the rejection when they call `client`.
     this.#opening.catch(() => undefined);
   }
 
-  /** The client, once it has a session. */
+  /** The client after it has opened a session. */
   get opened(): Client | undefined {
     return this.#client;
   }
 
-  /** The search is over, and has found no session: it was closed, or a server has refused an identity. */
+  /** The search ended without a session: `close` was called, or a server rejected an identity. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** The client with its session. Rejects with a sentence when no server opens one, and with the reason of the signal. */
+  /**
+   * The client with its session. Rejects with a sentence if no server opens one, and with the
+   * signal's reason.
+   */
   async client(signal: AbortSignal): Promise<Client> {
     if (this.#client !== undefined) return this.#client;
     if (this.#gaveUp) throw this.#failure('still trying');
@@ -98,7 +107,7 @@ export class Connecting {
     throw this.#failure(`gave up after ${seconds}, --timeout <ms> sets another time`);
   }
 
-  /** Ends the search, or the session that it has found. */
+  /** Ends the search, or the session that it opened. */
   async close(): Promise<void> {
     this.#over();
     this.#isClosed = true;
@@ -126,9 +135,9 @@ export class Connecting {
   }
 
   #failed({ server: place, reason }: ConnectFailure): void {
-    // The state of the client says what becomes of a session that was open.
+    // After a session was open, the client's state describes it.
     if (this.#client !== undefined) return;
-    // A name may have several addresses, of which one is named: `zk1:2181 at 10.0.0.1`.
+    // Names the address of a server with several: `zk1:2181 at 10.0.0.1`.
     const server = place.split(' at ')[0]!;
     this.#troubles.set(server, `${place}: ${troubleText(reason)}`);
     this.#untried.delete(server);
@@ -138,11 +147,11 @@ export class Connecting {
     else this.#say(`cannot connect to ${this.#troubleList}; trying again for ${secondsText(left)}`);
   }
 
-  /** No server has opened the session yet, and not every server has failed. */
+  /** No server has opened the session, and not every server has failed. */
   #sayConnecting(): void {
     const troubles = this.#troubles.size === 0 ? '' : ` (${this.#troubleList})`;
     const left = secondsText(this.#limitMs - this.#elapsedMs);
-    this.#say(`connecting to ${this.#settings.server}; no session so far${troubles}; trying for ${left}`);
+    this.#say(`connecting to ${this.#settings.server}; no session yet${troubles}; trying for ${left}`);
   }
 
   #say(sentence: string): void {
@@ -178,7 +187,10 @@ export class Connecting {
   }
 }
 
-/** The servers of a connect string as the client names them; none where the string is wrong, which the client will say. */
+/**
+ * The servers of a connect string as the client names them; none if the string is invalid, which
+ * the client will report.
+ */
 function serversOf(connectString: string): Set<string> {
   try {
     return new Set(parseConnectString(connectString).servers.map(formatServer));

@@ -1,13 +1,16 @@
-/** How to reach an ensemble; the options in front of a command. */
+/** How to reach an ensemble: the options before a command. */
 export interface ConnectionSettings {
   /** `host:port,host:port/chroot` */
   readonly server: string;
-  /** Session time-out asked for. */
+  /** Session timeout to request. */
   readonly timeoutMs: number;
-  /** How long to look for a server that opens a session; undefined where the user did not say: then zk/connecting.ts decides. */
+  /**
+   * How long to search for a server that opens a session; undefined if the user did not say: then
+   * zk/connecting.ts decides.
+   */
   readonly connectTimeoutMs: number | undefined;
   readonly readOnly: boolean;
-  /** Longest request and answer; undefined: ZooKeeper's default. */
+  /** Longest request and reply; undefined: ZooKeeper's default. */
   readonly maxPacketBytes: number | undefined;
   readonly auth: readonly { readonly scheme: string; readonly auth: string }[];
 }

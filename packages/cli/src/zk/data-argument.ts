@@ -1,8 +1,9 @@
 /**
- * Data of a znode as they are given on the command line: the word itself, `-` for standard input, or `@file` for what is in a file.
+ * Znode data on the command line: the word itself, `-` for standard input, or `@file` for the
+ * content of a file.
  *
- * zkCli stores `-` and `@file` as they are written. `\-` and `\@...` do so here: of backslashes in front of them one is taken away, and every
- * other word is stored as it is, backslashes included.
+ * zkCli stores `-` and `@file` as they are. Here `\-` and `\@...` do so: one leading backslash is
+ * removed, and every other word is stored as it is, including backslashes.
  */
 import { createReadStream } from 'node:fs';
 import { juteMaxBufferDefault } from '@tskeeper/protocol';
@@ -12,33 +13,36 @@ import { type Call, CommandFailed } from './command.ts';
 
 const escaped = /^\\+(@|-$)/;
 
-/** Where data come from that are not the word itself, for people to read. */
+/** A readable name of the data's source if the word is not the data itself. */
 export function originOf(word: string): string | undefined {
   if (word === '-') return 'standard input';
   return word.startsWith('@') ? word.slice(1) : undefined;
 }
 
-/** The bytes that a word stands for. Rejects with a sentence when they cannot be read, or when no request can carry so many. */
+/**
+ * The bytes of the word. Rejects with a sentence if they cannot be read or exceed the longest
+ * request.
+ */
 export async function dataOf(call: Call, word: string): Promise<Uint8Array> {
   const origin = originOf(word);
   if (origin === undefined) return Buffer.from(escaped.test(word) ? word.slice(1) : word);
   if (word === '-') {
     if (call.input === undefined) {
-      throw refused('the shell reads commands from standard input: write @file, or \\- for data that are a hyphen');
+      throw refused('the shell reads commands from standard input: use @file, or \\- to store a hyphen');
     }
     return await allOf(call.input, origin, call);
   }
-  if (origin === '') throw refused('@ is followed by the name of a file. Data that begin with @ are written with a backslash: \\@...');
+  if (origin === '') throw refused('a file name must follow @. To store data that begin with @, write a backslash first: \\@...');
   try {
     return await allOf(createReadStream(origin), origin, call);
   } catch (error) {
     const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
     if (code === undefined || code === 'ABORT_ERR') throw error;
-    throw refused(`the data cannot be read from ${origin}: ${code}. Data that begin with @ are written with a backslash: \\@...`);
+    throw refused(`cannot read the data from ${origin}: ${code}. To store data that begin with @, write a backslash first: \\@...`);
   }
 }
 
-/** Everything up to the end. What is longer than a request may be is not read to its end, which may not exist. */
+/** Reads to the end, but stops after the longest request: an endless source has no end. */
 async function allOf(source: AsyncIterable<Uint8Array | string>, origin: string, call: Call): Promise<Uint8Array> {
   const pieces: Buffer[] = [];
   const bytesMax = call.settings.maxPacketBytes ?? juteMaxBufferDefault;
@@ -55,14 +59,14 @@ async function allOf(source: AsyncIterable<Uint8Array | string>, origin: string,
       if (bytes > bytesMax) throw tooLong(origin, bytesMax);
     }
   } finally {
-    // A keyboard that is waited for does not end by being asked to.
+    // A keyboard does not end while a read is pending.
     void iterator.return?.().catch(() => undefined);
   }
 }
 
 function tooLong(origin: string, bytesMax: number): CommandFailed {
   return refused(
-    `the data from ${origin} are longer than ${bytesMax} bytes, the jute.maxbuffer. Where the servers allow more, say so by --jute-maxbuffer`,
+    `the data from ${origin} are longer than ${bytesMax} bytes, the jute.maxbuffer. If the servers accept more, set --jute-maxbuffer`,
   );
 }
 

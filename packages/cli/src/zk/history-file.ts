@@ -1,4 +1,7 @@
-/** Lines typed in earlier shells, in `$XDG_STATE_HOME/tskeeper/history` (`~/.local/state` unless set), the newest last. */
+/**
+ * The lines typed in earlier shells, in `$XDG_STATE_HOME/tskeeper/history` (default
+ * `~/.local/state`), oldest first.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,19 +18,19 @@ export class HistoryFile {
     this.#path = join(state === undefined || state === '' ? join(home, '.local', 'state') : state, 'tskeeper', 'history');
   }
 
-  /** The newest first, as node:readline wants them. */
+  /** Newest first, as node:readline expects. */
   load(): string[] {
     try {
       this.#earlier = readFileSync(this.#path, 'utf8')
         .split('\n')
         .filter((line) => line !== '');
     } catch {
-      // There is none, or it may not be read: a shell works without.
+      // The file is missing or not readable: the shell works without it.
     }
     return this.#earlier.toReversed();
   }
 
-  /** Adds what was typed. Passwords are left out. */
+  /** Appends typed lines, except those with passwords. */
   save(lines: readonly string[]): void {
     const kept = lines.filter((line) => !/^\s*addauth\b/.test(line));
     if (kept.length === 0) return;
@@ -35,7 +38,7 @@ export class HistoryFile {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       writeFileSync(this.#path, `${[...this.#earlier, ...kept].slice(-linesMax).join('\n')}\n`, { mode: 0o600 });
     } catch {
-      // A history is a comfort, and no reason to fail.
+      // A failed write of the history must not fail the command.
     }
   }
 }

@@ -1,8 +1,9 @@
 /**
- * `tskeeper ls /`: one command, and the end.
+ * `tskeeper ls /`: runs one command and ends.
  *
- * The answer goes to standard output and everything else to standard error. A command that was asked to watch stays until the watch has
- * fired, and prints the event; `addWatch` stays until it is interrupted, and its events are its answer.
+ * The answer goes to standard output and everything else to standard error. A command with a watch
+ * waits until the watch fires, and prints the event; `addWatch` waits until it is interrupted, and
+ * its events are its answer.
  */
 import type { WatchedEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
@@ -29,7 +30,7 @@ export async function runOneShot(
     interruption.abort(new Error(signal));
   });
   let told: (result: 'event' | 'lost') => void = () => undefined;
-  /** The first event of a watch, or the end of the session. */
+  /** Resolves with the first event of a watch, or the end of the session. */
   const fired = new Promise<'event' | 'lost'>((resolve) => {
     told = resolve;
   });
@@ -37,7 +38,8 @@ export async function runOneShot(
   const session = new ZkSession(settings, terminal.clock, {
     onState: (event) => {
       if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
-      // Its own end is no news; and what it means to a command that is at work, the command will say.
+      // The end of its own session is expected; a command that is still running reports the loss
+      // itself.
       if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
     },
     onSearch: (sentence) => terminal.err(searchText(sentence, format)),
@@ -54,7 +56,7 @@ export async function runOneShot(
       input: terminal.input,
       client: (signal) => session.client(signal),
       watch: (event: WatchedEvent) => {
-        // What becomes of the session is told by the session.
+        // `onState` reports the state of the session.
         if (event.type === 'None') return;
         const text = eventText(event, format);
         if (eventsAreTheAnswer) {
@@ -67,10 +69,10 @@ export async function runOneShot(
       signal: interruption.signal,
     });
     if (command.name === 'create' && line.has('e')) {
-      terminal.err('the znode goes with the session of this command, that is now; make ephemerals in the shell\n');
+      terminal.err('the znode is deleted now, with the session of this command; create ephemeral znodes in the shell\n');
     }
     if (waits && (await Promise.race([fired, aborted(interruption.signal)])) === 'lost') {
-      throw new CommandFailed('the session is over, and the watch with it', exitCodes.noConnection);
+      throw new CommandFailed('the session has ended, and its watch with it', exitCodes.noConnection);
     }
     await written;
     return exitCodes.done;

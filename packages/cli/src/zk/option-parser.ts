@@ -1,26 +1,26 @@
 /**
- * The options of zkCli's commands, read as Apache Commons CLI reads them, which zkCli uses: options stand anywhere among the arguments,
- * flags can be joined (`-sw`), a value can follow its option directly (`-v3`, `-v=3`), and a negative number is a value where one is
- * wanted. No library reads them so.
+ * Parses options as Apache Commons CLI does, which zkCli uses: options may be anywhere among the
+ * arguments, flags can be joined (`-sw`), a value can follow its option directly (`-v3`, `-v=3`),
+ * and a negative number is a value where one is expected. No library parses them like this.
  */
 
 export interface OptionSpec {
   /** Without its hyphen: `s`, `members`. */
   readonly name: string;
-  /** What its value is; a flag has none. */
+  /** Name of its value; a flag has none. */
   readonly value?: string;
   readonly description: string;
 }
 
 export interface OptionRules {
   readonly options: readonly OptionSpec[];
-  /** Options that every command has; what is said of `options` does not hold for them. */
+  /** Options that every command has; the rules for `options` do not apply to them. */
   readonly common?: readonly OptionSpec[];
-  /** Whether the options exclude each other, and one of them must be given. */
+  /** Whether the options exclude each other, and whether one of them is required. */
   readonly exclusive?: 'at most one' | 'exactly one' | undefined;
 }
 
-/** A command line that cannot be read, in the words of Commons CLI. */
+/** An invalid command line, in the words of Commons CLI. */
 export class OptionError extends Error {
   override readonly name = 'OptionError';
 }
@@ -38,7 +38,7 @@ export class ParsedLine {
     return this.#given.has(name);
   }
 
-  /** Of an option given twice the first value. */
+  /** The value of an option; of one given twice, the first value. */
   value(name: string): string | undefined {
     return this.#given.get(name)?.[0];
   }
@@ -53,7 +53,7 @@ class LineParser {
   readonly #specs: ReadonlyMap<string, OptionSpec>;
   readonly #args: string[] = [];
   readonly #given = new Map<string, string[]>();
-  /** The option whose value is still to come. */
+  /** The option that expects a value next. */
   #open: OptionSpec | undefined;
   #selected: string | undefined;
 
@@ -79,7 +79,7 @@ class LineParser {
     return new ParsedLine(this.#args, this.#given);
   }
 
-  /** Whether a word would be read as an option; a negative number is one only where no value is awaited. */
+  /** Whether a word is an option; a negative number is one only where no value is expected. */
   #isOption(word: string): boolean {
     if (/^-\d+(\.\d+)?$/.test(word)) return false;
     const name = (/^-+([^=]*)/.exec(word)?.[1] ?? '').trim();
@@ -150,7 +150,7 @@ class LineParser {
   }
 }
 
-/** A pair of double quotes around a value is not part of it. */
+/** Removes one pair of enclosing double quotes. */
 function unquoted(value: string): string {
   return value.length > 1 && value.startsWith('"') && value.endsWith('"') && !value.slice(1, -1).includes('"') ? value.slice(1, -1) : value;
 }

@@ -1,4 +1,7 @@
-/** Quotas as ZooKeeper keeps them: znodes below /zookeeper/quota whose data is `count=5,bytes=100`, and more behind a `=`. */
+/**
+ * Quotas as ZooKeeper stores them: znodes below /zookeeper/quota with data such as
+ * `count=5,bytes=100`, and further values after a second `=`.
+ */
 
 export const quotaRoot = '/zookeeper/quota';
 
@@ -18,7 +21,7 @@ export const limitName = 'zookeeper_limits';
 export const statName = 'zookeeper_stats';
 
 export type QuotaField = 'count' | 'bytes' | 'countHardLimit' | 'byteHardLimit';
-/** By name, in no order; -1 stands for no limit. */
+/** Values by name, in no particular order; -1 means no limit. */
 export type QuotaValues = ReadonlyMap<string, number>;
 
 export function parseQuota(data: Uint8Array | null): Map<string, number> {
@@ -32,7 +35,10 @@ export function parseQuota(data: Uint8Array | null): Map<string, number> {
   return values;
 }
 
-/** ZooKeeper's StatsTrack: what older servers know first, then a second `=`, at which they stop reading. */
+/**
+ * The format of ZooKeeper's StatsTrack: first what older servers know, then a second `=`, at which
+ * they stop reading.
+ */
 export function quotaText(values: QuotaValues): string {
   const base = `count=${values.get('count') ?? -1},bytes=${values.get('bytes') ?? -1}`;
   const others = [...values].filter(([name]) => name !== 'count' && name !== 'bytes').toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -1,4 +1,7 @@
-/** Runs one command: reads its line, hands it what it needs, and turns whatever goes wrong into a sentence and an exit code. */
+/**
+ * Runs one command: parses its line, supplies its dependencies, and turns each failure into a
+ * sentence and an exit code.
+ */
 import { type Client, KeeperError, type KeeperErrorCode, type WatchedEvent, type WatchListener } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
@@ -12,19 +15,22 @@ export interface RunnerParts {
   readonly terminal: Terminal;
   readonly format: OutputFormat;
   readonly settings: ConnectionSettings;
-  /** Standard input, where commands may read it. */
+  /** Standard input, if commands may read it. */
   readonly input: AsyncIterable<Uint8Array | string> | undefined;
   readonly client: (signal: AbortSignal) => Promise<Client>;
-  /** For watches; the same function for all of one session, so that an event two of them are about is told once. */
+  /**
+   * Listener for watches; one function for the whole session, so that an event of two watches is
+   * printed once.
+   */
   readonly watch: WatchListener;
-  /** Breaks the command off. */
+  /** Interrupts the command. */
   readonly signal: AbortSignal;
 }
 
-/** Every command takes it, so that a program can ask for JSON in a line of its own. */
+/** Every command accepts it, so that a program can request JSON within a line. */
 const outputOption = { name: 'o', value: 'format', description: 'text or json' } as const;
 
-/** Reads the words behind a command's name. */
+/** Parses the words after a command's name. */
 export function readLine(command: ZkCommand, words: readonly string[]): ParsedLine {
   const line = parsed(command, words);
   const excess = line.args[command.argumentsMax];
@@ -41,7 +47,7 @@ function parsed(command: ZkCommand, words: readonly string[]): ParsedLine {
   }
 }
 
-/** Runs a command whose line has been read. Resolves with whether it set a watch. Rejects with what went wrong. */
+/** Runs a parsed command. Resolves with whether it set a watch. Rejects if the command fails. */
 export async function runCommand(command: ZkCommand, line: ParsedLine, parts: RunnerParts): Promise<boolean> {
   let watches = false;
   const format = formatOf(line, parts.format);
@@ -57,7 +63,7 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
     signal,
     clock: terminal.clock,
     options: { signal },
-    // Asked for by whoever sets a watch.
+    // Read only by commands that set a watch.
     get watch() {
       watches = true;
       return parts.watch;
@@ -94,7 +100,7 @@ const codes: Partial<Record<KeeperErrorCode, number>> = {
   AuthFailed: exitCodes.noAuth,
 };
 
-/** Prints why a command failed; returns its exit code. Throws on what nobody expected. */
+/** Prints why a command failed; returns its exit code. Rethrows unexpected errors. */
 export function tellFailure(error: unknown, format: OutputFormat, terminal: Terminal): number {
   if (error instanceof CommandFailed) {
     if (format === 'json') terminal.err(`${JSON.stringify({ error: { ...error.reason, message: error.message } })}\n`);
@@ -109,12 +115,12 @@ export function tellFailure(error: unknown, format: OutputFormat, terminal: Term
   return codes[code] ?? exitCodes.failed;
 }
 
-/** An event as it is printed. */
+/** The text of an event. */
 export function eventText(event: WatchedEvent, format: OutputFormat): string {
   return format === 'json' ? `${JSON.stringify(eventView(event))}\n` : `${eventLines(event)}\n`;
 }
 
-/** What is said while a server is looked for. */
+/** The text of a report of the search for a server. */
 export function searchText(sentence: string, format: OutputFormat): string {
   return format === 'json' ? `${JSON.stringify({ note: sentence })}\n` : `${sentence}\n`;
 }

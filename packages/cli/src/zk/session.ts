@@ -1,11 +1,17 @@
-/** The session commands work in: opened with the first command that needs it, and told of what happens to it. */
+/**
+ * The session of the commands: opened by the first command that needs it; reports its changes to a
+ * listener.
+ */
 import { type Client, type ClientState, type Clock, createClient, type SessionEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
 import { Connecting } from './connecting.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 
-/** zkCli's words, which are those of its client: one that has lost its connection is connecting, and only a refused identity has an end of its own. */
+/**
+ * zkCli's words for the states of its client: a client without a connection is connecting, and only
+ * a rejected identity has its own final state.
+ */
 const stateTexts: Readonly<Record<ClientState, string>> = {
   connecting: 'CONNECTING',
   suspended: 'CONNECTING',
@@ -17,11 +23,11 @@ const stateTexts: Readonly<Record<ClientState, string>> = {
   closed: 'CLOSED',
 };
 
-/** What a session tells of itself. */
+/** Receives changes of a session. */
 export interface SessionListener {
-  /** The state of a session that was open has changed. */
+  /** The state of an open session has changed. */
   onState(event: SessionEvent): void;
-  /** A sentence about a search for servers that takes long, or has to be made again. */
+  /** A sentence about a search for servers that takes long, or starts again. */
   onSearch(sentence: string): void;
   /** The session is open. */
   onOpened?(): void;
@@ -32,17 +38,20 @@ export class ZkSession {
   readonly #listener: SessionListener;
   #settings: ConnectionSettings;
   #connecting: Connecting | undefined;
-  /** Ended by `close`: only `connect` opens another. */
+  /** After `close`, only `connect` opens another session. */
   #closed = false;
 
-  /** The clock limits the search. The client that connects keeps the machine's, since servers answer it in real time. */
+  /**
+   * `clock` limits the search. The client uses the machine's clock, since servers answer in real
+   * time.
+   */
   constructor(settings: ConnectionSettings, clock: Clock, listener: SessionListener) {
     this.#settings = settings;
     this.#clock = clock;
     this.#listener = listener;
   }
 
-  /** Those of the session now; `connect` changes the servers. */
+  /** Settings of the current session; `connect` changes the servers. */
   get settings(): ConnectionSettings {
     return this.#settings;
   }
@@ -51,7 +60,7 @@ export class ZkSession {
     return this.#settings.server;
   }
 
-  /** In zkCli's words, for its prompt. */
+  /** The state in zkCli's words, for the prompt. */
   get stateText(): string {
     return this.#closed ? 'CLOSED' : stateTexts[this.opened?.state ?? 'connecting'];
   }
@@ -65,26 +74,30 @@ export class ZkSession {
     return this.#connecting?.opened;
   }
 
-  /** Begins to look for a server, and does not wait for it. */
+  /** Starts the search for a server without waiting for it. */
   begin(): void {
     this.#begun();
   }
 
-  /** The client of this session. Rejects with a sentence when no server opens one, and with the reason of the signal. */
+  /**
+   * The client of this session. Rejects with a sentence if no server opens one, and with the
+   * signal's reason.
+   */
   async client(signal: AbortSignal): Promise<Client> {
     if (this.#closed || this.opened?.closedBecause !== undefined)
-      throw new CommandFailed('Not connected; "connect" begins a new session', exitCodes.noConnection);
+      throw new CommandFailed('Not connected; "connect" opens a new session', exitCodes.noConnection);
     const connecting = this.#begun();
     try {
       return await connecting.client(signal);
     } catch (error) {
-      // A server has refused the session, or the connect string is wrong: the next command tries again.
+      // A server rejected the session, or the connect string is invalid: the next command starts a
+      // new search.
       if (connecting.hasEnded && this.#connecting === connecting) this.#connecting = undefined;
       throw error;
     }
   }
 
-  /** Ends the session, and begins another. */
+  /** Ends the session and opens another. */
   async connect(server: string, signal: AbortSignal): Promise<Client> {
     await this.close();
     this.#settings = { ...this.#settings, server };
@@ -92,7 +105,7 @@ export class ZkSession {
     return await this.client(signal);
   }
 
-  /** Ends the session, or the search for one. */
+  /** Ends the session, or the search for a server. */
   async close(): Promise<void> {
     const connecting = this.#connecting;
     this.#closed = true;

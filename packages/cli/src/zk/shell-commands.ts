@@ -1,4 +1,4 @@
-/** Commands that make sense in the shell alone, since they are about the shell. */
+/** Commands of the shell alone, since they act on the shell. */
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
@@ -6,17 +6,17 @@ import { CommandFailed } from './command.ts';
 import type { ZkSession } from './session.ts';
 import { wordsOf } from './words.ts';
 
-/** What these commands may touch of the shell. */
+/** What these commands may use of the shell. */
 export interface ShellState {
   readonly session: ZkSession;
-  /** Lines by their number; the last is the one at work. */
+  /** Lines by number; the last is the running one. */
   readonly history: string[];
   printsWatches: boolean;
-  /** Ends the shell when the command at work is done. */
+  /** Ends the shell after the running command. */
   quit(): void;
   /** The list of all commands. */
   usage(): string;
-  /** Runs a line that has been cut into words. */
+  /** Runs a line that is split into words. */
   executeWords(words: readonly string[]): Promise<void>;
 }
 
@@ -30,12 +30,12 @@ export interface ShellCommand {
   readonly name: string;
   readonly usage: string;
   readonly summary: string;
-  /** The answer with `-o json`, for the reference; undefined where there is none. */
+  /** Shape of the answer with `-o json`, for the reference; undefined if there is none. */
   readonly jsonShape?: string;
   run(shell: ShellState, words: readonly string[], call: ShellCall): Promise<void>;
 }
 
-/** zkCli shows this many lines before the last one. */
+/** Number of lines before the last one, as in zkCli. */
 const historyShown = 10;
 
 /** Commands that end the shell. */
@@ -56,7 +56,7 @@ export const shellCommands: readonly ShellCommand[] = [
   {
     name: 'connect',
     usage: 'host:port',
-    summary: 'end the session, and begin one with these servers; without an argument with the same',
+    summary: 'end the session and open one with these servers, by default the same ones',
     async run(shell, [server], { signal }) {
       await shell.session.connect(server ?? shell.session.server, signal);
     },
@@ -64,7 +64,7 @@ export const shellCommands: readonly ShellCommand[] = [
   {
     name: 'exit',
     usage: '',
-    summary: 'the same as quit',
+    summary: 'same as quit',
     run: quit,
   },
   {
@@ -78,7 +78,7 @@ export const shellCommands: readonly ShellCommand[] = [
   {
     name: 'history',
     usage: '',
-    summary: 'print the last lines and their numbers',
+    summary: 'print the last lines with their numbers',
     jsonShape: '{"history": [{"number": 0, "line": "ls /"}]}',
     async run({ history }, _words, { terminal, format }) {
       const first = Math.max(0, history.length - 1 - historyShown);
@@ -91,7 +91,7 @@ export const shellCommands: readonly ShellCommand[] = [
   {
     name: 'printwatches',
     usage: 'on|off',
-    summary: 'whether events of watches and of the session are printed',
+    summary: 'whether to print events of watches and of the session',
     jsonShape: '{"printwatches": true}',
     async run(shell, [choice], { terminal, format }) {
       if (choice !== undefined) {
@@ -117,12 +117,12 @@ export const shellCommands: readonly ShellCommand[] = [
       const typed = wordsOf(shell.history.at(-1) ?? '')[0] ?? '';
       const text = typed.startsWith('!') ? typed.slice(1) : (words[0] ?? '');
       const number = /^\d+$/.test(text) ? Number(text) : -1;
-      // The redo itself is the last line, and cannot be meant.
+      // The last line is the redo itself and cannot be the target.
       const line = number < shell.history.length - 1 ? shell.history[number] : undefined;
       if (line === undefined) throw new CommandFailed('Command index out of range', exitCodes.refused);
       const again = wordsOf(line);
       if (again[0] === 'redo' || again[0]?.startsWith('!') === true) throw new CommandFailed('No redoing redos', exitCodes.refused);
-      // What was done is what stands in the history.
+      // The history shows the line that was run.
       shell.history[shell.history.length - 1] = line;
       await shell.executeWords(again);
     },

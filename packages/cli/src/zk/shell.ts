@@ -1,8 +1,10 @@
 /**
- * `tskeeper shell`: commands one after the other in one session, from a keyboard or from a script on standard input.
+ * `tskeeper shell`: runs commands in one session, from a keyboard or from a script on standard
+ * input.
  *
- * It takes what zkCli takes, history and redo included. With a keyboard there are a prompt, TAB completion of commands, options and paths,
- * and a history that outlives the process; a script gets answers on standard output and nothing else there.
+ * It accepts what zkCli accepts, including history and redo. With a keyboard it has a prompt, TAB
+ * completion of commands, options and paths, and a history that outlives the process. For a script,
+ * standard output contains answers only.
  */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { SessionEvent, WatchedEvent } from '@tskeeper/client';
@@ -26,11 +28,11 @@ export class Shell implements ShellState {
   readonly #terminal: Terminal;
   readonly #format: OutputFormat;
   readonly session: ZkSession;
-  /** Lines by their number. */
+  /** Lines by number. */
   readonly history: string[] = [];
   printsWatches = true;
   #interface: Interface | undefined;
-  /** The command at work. */
+  /** The running command. */
   #running: AbortController | undefined;
   #exitCode: number = exitCodes.done;
   #ended = false;
@@ -48,7 +50,10 @@ export class Shell implements ShellState {
     });
   }
 
-  /** Runs to the end of the input, or to `quit`; returns the exit code of the last command, as zkCli does. */
+  /**
+   * Runs until the end of the input, or `quit`; resolves with the exit code of the last command, as
+   * zkCli does.
+   */
   async run(): Promise<number> {
     const { input, prompt } = this.#terminal;
     const interactive = prompt !== undefined;
@@ -63,14 +68,14 @@ export class Shell implements ShellState {
         try {
           return await complete(line, this.session.opened, this.#terminal.clock);
         } catch {
-          // What cannot be looked up is not offered.
+          // Completion needs a lookup that failed: offer nothing.
           return [[], line];
         }
       },
     });
     this.#interface = lines;
     lines.on('SIGINT', () => this.#interrupt());
-    // Lines come in bursts, and while a command is at work; none may be lost.
+    // Lines arrive in bursts and while a command runs; queue them so that none is lost.
     const waiting: string[] = [];
     let wake: () => void = () => undefined;
     let over = false;
@@ -85,7 +90,7 @@ export class Shell implements ShellState {
       wake();
     });
     const ignoreSignals = this.#terminal.onSignal((signal) => {
-      // With a keyboard, Ctrl+C arrives as a key; this is a kill, or the end of a pipe.
+      // With a keyboard, Ctrl+C arrives as a key; this signal is a kill, or the end of a pipe.
       this.#exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
       this.#ended = true;
       this.#running?.abort(new Error(signal));
@@ -108,7 +113,7 @@ export class Shell implements ShellState {
       if (line.trim() !== '') await this.#execute(line);
       if (interactive && !this.#ended) this.#prompt();
     }
-    // The end of the input leaves the cursor behind the prompt.
+    // At the end of the input the cursor is still after the prompt.
     if (over && !this.#ended) prompt?.write('\n');
     ignoreSignals();
     file?.save(this.history);
@@ -121,7 +126,7 @@ export class Shell implements ShellState {
     this.#ended = true;
   }
 
-  /** As zkCli prints it for a command it does not know. */
+  /** The list that zkCli prints for an unknown command. */
   usage(): string {
     const all = [...zkCommands, ...shellCommands].map(({ name, usage }) => `\t${name} ${usage}`);
     return `tskeeper -s host:port cmd args\n${all.toSorted().join('\n')}\n`;
@@ -150,7 +155,7 @@ export class Shell implements ShellState {
       if (endNames.includes(name) || name === 'redo' || name.startsWith('!')) code = this.#exitCode;
     } catch (error) {
       if (error instanceof ReaderGone) {
-        // Nobody is left to answer.
+        // The reader has closed the output.
         this.#ended = true;
       } else if (running.signal.aborted) {
         this.#terminal.err('interrupted\n');
@@ -181,17 +186,17 @@ export class Shell implements ShellState {
   }
 
   readonly #onEvent = (event: WatchedEvent): void => {
-    // What becomes of the session is told by the session.
+    // `onState` reports the state of the session.
     if (event.type !== 'None') this.#tell(event);
   };
 
   #tell(event: WatchedEvent | SessionEvent): void {
-    // What `close` and `quit` do is no news.
+    // `close` and `quit` cause this state; the user expects it.
     if (!this.printsWatches || event.state === 'Closed') return;
     this.#announce(eventText(event, this.#format));
   }
 
-  /** Something that comes of its own accord, and must not spoil the line that is being typed. */
+  /** Prints an event that must not spoil the line being typed. */
   #announce(text: string): void {
     if (this.#ended) return;
     const interactive = this.#interface?.terminal === true;
@@ -199,7 +204,7 @@ export class Shell implements ShellState {
     if (interactive && this.#running === undefined) this.#prompt(true);
   }
 
-  /** zkCli lists all commands after this line; a typo is better served by the one that was meant. */
+  /** zkCli lists all commands after this line; for a typo the nearest command helps more. */
   #unknown(name: string): CommandFailed {
     const commands = [...zkCommands, ...shellCommands].map((command) => command.name);
     const meant = askedWords.includes(name) ? `4lw ${name}` : nearest(name, commands);
@@ -213,12 +218,15 @@ export class Shell implements ShellState {
     this.#interface?.prompt(keepCursor);
   }
 
-  /** The user wants to leave: a command that waits for a session does not hold him up, one that is at work is carried out. */
+  /**
+   * The user ends the shell: interrupt a command that waits for a session, and let a running one
+   * finish.
+   */
   #endWaiting(): void {
     if (this.session.isConnecting) this.#running?.abort(new Error('interrupted'));
   }
 
-  /** Ctrl+C breaks off what is at work, or gives up the line that is being typed. */
+  /** Ctrl+C interrupts the running command, or discards the line being typed. */
   #interrupt(): void {
     if (this.#running !== undefined) {
       this.#running.abort(new Error('interrupted'));

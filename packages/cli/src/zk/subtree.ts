@@ -1,14 +1,17 @@
-/** Walks over a tree that others change meanwhile: a znode that goes while it is on the way is passed over. */
+/** Walks a subtree while other clients change it; skips znodes that are deleted during the walk. */
 import { type CallOptions, type Client, KeeperError, type WatchListener } from '@tskeeper/client';
 
-/** How many requests are under way at once. */
+/** Maximum number of requests in flight. */
 const ahead = 16;
 
 export function childPath(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`;
 }
 
-/** The znode and everything below it, parents before their children. Rejects with NoNode when the top is not there. */
+/**
+ * The znode and all its descendants, parents before children. Rejects with NoNode if the top does
+ * not exist.
+ */
 export async function pathsBelow(client: Client, top: string, options: CallOptions): Promise<string[]> {
   const paths = [top];
   for (let at = 0; at < paths.length;) {
@@ -35,8 +38,9 @@ async function childrenOrNone(client: Client, path: string, options: CallOptions
 }
 
 /**
- * The znode and everything below it in the order of zkCli's `ls -R`: all children of a znode by name, then what is below the first of
- * them, and so on. A watch is set on each znode's list of children, and on the data of the top.
+ * The znode and all its descendants in the order of zkCli's `ls -R`: all children of a znode by
+ * name, then the subtree of the first child, and so on. Sets a child watch on each znode, and a
+ * data watch on the top.
  */
 export async function* visitBelow(
   client: Client,
@@ -56,12 +60,13 @@ async function* visitChildren(
 ): AsyncGenerator<string, void, undefined> {
   const paths = (await asked).children.map((name) => childPath(parent, name)).toSorted();
   yield* paths;
-  // The next few are asked for before they are needed, so that not every znode costs a round trip.
+  // Request the next few lists before they are needed, to avoid one round trip per znode.
   const lists: ReturnType<typeof childrenOrNone>[] = [];
   for (const [index, path] of paths.entries()) {
     while (lists.length < Math.min(paths.length, index + ahead)) {
       const list = childrenOrNone(client, paths[lists.length]!, options);
-      // Whoever gets to it hears of a failure; if nobody does, nobody has to.
+      // `visitChildren` receives the failure when it awaits this list; if it never does, the
+      // failure does not matter.
       list.catch(() => undefined);
       lists.push(list);
     }

@@ -3,7 +3,7 @@ import { KeeperError, type Stat, type WatchedEvent } from '@tskeeper/client';
 import { type Acl, errorText, formatSessionId, type Id, permsText } from '@tskeeper/protocol';
 import { timeText } from '../files/views.ts';
 
-/** zkCli's StatPrinter. */
+/** The format of zkCli's StatPrinter. */
 export function statLines(stat: Stat): string {
   return [
     `cZxid = ${hex(stat.czxid)}`,
@@ -40,7 +40,7 @@ export function hex(zxid: bigint): string {
   return `0x${BigInt.asUintN(64, zxid).toString(16)}`;
 }
 
-/** `Fri Nov 20 09:17:27 UTC 2026`: what Java's Date prints, in the zone of this machine. */
+/** `Fri Nov 20 09:17:27 UTC 2026`: the format of Java's Date, in the time zone of this machine. */
 export function javaDate(ms: number, timeZone?: string): string {
   if (Math.abs(ms) > 8.64e15) return `${ms}`;
   const parts = new Map(
@@ -62,7 +62,10 @@ export function javaDate(ms: number, timeZone?: string): string {
   return `${part('weekday')} ${part('month')} ${part('day')} ${part('hour')}:${part('minute')}:${part('second')} ${zoneName(ms, timeZone)} ${part('year')}`;
 }
 
-/** Each region calls its own zones by name and others by their distance, so several are asked. */
+/**
+ * A locale has short names for the zones of its own region and offsets for others, so several
+ * locales are tried.
+ */
 function zoneName(ms: number, timeZone: string | undefined): string {
   const names = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'].map((locale) => {
     const parts = new Intl.DateTimeFormat(locale, { timeZoneName: 'short', timeZone }).formatToParts(ms);
@@ -71,7 +74,7 @@ function zoneName(ms: number, timeZone: string | undefined): string {
   return names.find((name) => /^[A-Z]+$/.test(name)) ?? names[0]!;
 }
 
-/** zkCli prints an id as its record is printed: `'world,'anyone`, and a line break. */
+/** zkCli prints an id in the format of its record, `'world,'anyone`, and a line break. */
 export function aclLines(acl: readonly Acl[]): string {
   return acl.map(({ perms, id }) => `${recordText(id)}\n: ${permsText(perms)}`).join('\n');
 }
@@ -87,12 +90,12 @@ function fieldText(text: string | null): string {
   return `'${Array.from(text, (character) => escapes[character] ?? character).join('')}`;
 }
 
-/** Java's list of texts. */
+/** The format of a Java list. */
 export function listText(list: readonly string[]): string {
   return `[${list.join(', ')}]`;
 }
 
-/** zkCli's, and behind it why the session has come into this state. */
+/** The format of zkCli, followed by the reason for the state of the session. */
 export function eventLines(event: WatchedEvent): string {
   const reason = event.type === 'None' && event.reason !== undefined ? `\n${event.reason}` : '';
   return `WATCHER::\n\nWatchedEvent state:${event.state} type:${event.type} path:${event.path} zxid: ${event.zxid ?? -1n}${reason}`;
@@ -102,9 +105,9 @@ export function eventView(event: WatchedEvent): Record<string, unknown> {
   return { event: event.type, state: event.state, path: event.path, zxid: event.zxid === undefined ? null : hex(event.zxid) };
 }
 
-/** What zkCli says when an operation is refused. */
+/** What zkCli prints when a server refuses an operation. */
 export function refusalText(error: KeeperError): string {
-  // The znode of the configuration is no path anybody gave.
+  // The user did not give the path of the configuration's znode.
   const path = error.op === 'reconfig' ? null : (error.path ?? null);
   switch (error.code) {
     case 'NoNode':
@@ -133,14 +136,14 @@ export function refusalText(error: KeeperError): string {
       return 'No quorum of new config is connected and up-to-date with the leader of last commmitted config - try invoking reconfiguration after new servers are connected and synced';
     case 'ConnectionLoss':
     case 'SessionExpired':
-      // The client knows why, and that helps more than the code.
+      // The client's message says why, which helps more than the code.
       return error.message;
     default:
       return `KeeperErrorCode = ${errorText(error.errno)}${path === null ? '' : ` for ${path}`}`;
   }
 }
 
-/** What is wrong with a path in the words of ZooKeeper's PathUtils; undefined when nothing is. */
+/** Why a path is invalid, in the words of ZooKeeper's PathUtils; undefined if it is valid. */
 export function pathComplaint(path: string): string | undefined {
   if (path.length === 0) return 'Path length must be > 0';
   if (!path.startsWith('/')) return 'Path must start with / character';

@@ -1,18 +1,18 @@
-/** Why a server could not be reached, in words: the client hands on what the system calls it. */
+/** Turns the system's error codes, which the client passes on, into words. */
 
 const words: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was reset',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to the network',
-  EADDRNOTAVAIL: 'no such address on this machine',
-  ETIMEDOUT: 'no answer in time',
-  ENOTFOUND: 'there is no host of this name',
+  EADDRNOTAVAIL: 'the address does not exist on this machine',
+  ETIMEDOUT: 'timed out',
+  ENOTFOUND: 'the host name does not exist',
   ENODATA: 'the name has no such record',
   EAI_AGAIN: 'the name server does not answer',
 };
 
-/** The reason in one clause, without the server at its beginning, which the caller names. */
+/** The reason in one clause, without the server's name at its start, which the caller prints. */
 export function troubleText(reason: string, server?: string): string {
   const ownPart = server !== undefined && reason.startsWith(server) ? reason.slice(server.length).replace(/^: /, '') : reason;
   return ownPart

@@ -1,6 +1,7 @@
 /**
- * A line of the shell, cut into words by zkCli's rule: white space separates, and a word that begins with a quote reaches to the next one
- * of its kind. There are no escapes: a text with both kinds of quotes cannot be typed.
+ * Splits a line of the shell into words by zkCli's rule: whitespace separates words, and a word
+ * that begins with a quote ends at the next quote of the same kind. There are no escapes: a text
+ * with both kinds of quotes cannot be typed.
  */
 const word = /\s*([^"']\S*|"[^"]*"|'[^']*')\s*/g;
 

@@ -19,7 +19,7 @@ function byPath<T extends { readonly path: string }>(list: readonly T[]): T[] {
 }
 
 describe('snapshot dump', () => {
-  it.each(['3.9.5', '3.8.0'])('A72: shows every znode of a ZooKeeper %s as the listing has it', async (version) => {
+  it.each(['3.9.5', '3.8.0'])('A72: shows every znode of a snapshot of ZooKeeper %s as ZooKeeper lists it', async (version) => {
     const listing = JSON.parse(readFileSync(join(fixtures, `disk-${version}/listing.json`), 'utf8')) as {
       files: Record<string, ListedSnapshot>;
     };
@@ -36,7 +36,7 @@ describe('snapshot dump', () => {
     expect(byPath(shown)).toEqual(byPath(expected as typeof shown));
   });
 
-  it('shows kinds, ACLs, sessions and data', async () => {
+  it('shows types, ACLs, sessions and data', async () => {
     const { out } = await tool('snapshot', 'dump', '-o', 'json', '--data', join(fixtures, 'disk-3.9.5/snapshot.22'));
     const lines = jsonLines(out);
     const at = (path: string) => lines.find((line) => line['path'] === path);
@@ -48,7 +48,7 @@ describe('snapshot dump', () => {
     expect(at('/app/private')).toMatchObject({ acl: [{ scheme: 'digest', id: 'alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=', perms: 'cdrwa' }] });
   });
 
-  it('can be kept to a subtree, and reads in the words of zkCli', async () => {
+  it('with --path prints only a subtree, in the words of zkCli', async () => {
     const { out } = await tool('snapshot', 'dump', '--data', '--path', '/app/m1', join(fixtures, 'disk-3.9.5'));
     expect(out).toBe(`snapshot.22: zxid 0x22, 24 znodes, 1 session
 digest 0xa91e73969 at 0x22
@@ -88,14 +88,14 @@ session 0x100000cebc40000 timeout 30000 ms, 3 ephemerals
 `);
   });
 
-  it('reads compressed snapshots, and refuses what is none with the reason', async () => {
+  it('reads compressed snapshots, and rejects a file that is not a snapshot with the reason', async () => {
     for (const name of ['snapshot.6.gz', 'snapshot.6.snappy']) {
       const { out } = await tool('snapshot', 'dump', '-o', 'json', join(fixtures, 'disk-compressed', name));
       expect(jsonLines(out)[0]).toMatchObject({ zxid: '0x6', znodes: 9 });
     }
     const { code, err } = await tool('snapshot', 'dump', join(fixtures, 'disk-3.9.5/log.1'));
     expect(code).toBe(exitCodes.refused);
-    expect(err).toMatch(/^tskeeper: .*log\.1 cannot be read as a snapshot: expected a snapshot, which begins with "ZKSN" at byte 0\n$/);
+    expect(err).toMatch(/^tskeeper: cannot read .*log\.1 as a snapshot: expected a snapshot, which begins with "ZKSN" at byte 0\n$/);
   });
 });
 
@@ -105,7 +105,7 @@ async function verify(files: Readonly<Record<string, Uint8Array>>, ...options: r
   return { code, reports: jsonLines(out) };
 }
 
-/** A copy whose digest section is another's, sealed anew. */
+/** A copy with a changed digest section and a new seal. */
 function withDigest(bytes: Buffer, change: (section: Buffer) => void): Buffer {
   const copy = Buffer.from(bytes);
   // digest 20 bytes, seal 13, last zxid 8, seal 13.
@@ -117,7 +117,7 @@ function withDigest(bytes: Buffer, change: (section: Buffer) => void): Buffer {
 }
 
 describe('snapshot verify', () => {
-  it('finds the snapshots of both kinds of servers sound, and their digests right', async () => {
+  it('finds snapshots of ZooKeeper and of tskeeper sound, with correct digests', async () => {
     const { code, out } = await tool(
       'snapshot',
       'verify',
@@ -140,9 +140,9 @@ describe('snapshot verify', () => {
     expect(out.match(/the tree has the digest of/g)).toHaveLength(4);
   });
 
-  it('A72: finds any flipped bit', async () => {
+  it('A72: detects every flipped bit', async () => {
     for (let at = 0; at < snapshot.length; at += 53) {
-      // Of the header nobody reads the version and the id, but the seal covers them.
+      // No reader uses the version and the id in the header, but the seal covers them.
       const bytes = Buffer.from(snapshot);
       bytes[at]! ^= 4;
       const { code, reports } = await verify({ 'snapshot.22': bytes });
@@ -152,15 +152,15 @@ describe('snapshot verify', () => {
     expect([cut.code, cut.reports[0]!['damage']]).toEqual([exitCodes.failed, 'unexpected end of file']);
   });
 
-  it('finds a tree that does not have the digest the snapshot says', async () => {
+  it('detects a tree whose digest differs from the one recorded in the snapshot', async () => {
     const bytes = withDigest(snapshot, (section) => section.writeUInt8(section[19]! ^ 1, 19));
     const { code, reports } = await verify({ 'snapshot.22': bytes });
     expect([code, reports[0]!['digest']]).toEqual([exitCodes.failed, { verdict: 'differs', zxid: '0x22', value: '0xa91e73968' }]);
   });
 
-  it('replays the log up to the txn whose digest it is, where the snapshot was written while txns went on', async () => {
+  it('replays the log up to the txn of the digest when the snapshot was written while txns were applied', async () => {
     const empty = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
-    // As if the last digest had been noted while the empty tree was being written.
+    // As if the last digest had been recorded while the empty tree was written.
     const fuzzy = withDigest(empty, (section) => snapshot.copy(section, 0, snapshot.length - 54, snapshot.length - 34));
     const with22 = await verify({ 'snapshot.0': fuzzy, 'log.1': log });
     expect([with22.code, with22.reports[0]!['digest']]).toEqual([
@@ -179,12 +179,12 @@ describe('snapshot diff', () => {
   const first = join(fixtures, 'disk-3.9.5/snapshot.0');
   const second = join(fixtures, 'disk-3.9.5/snapshot.22');
 
-  it('says nothing and ends with 0 where both hold the same, compressed or not', async () => {
+  it('prints nothing and ends with 0 for two equal snapshots, compressed or not', async () => {
     using folder = temporaryFolder({ 'snapshot.22.gz': gzipSync(snapshot) });
     expect(await tool('snapshot', 'diff', second, folder.path)).toMatchObject({ code: exitCodes.done, out: '' });
   });
 
-  it('A72: names what is new, gone and changed', async () => {
+  it('A72: lists added, removed and changed znodes', async () => {
     const there = await tool('snapshot', 'diff', first, second);
     expect(there.code).toBe(exitCodes.failed);
     expect(there.out.split('\n').slice(0, 2)).toEqual([
@@ -197,7 +197,7 @@ describe('snapshot diff', () => {
     expect(jsonLines(back.out).at(-1)).toEqual({ change: 'removed', session: '0x100000cebc40000' });
   });
 
-  it('can leave stats out of the comparison', async () => {
+  it('ignores stats with --content', async () => {
     const other = join(fixtures, 'disk-3.8.0/snapshot.22');
     const everything = await tool('snapshot', 'diff', '-o', 'json', other, second);
     const app = jsonLines(everything.out).find(({ path }) => path === '/app')!;
@@ -206,7 +206,7 @@ describe('snapshot diff', () => {
     expect(jsonLines(content.out).filter(({ path }) => path === '/app')).toEqual([]);
   });
 
-  it('sums up by how much each subtree has grown beyond a threshold', async () => {
+  it('sums up the growth of each subtree beyond a threshold', async () => {
     const { code, out } = await tool('snapshot', 'diff', '--nodes', '3', first, second);
     expect([code, out]).toEqual([exitCodes.failed, '/  +99 bytes, +20 znodes\n/app  +21 bytes, +17 znodes\n']);
     expect(await tool('snapshot', 'diff', '--bytes', '99', '--nodes', '20', first, second)).toMatchObject({

@@ -46,7 +46,7 @@ describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
     expect(shown).toEqual(expected);
   });
 
-  it('is found sound, and replayed from the snapshot beside it comes to every digest in it', async () => {
+  it('is sound, and a replay from the snapshot beside it matches every digest in it', async () => {
     const { code, out } = await tool('txnlog', 'verify', '-o', 'json', folder);
     expect(code).toBe(exitCodes.done);
     const withDigest = listing.files['log.1'].entries.filter(({ TxnDigest }) => TxnDigest !== undefined).length;
@@ -61,7 +61,7 @@ describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
             firstZxid: '0x1',
             lastZxid: '0x22',
             endOffset: 3670,
-            end: 'room set aside for more',
+            end: 'preallocated space',
             verdict: 'whole',
             damage: [],
             notes: [],
@@ -76,7 +76,7 @@ describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
 describe('txnlog dump', () => {
   const recorded = join(fixtures, 'disk-3.9.5');
 
-  it('prints lines in which time, session, cxid, zxid and type stand where those who know zkTxnLogToolkit.sh look for them', async () => {
+  it('prints time, session, cxid, zxid and type in the order of zkTxnLogToolkit.sh', async () => {
     const { out } = await tool('txnlog', 'dump', '--from', '0xc', '--to', '13', recorded);
     expect(out).toBe(
       '2026-11-20T09:17:27.432Z session 0x100000cebc40000 cxid 0xb zxid 0xc createContainer /app/container 0 bytes, acl world:anyone:cdrwa, parent cversion 8\n' +
@@ -84,14 +84,14 @@ describe('txnlog dump', () => {
     );
   });
 
-  it('prints data where asked to, as text or as base64', async () => {
+  it('with --data prints data as text or as base64', async () => {
     const { out } = await tool('txnlog', 'dump', '--data', '--to', '2', recorded);
     expect(out.split('\n')[1]).toContain('create /app data "hello", acl');
     const json = jsonLines((await tool('txnlog', 'dump', '-o', 'json', '--data', '--to', '2', recorded)).out);
     expect(json[1]).toMatchObject({ path: '/app', dataLength: 5, data: 'hello', encoding: 'utf8' });
   });
 
-  it('tells of one subtree or one session alone, members of a multi included', async () => {
+  it('with --path or --session prints the txns of one subtree or one session, including those inside a multi', async () => {
     const zxids = (text: string) => jsonLines(text).map(({ zxid }) => zxid);
     expect(zxids((await tool('txnlog', 'dump', '-o', 'json', '--path', '/app/m1/', recorded)).out)).toEqual(['0x19', '0x1b']);
     expect(zxids((await tool('txnlog', 'dump', '-o', 'json', '--path', '/app/m', recorded)).out)).toEqual([]);
@@ -102,7 +102,7 @@ describe('txnlog dump', () => {
     ]);
   });
 
-  it('shows a damaged txn as such, and what is behind it', async () => {
+  it('marks a damaged txn, and prints the txns after it', async () => {
     const bytes = logOf([1, 2, 3]);
     bytes[bytes.indexOf('data of 2')]! ^= 1;
     using folder = temporaryFolder({ 'log.1': bytes });
@@ -117,24 +117,24 @@ describe('txnlog dump', () => {
     expect(err).toContain('2 txns, 1 damaged, 3 shown');
   });
 
-  it('reads only logs that can hold what is asked for', async () => {
+  it('reads only logs that can contain the requested txns', async () => {
     using folder = temporaryFolder({ 'log.1': logOf([1, 2]), 'log.3': logOf([3, 4]), 'log.5': logOf([5]) });
     const { out, err } = await tool('txnlog', 'dump', '-o', 'json', '--from', '3', '--to', '4', folder.path);
     expect(jsonLines(out).map(({ zxid }) => zxid)).toEqual(['0x3', '0x4']);
     expect(err.match(/log\.\d/g)).toEqual(['log.3']);
   });
 
-  it('finds the logs of a data folder in its version-2, and says so when there are none', async () => {
+  it('finds the logs of a data folder in its version-2, and fails with a message when there are none', async () => {
     using folder = temporaryFolder();
     const { code, err } = await tool('txnlog', 'dump', folder.path);
     expect(code).toBe(exitCodes.refused);
     expect(err).toBe(`tskeeper: there is no log.<zxid> in ${folder.path}, nor in a folder version-2 below it\n`);
     expect((await tool('txnlog', 'dump', join(folder.path, 'log.7'))).err).toBe(
-      `tskeeper: ${folder.path}/log.7 cannot be read: there is no such file or folder\n`,
+      `tskeeper: cannot read ${folder.path}/log.7: there is no such file or folder\n`,
     );
   });
 
-  it('stops without complaint when nobody reads any more', async () => {
+  it('ends without an error when the reader closes the pipe', async () => {
     const terminal = new FakeTerminal();
     terminal.reads = false;
     expect(await run(['txnlog', 'dump', recorded], terminal, [defineTxnlog])).toBe(exitCodes.done);
@@ -155,20 +155,20 @@ async function verified(files: Readonly<Record<string, Uint8Array>>, ...options:
 }
 
 describe('txnlog verify', () => {
-  it('says what to do about damage, by the role of the server, and nothing where there is none', async () => {
+  it('prints a remedy for damage by the role of the server, and none without damage', async () => {
     using folder = temporaryFolder({ 'log.1': logOf([1, 4]) });
     const { out } = await tool('txnlog', 'verify', folder.path);
     expect(out).toMatch(
       /\ndamaged\n {2}a server of an ensemble with another voter: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
     );
     expect(out).toMatch(
-      /\n {2}a server that stands alone, or is the only voter of its ensemble: do not move its data aside, since no other server has to have it; restore the file from a backup; .*\n$/,
+      /\n {2}a server that stands alone, or is the only voter of its ensemble: do not move its data aside, because no other server is guaranteed to have it; restore the file from a backup\. .*\n$/,
     );
     using sound = temporaryFolder({ 'log.1': logOf([1, 2]) });
     expect((await tool('txnlog', 'verify', sound.path)).out).toMatch(/\nsound\n$/);
   });
 
-  it('names txns that are missing between logs and within one', async () => {
+  it('reports txns that are missing between logs and within one', async () => {
     const between = await verified({ 'log.1': logOf([1, 2]), 'log.5': logOf([5, 6]) });
     expect([between.code, between.verdict]).toEqual([exitCodes.failed, 'damaged']);
     expect(between.logs[1]!.damage).toEqual(['txns are missing: 0x5 at offset 16 follows 0x2, the last of log.1']);
@@ -176,7 +176,7 @@ describe('txnlog verify', () => {
     expect(within.logs[0]!.damage).toEqual([expect.stringMatching(/^txns are missing: 0x4 at offset \d+ follows 0x1$/)]);
   });
 
-  it('accepts a new epoch, and a zxid that is repeated', async () => {
+  it('accepts a new epoch, and a repeated zxid', async () => {
     const result = await verified({ 'log.1': logOf([1, 2, 2]), 'log.100000001': logOf([makeZxid(1, 1), makeZxid(1, 2)]) });
     expect([result.code, result.verdict]).toEqual([exitCodes.done, 'sound']);
     expect(result.logs[0]!.notes).toEqual([expect.stringMatching(/^0x2 at offset \d+ follows 0x2$/)]);
@@ -184,11 +184,12 @@ describe('txnlog verify', () => {
     expect(skipped.verdict).toBe('damaged');
   });
 
-  it('tells a tail that was never acknowledged from damage by its exit code', async () => {
+  it('distinguishes a tail that was never acknowledged from damage by the exit code', async () => {
     const cut = setDataEntry(3).subarray(0, 40);
     const torn = await verified({ 'log.1': Buffer.concat([logOf([1, 2], 0), cut]) });
     expect([torn.code, torn.verdict, torn.logs[0]!.verdict]).toEqual([exitCodes.tornTail, 'torn tail', 'unwritten']);
-    // An older log that breaks off where the next one goes on is what a crash of a ZooKeeper leaves behind for good.
+    // A crash of ZooKeeper leaves an older log cut off where the next one continues; it stays like
+    // that.
     const older = await verified({ 'log.1': Buffer.concat([logOf([1, 2], 0), cut]), 'log.3': logOf([3]) });
     expect([older.code, older.verdict]).toEqual([exitCodes.done, 'sound']);
     const empty = await verified({ 'log.1': logOf([1]), 'log.2': Buffer.alloc(0) });
@@ -197,7 +198,7 @@ describe('txnlog verify', () => {
     expect(emptyBefore.code).toBe(exitCodes.failed);
   });
 
-  it('says how much can be read behind the damage, and does not blame the next log for it', async () => {
+  it('counts the txns after the damage, and does not report them missing from the next log', async () => {
     const bytes = logOf([1, 2, 3, 4]);
     bytes[bytes.indexOf('data of 2')]! ^= 1;
     const { code, logs } = await verified({ 'log.1': bytes, 'log.5': logOf([5]) });
@@ -208,7 +209,7 @@ describe('txnlog verify', () => {
     ]);
   });
 
-  it('takes a broken end for damage where the mark of our server says it was safe, and else for a torn tail', async () => {
+  it('reports a broken end as damage when the mark of a tskeeper server says that it was safe, and as a torn tail otherwise', async () => {
     using folder = temporaryFolder();
     await writeMarkedLog(folder.path, [1, 2, 3]);
     const path = join(folder.path, 'version-2', 'log.1');
@@ -223,37 +224,38 @@ describe('txnlog verify', () => {
     rotten[whole.indexOf('data of 3')]! ^= 1;
     const lost = await verify(rotten);
     expect(lost).toMatchObject({ code: exitCodes.failed, verdict: 'lost' });
-    expect(lost.damage[0]).toMatch(/though txns up to 0x3 at offset \d+ were safe on the disk$/);
-    // What the disk has written to the place of another entry can be read, and is damage all the same.
+    expect(lost.damage[0]).toMatch(/although txns up to 0x3 at offset \d+ were safe on disk$/);
+    // An entry that the disk wrote to the place of another one is readable, and damage all the
+    // same.
     const misplaced = Buffer.from(whole);
     const { length } = setDataEntry(1);
     whole.copy(misplaced, 16 + 2 * length, 16, 16 + length);
     expect((await verify(misplaced)).damage).toContainEqual(
-      expect.stringMatching(/^at offset \d+, after 0x2: the txn 0x1 stands where a later one was written, though txns up to 0x3/),
+      expect.stringMatching(/^at offset \d+, after 0x2: the txn 0x1 stands where a later one was written, although txns up to 0x3/),
     );
     const behindMark = Buffer.concat([whole, setDataEntry(4)]);
     behindMark[behindMark.indexOf('data of 4')]! ^= 1;
     expect(await verify(behindMark)).toMatchObject({ code: exitCodes.tornTail, verdict: 'torn' });
-    // Without the mark nobody can tell, and a server refuses.
+    // Without the mark the cases are indistinguishable, and a server refuses to start.
     unlinkSync(join(folder.path, 'version-2', 'synced.1'));
     expect(await verify(behindMark)).toMatchObject({ code: exitCodes.failed, verdict: 'damaged' });
   });
 
-  it('finds the txn from which on the tree is another', async () => {
+  it('names the txn from which on the tree differs', async () => {
     const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1'));
-    // The digest is the last of a txn.
+    // The digest is the last field of a txn.
     const changed = withTxnChanged(log, 4, (txn) => txn.writeInt8(txn.readInt8(txn.length - 1) ^ 1, txn.length - 1));
     const { code, verdict, digests } = await verified({ 'log.1': changed });
     expect([code, verdict]).toEqual([exitCodes.failed, 'damaged']);
     expect(digests).toMatchObject({ from: 'the empty tree', firstMismatch: '0x5' });
   });
 
-  it('names a txn that cannot be read though its checksum is right', async () => {
+  it('names a txn that cannot be decoded although its checksum is right', async () => {
     const log = withTxnChanged(logOf([1, 2]), 1, (txn) => txn.writeInt32BE(77, 28));
     const { code, logs } = await verified({ 'log.1': log });
     expect(code).toBe(exitCodes.failed);
     expect(logs[0]!.damage).toEqual([
-      expect.stringMatching(/^the txn 0x2 at offset \d+ cannot be read \(expected a txn of a known type, not 77/),
+      expect.stringMatching(/^cannot read the txn 0x2 at offset \d+ \(expected a txn of a known type, not 77/),
     ]);
     using folder = temporaryFolder({ 'log.1': log });
     const dumped = await tool('txnlog', 'dump', folder.path);
@@ -261,7 +263,7 @@ describe('txnlog verify', () => {
     expect(dumped.out).toContain('DAMAGED (expected a txn of a known type, not 77');
   });
 
-  it('begins with an empty tree where the logs do, and compares nothing where no snapshot leads to them', async () => {
+  it('starts from an empty tree when the logs start there, and compares nothing when no snapshot leads to the logs', async () => {
     const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1'));
     const fresh = await verified({ 'log.1': log });
     expect(fresh.digests).toEqual({ from: 'the empty tree', compared: 27, firstMismatch: null });
@@ -277,7 +279,7 @@ describe('txnlog verify', () => {
       await using client = await connect(ensemble.connectString);
       await client.create('/x', 'one');
     }
-    // A quorum has the txns; the third server may have no log yet.
+    // A quorum has the txns; the third server may not have a log yet.
     await ensemble.inStep();
     await ensemble.close();
     for (const server of ['server-1', 'server-2', 'server-3']) {
@@ -289,7 +291,7 @@ describe('txnlog verify', () => {
     }
   });
 
-  it('begins a replay across epochs with the newest snapshot before the logs, and only where no log is left out', async () => {
+  it('starts a replay across epochs from the newest snapshot before the logs, and only if no log is omitted', async () => {
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     const epoch = makeZxid(1, 1);
     const later = { 'snapshot.0': snapshot, 'snapshot.5': snapshot, 'log.100000001': logOf([epoch]) };
@@ -299,23 +301,23 @@ describe('txnlog verify', () => {
     expect((jsonLines(out)[0] as unknown as Verified).digests).toMatchObject({ from: null });
   });
 
-  it('finds a data folder sound that has a snapshot and no log, as a server leaves it that has logged nothing', async () => {
+  it('finds a data folder with a snapshot and no log sound, as a server leaves it that has logged nothing', async () => {
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     expect(await verified({ 'snapshot.0': snapshot })).toEqual({ code: exitCodes.done, verdict: 'sound', logs: [], digests: null });
     using folder = temporaryFolder({ 'snapshot.0': snapshot });
     expect((await tool('txnlog', 'verify', folder.path)).out).toBe(
       'no log: a server that has logged nothing since snapshot.0 has none\ndigests: not compared\nsound\n',
     );
-    // The mark of a log that is gone says that there was one.
+    // The mark of a missing log shows that the log existed.
     writeFileSync(join(folder.path, 'synced.1'), '');
     const lost = await tool('txnlog', 'verify', folder.path);
     expect([lost.code, lost.err]).toEqual([
       exitCodes.refused,
-      `tskeeper: there is no log.<zxid> in ${folder.path}, though synced.1 there is the mark of one: the log has been removed\n`,
+      `tskeeper: there is no log.<zxid> in ${folder.path}, but synced.1 there is the mark of one: the log has been removed\n`,
     ]);
   });
 
-  it('misses the newest log when its mark is left, as a server does that starts from the folder, unless a snapshot has its txns', async () => {
+  it('reports a missing newest log when its mark exists and no snapshot has its txns, as a starting server does', async () => {
     using folder = temporaryFolder();
     for (let life = 0; life < 2; life++) {
       await using server = await TestServer.start({ storage: { dataDir: folder.path } });
@@ -336,7 +338,7 @@ describe('txnlog verify', () => {
     expect(await isRefused(files)).toBe(true);
   });
 
-  it('A72: comes to the verdict of a server that starts from the same folder, whichever bit is flipped', async () => {
+  it('A72: reaches the verdict of a server that starts from the same folder, for every flipped bit', async () => {
     const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1')).subarray(0, 3800);
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     const seen = new Set<string>();
@@ -353,7 +355,7 @@ describe('txnlog verify', () => {
   });
 });
 
-/** Whether our server would start from a folder. */
+/** Whether a tskeeper server refuses to start from a folder. */
 async function isRefused(folder: string): Promise<boolean> {
   const options = replicaOptions({ ...coreDefaults, extendedTypesEnabled: true }, new SeededRandom(1));
   let replica = new Replica(options);

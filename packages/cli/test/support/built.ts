@@ -1,4 +1,7 @@
-/** The real command in a process of its own. It runs what was built, so the build has to be brought up to date first. */
+/**
+ * Runs the real command in its own process. It runs the build, so the build is brought up to date
+ * first.
+ */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -3,8 +3,8 @@ import { ManualClock } from '@tskeeper/runtime';
 import type { Terminal } from '../../src/index.ts';
 
 /**
- * A terminal in memory, and the signals and errors a test sends to it. Its time passes when the test says so: no command reaches a limit because
- * the machine is slow.
+ * A terminal in memory, and the signals and errors that a test sends to it. Its clock advances only
+ * when the test says so: no command reaches a time limit because the machine is slow.
  */
 export class FakeTerminal implements Terminal {
   isTty = true;
@@ -25,7 +25,7 @@ export class FakeTerminal implements Terminal {
     this.output += text;
     this.changed();
   }
-  /** Whether anybody reads the answers. */
+  /** Whether the reader has the pipe open. */
   reads = true;
 
   write(bytes: Uint8Array): Promise<boolean> {
@@ -62,7 +62,7 @@ export class FakeTerminal implements Terminal {
     this.exited.push(code);
   }
 
-  /** Resolves when a text has been written, to whichever stream. */
+  /** Resolves when a text has been written to either stream. */
   async shows(text: string): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#look = () => {
@@ -74,7 +74,7 @@ export class FakeTerminal implements Terminal {
   protected hasShown(text: string): boolean {
     return this.output.includes(text) || this.errors.includes(text);
   }
-  /** Something has been written. */
+  /** Called after each write. */
   protected changed(): void {
     this.#look();
   }

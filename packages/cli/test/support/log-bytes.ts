@@ -1,4 +1,4 @@
-/** Logs for tests, byte by byte. */
+/** Builds logs byte by byte. */
 import { coreDefaults } from '@tskeeper/core';
 import { Replica, replicaOptions } from '@tskeeper/core/internal';
 import { runtimeDefaults, silentLogger, Storage } from '@tskeeper/runtime';
@@ -33,14 +33,14 @@ export function setDataEntry(zxid: Zxid): Buffer {
   return Buffer.from(entry.written());
 }
 
-/** A log with these entries and some room behind them. */
+/** A log with these entries, and some preallocated space after them. */
 export function logOf(zxids: readonly Zxid[], room = 100): Buffer {
   const header = new Writer();
   writeFileHeader(header, logFileHeader);
   return Buffer.concat([header.written(), ...zxids.map((zxid) => setDataEntry(zxid)), Buffer.alloc(room)]);
 }
 
-/** Writes a log with these txns as our server does, with the mark beside it. */
+/** Writes a log with these txns as a tskeeper server does, with the mark beside it. */
 export async function writeMarkedLog(dataDir: string, zxids: readonly Zxid[]): Promise<void> {
   let appended = 0;
   let wake = () => {};
@@ -77,7 +77,7 @@ export async function writeMarkedLog(dataDir: string, zxids: readonly Zxid[]): P
   await storage.close();
 }
 
-/** A copy of a log in which the txn of one entry has been changed and sealed anew. */
+/** A copy of a log in which the txn of one entry is changed and its checksum recomputed. */
 export function withTxnChanged(log: Buffer, index: number, change: (txn: Buffer) => void): Buffer {
   const bytes = Buffer.from(log);
   const cursor = new LogEntryCursor(0x7fffffff);

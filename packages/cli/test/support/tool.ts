@@ -1,4 +1,4 @@
-/** Runs a command line in this process, as the real one does but for the terminal. */
+/** Runs a command line in this process, with a fake terminal. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export async function tool(...argv: readonly string[]): Promise<ToolResult> {
   return { code, out: terminal.output, err: terminal.errors };
 }
 
-/** One object a line. */
+/** Parses one object per line. */
 export function jsonLines(text: string): Record<string, unknown>[] {
   return text
     .split('\n')
@@ -28,7 +28,7 @@ export function jsonLines(text: string): Record<string, unknown>[] {
 
 export const fixtures: string = fileURLToPath(new URL('../../../../fixtures', import.meta.url));
 
-/** A folder of its own with these files, gone at the end of the scope. */
+/** A temporary folder with these files, deleted at the end of the scope. */
 export function temporaryFolder(files: Readonly<Record<string, Uint8Array>> = {}): { path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'tskeeper-files-'));
   for (const [name, bytes] of Object.entries(files)) writeFileSync(join(path, name), bytes);

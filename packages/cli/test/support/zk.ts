@@ -1,4 +1,4 @@
-/** Command lines run against a server of a test's own, in this process. */
+/** Runs command lines in this process against the test's own server. */
 import { TestServer } from '@tskeeper/testing';
 import { defineZk, run } from '../../src/index.ts';
 import { FakeTerminal } from './fake-terminal.ts';
@@ -8,7 +8,7 @@ export interface ZkServer extends AsyncDisposable {
   readonly connectString: string;
   /** Runs `tskeeper -s <server> ...` to its end. */
   zk(...argv: readonly string[]): Promise<ToolResult>;
-  /** Data and child watches that the server knows. */
+  /** Number of data and child watches on the server. */
   watchCount(): number;
   close(): Promise<void>;
 }

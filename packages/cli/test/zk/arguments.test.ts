@@ -1,4 +1,7 @@
-/** Words that a command does not take: none is passed over, and none changes what the command means. */
+/**
+ * Surplus words on a command line: the command rejects them instead of ignoring them or changing
+ * its meaning.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/index.ts';
 import { testServer, type ZkServer } from '../support/zk.ts';
@@ -44,14 +47,14 @@ describe('an argument that a command does not take', () => {
     ['removewatches', '/cfg', 'more'],
     ['reconfig', '-remove', '1', 'more'],
     ['addauth', 'digest', 'ann:secret', 'more'],
-  ])('is named, and nothing is changed: %s %s %s', async (...words) => {
+  ])('is named in the error, and changes nothing: %s %s %s', async (...words) => {
     const { code, out, err } = await server.zk(...words);
     expect([code, out]).toEqual([exitCodes.refused, '']);
     expect(err).toMatch(new RegExp(`^${words[0]}: unexpected argument "${words.at(-1)}"\\. Usage: ${words[0]} ?.*\\n$`));
     expect((await server.zk('get', '/cfg')).out).toBe('one\n');
   });
 
-  it('is the version of `set path data version` where it is a number, as in older zkClis', async () => {
+  it('is the version of `set path data version` if it is a number, as in older zkClis', async () => {
     await server.zk('create', '/versioned', 'one');
     const stale = await server.zk('set', '/versioned', 'two', '7');
     expect([stale.code, stale.err]).toEqual([

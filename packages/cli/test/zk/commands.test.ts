@@ -1,4 +1,7 @@
-/** Every command against a server, one-shot: what it answers, where, and how it ends. Texts are compared with zkCli's by interop. */
+/**
+ * Every command one-shot against a server: its answer, the stream, and the exit code. interop
+ * compares the texts with zkCli.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +19,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Runs a command that succeeds and says nothing but its answer, as JSON. */
+/** Runs a command that succeeds and prints nothing but its answer, as JSON. */
 const covered = new Set<string>();
 async function json(...argv: readonly string[]): Promise<Record<string, unknown>> {
   covered.add(argv[0]!);
@@ -33,7 +36,7 @@ const someStat = expect.objectContaining({
 }) as unknown;
 
 describe('commands with -o json', () => {
-  it('A87: answer one object in the shape that is promised', async () => {
+  it('A87: answer with one object of the documented shape', async () => {
     expect(await json('create', '/j', 'one')).toEqual({ path: '/j' });
     expect(await json('create', '-s', '/j/s-', 'x')).toEqual({ path: '/j/s-0000000000' });
     expect(await json('create', '-t', '100000', '/j/ttl')).toEqual({ path: '/j/ttl' });
@@ -69,7 +72,7 @@ describe('commands with -o json', () => {
     expect(await json('deleteall', '/j')).toEqual({ path: '/j', deleted: 3 });
   });
 
-  it('print one object per line where there are many', async () => {
+  it('print one object per line when there are several', async () => {
     await server.zk('create', '/many');
     await server.zk('create', '/many/b');
     await server.zk('create', '/many/a');
@@ -77,7 +80,7 @@ describe('commands with -o json', () => {
     expect(out).toBe('{"path":"/many"}\n{"path":"/many/a"}\n{"path":"/many/b"}\n');
   });
 
-  it('tell of a quota with a note beside', async () => {
+  it('print a warning about a quota in addition', async () => {
     covered.add('listquota');
     await server.zk('create', '/quota', '123');
     await server.zk('setquota', '-b', '5', '/quota');
@@ -90,7 +93,7 @@ describe('commands with -o json', () => {
     expect(jsonLines(none.out)).toEqual([{ path: '/zookeeper', limits: null, used: null }]);
   });
 
-  it('say why they failed as JSON too, on standard error', async () => {
+  it('print the error as JSON on standard error', async () => {
     covered.add('removewatches').add('reconfig');
     const failure = async (...argv: readonly string[]) => {
       const { code, out, err } = await server.zk('-o', 'json', ...argv);
@@ -110,13 +113,13 @@ describe('commands with -o json', () => {
     expect(await failure('get')).toMatchObject([exitCodes.refused, { error: { message: expect.stringMatching(/^get \[-s\]/) as string } }]);
   });
 
-  it('A87: are all covered here, but for addWatch, which goes on', () => {
+  it('A87: are all covered by these tests, except addWatch, which does not end', () => {
     const names = zkCommands.map(({ name }) => name);
     expect([...covered, 'addWatch'].toSorted()).toEqual(names.toSorted());
   });
 });
 
-describe('how a command ends', () => {
+describe('the exit code of a command', () => {
   it.each<[string, readonly string[], number, string]>([
     ['no such znode', ['get', '/missing'], exitCodes.noNode, 'Node does not exist: /missing\n'],
     ['a znode in the way', ['create', '/zookeeper'], exitCodes.nodeExists, 'Node already exists: /zookeeper\n'],
@@ -154,7 +157,7 @@ describe('how a command ends', () => {
     expect(await server.zk(...argv)).toEqual({ code, out: '', err });
   });
 
-  it('nobody there', async () => {
+  it('no server', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '300', 'ls', '/');
     await terminal.shows('trying again');
@@ -165,8 +168,8 @@ describe('how a command ends', () => {
   });
 });
 
-describe('options in front of a command', () => {
-  it('A88: are those of zkCli as well', async () => {
+describe('options before a command', () => {
+  it('A88: can be those of zkCli', async () => {
     const terminal = new FakeTerminal();
     const result = await zkAt(
       'ignored',
@@ -182,10 +185,10 @@ describe('options in front of a command', () => {
     );
     expect(result).toEqual({ code: exitCodes.done, out: '[config, quota]\n', err: '' });
     const secure = await server.zk('-client-configuration', 'tls.properties', 'ls', '/');
-    expect([secure.code, secure.err]).toEqual([exitCodes.refused, expect.stringContaining('not built yet')]);
+    expect([secure.code, secure.err]).toEqual([exitCodes.refused, expect.stringContaining('is not supported')]);
   });
 
-  it('prove an identity, also from the environment, which others cannot list', async () => {
+  it('authenticate, also from an environment variable, which other users cannot list', async () => {
     await server.zk('-a', 'digest:ann:secret', 'create', '/anns', 'mine', 'auth::cdrwa');
     expect((await server.zk('get', '/anns')).code).toBe(exitCodes.noAuth);
     expect((await server.zk('--auth', 'digest:ann:secret', 'get', '/anns')).out).toBe('mine\n');
@@ -194,7 +197,7 @@ describe('options in front of a command', () => {
     expect((await zkAt(server.connectString, terminal, 'get', '/anns')).out).toBe('mine\n');
   });
 
-  it('let answers be longer than ZooKeeper allows unless told otherwise', async () => {
+  it('--jute-maxbuffer allows replies longer than the default of ZooKeeper', async () => {
     await server.zk('create', '/children');
     for (let i = 0; i < 5; i++) await server.zk('create', `/children/${i}${'n'.repeat(250_000)}`);
     const short = await server.zk('ls', '/children');
@@ -204,19 +207,19 @@ describe('options in front of a command', () => {
     expect([long.code, long.out.length]).toEqual([exitCodes.done, 5 * 250_003 + 1]);
   });
 
-  it('put a chroot around all paths', async () => {
+  it('apply a chroot to all paths', async () => {
     await server.zk('create', '/inner');
     const inside = (...argv: readonly string[]) => zkAt(`${server.connectString}/inner`, new FakeTerminal(), ...argv);
     expect((await inside('create', '/a', 'x')).out).toBe('Created /a\n');
     expect((await server.zk('get', '/inner/a')).out).toBe('x\n');
     expect((await inside('setquota', '-n', '5', '/a')).err).toBe(
-      'there is no /zookeeper/quota here; connect without a chroot to set quotas\n',
+      '/zookeeper/quota does not exist; connect without a chroot to set quotas\n',
     );
   });
 });
 
 describe('single commands', () => {
-  it('delete heeds the version of its old form', async () => {
+  it('delete checks the version of its deprecated form', async () => {
     await server.zk('create', '/old');
     const stale = await server.zk('delete', '/old', '5');
     expect([stale.code, stale.err]).toEqual([
@@ -226,7 +229,7 @@ describe('single commands', () => {
     expect((await server.zk('delete', '/old', '0')).code).toBe(exitCodes.done);
   });
 
-  it('deleteall takes large trees in batches, leaves first', async () => {
+  it('deleteall deletes large trees in batches, leaves first', async () => {
     await server.zk('create', '/tree');
     for (let i = 0; i < 7; i++) {
       await server.zk('create', `/tree/${i}`);
@@ -235,7 +238,7 @@ describe('single commands', () => {
     const { out } = await server.zk('-o', 'json', 'deleteall', '/tree', '-b', '4');
     expect(jsonLines(out)).toEqual([{ path: '/tree', deleted: 15 }]);
     expect((await server.zk('stat', '/tree')).code).toBe(exitCodes.noNode);
-    // Long paths make smaller batches: together these would not fit into a request.
+    // Long paths make smaller batches: together these would not fit into one request.
     for (const parent of ['/long', '/long/a', '/long/b']) {
       await server.zk('create', parent);
       if (parent === '/long') continue;
@@ -249,14 +252,14 @@ describe('single commands', () => {
     ]);
   });
 
-  it('setAcl -R names the znodes that refuse, and fails', async () => {
+  it('setAcl -R names the znodes whose ACL cannot be set, and fails', async () => {
     await server.zk('create', '/mixed');
     await server.zk('create', '/mixed/locked', 'x', 'world:anyone:cdrw');
     const { code, err } = await server.zk('setAcl', '-R', '/mixed', 'world:anyone:cdrwa');
-    expect([code, err]).toEqual([exitCodes.failed, 'Insufficient permission : /mixed/locked\nthe ACL of 1 of 2 znodes could not be set\n']);
+    expect([code, err]).toEqual([exitCodes.failed, 'Insufficient permission : /mixed/locked\ncannot set the ACL of 1 of 2 znodes\n']);
   });
 
-  it('setquota refuses a quota within another', async () => {
+  it('setquota rejects a quota inside another', async () => {
     await server.zk('create', '/outer');
     await server.zk('create', '/outer/inner');
     expect((await server.zk('setquota', '-n', '5', '/outer/inner')).code).toBe(exitCodes.done);
@@ -267,23 +270,23 @@ describe('single commands', () => {
     expect((await server.zk('setquota', '-n', '5', '/outer/inner')).err).toBe('/outer/inner has a parent /outer which has a quota\n');
   });
 
-  it('create says that an ephemeral does not outlive the command', async () => {
+  it('create warns that an ephemeral znode ends with the command', async () => {
     const { out, err } = await server.zk('create', '-e', '/brief');
-    expect([out, err]).toEqual(['Created /brief\n', expect.stringContaining('make ephemerals in the shell')]);
+    expect([out, err]).toEqual(['Created /brief\n', expect.stringContaining('create ephemeral znodes in the shell')]);
     expect((await server.zk('stat', '/brief')).code).toBe(exitCodes.noNode);
   });
 
-  it('reconfig reads the members out of a file', async () => {
+  it('reconfig reads the servers from a file', async () => {
     using folder = temporaryFolder();
     const path = join(folder.path, 'members.cfg');
     writeFileSync(path, 'tickTime=2000\n');
-    expect((await server.zk('reconfig', '-file', path)).err).toBe(`Error processing ${path}: it names no server.<id>=...\n`);
+    expect((await server.zk('reconfig', '-file', path)).err).toBe(`Error processing ${path}: it has no line server.<id>=...\n`);
     writeFileSync(path, 'tickTime=2000\nserver.1=a:1:2;3\n');
-    // This server cannot do it, and says so after it was asked.
+    // A standalone server cannot reconfigure; the error shows that the request reached it.
     expect((await server.zk('reconfig', '-file', path)).err).toBe('KeeperErrorCode = Reconfig is disabled\n');
   });
 
-  it('explain themselves with --help', async () => {
+  it('print help with --help', async () => {
     for (const { name } of zkCommands) {
       const { code, out } = await server.zk(name, '--help');
       expect([code, out]).toEqual([exitCodes.done, expect.stringContaining(`Usage: tskeeper [-s host:port] ${name}`)]);

@@ -1,4 +1,4 @@
-/** Looking for a server: what is said meanwhile, and when it is given up. */
+/** The search for a server: what it reports, and when it fails. */
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import type { Client, ConnectFailure } from '@tskeeper/client';
@@ -16,7 +16,7 @@ afterEach(() => {
   silent = undefined;
 });
 
-/** A server that accepts connections and says nothing. */
+/** A server that accepts connections and sends nothing. */
 async function silentServer(): Promise<string> {
   silent = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -29,7 +29,7 @@ async function silentServer(): Promise<string> {
 
 const settings = { timeoutMs: 30_000, connectTimeoutMs: undefined, readOnly: false, maxPacketBytes: undefined, auth: [] };
 
-/** Attempts as the client tells them, without a network. */
+/** Connection attempts as the client reports them, without a network. */
 function watchedAttempts(server: string, connectTimeoutMs?: number) {
   const clock = new ManualClock();
   const said: string[] = [];
@@ -66,7 +66,7 @@ function watchedAttempts(server: string, connectTimeoutMs?: number) {
 }
 
 describe('while no server opens a session', () => {
-  it('says at once what is tried and why it fails, and gives up after 4 s where every server refuses', async () => {
+  it('the search reports at once what it tries and why it fails, and gives up after 4 s when every server refuses', async () => {
     const { clock, said, result, fails, connecting } = watchedAttempts('a:1');
     fails('a:1', 'connection failed: ECONNREFUSED');
     expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 4 s']);
@@ -80,7 +80,7 @@ describe('while no server opens a session', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  it('says nothing of one server that fails as long as others are untried', async () => {
+  it('the search does not report a failed server while others are untried', async () => {
     const { clock, said, result, fails } = watchedAttempts('a:1,b:2');
     fails('a:1', 'connection failed: ECONNREFUSED');
     expect(said).toEqual([]);
@@ -91,22 +91,22 @@ describe('while no server opens a session', () => {
     expect(await result).toContain('cannot connect to a:1: the connection was reset, b:2 at ::1: no route to the host; gave up');
   });
 
-  it('waits for a server that is silent, as the time-out allows, and says that it does', async () => {
+  it('the search waits for a silent server until the timeout, and reports that', async () => {
     const { clock, said, result, fails } = watchedAttempts('a:1,b:2');
     fails('a:1', 'connection failed: ECONNREFUSED');
     clock.advance(2000);
-    expect(said).toEqual(['connecting to a:1,b:2; no session so far (a:1: connection refused); trying for 28 s']);
+    expect(said).toEqual(['connecting to a:1,b:2; no session yet (a:1: connection refused); trying for 28 s']);
     clock.advance(13_000);
-    fails('b:2', 'no answer in time');
-    expect(await result).toContain('cannot connect to a:1: connection refused, b:2: no answer in time; gave up after 15 s');
+    fails('b:2', 'timed out');
+    expect(await result).toContain('cannot connect to a:1: connection refused, b:2: timed out; gave up after 15 s');
     const alone = watchedAttempts('a:1');
     alone.clock.advance(29_999);
-    expect(alone.said).toEqual(['connecting to a:1; no session so far; trying for 28 s']);
+    expect(alone.said).toEqual(['connecting to a:1; no session yet; trying for 28 s']);
     alone.clock.advance(1);
     expect(await alone.result).toBe('cannot connect to a:1: no answer; gave up after 30 s, --timeout <ms> sets another time');
   });
 
-  it('tries for as long as the user has said, however the servers refuse', async () => {
+  it('the search takes as long as the user requested, even if every server refuses', async () => {
     const { clock, said, result, fails } = watchedAttempts('a:1', 60_000);
     fails('a:1', 'connection failed: ECONNREFUSED');
     expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 60 s']);
@@ -116,7 +116,7 @@ describe('while no server opens a session', () => {
     expect(await result).toContain('gave up after 60 s');
   });
 
-  it('goes on trying after a command has given up, so that the next one finds a session or fails at once', async () => {
+  it('the search continues after a command has given up, so that the next one finds a session or fails at once', async () => {
     const { clock, connecting, result, fails, isClosed } = watchedAttempts('a:1');
     clock.advance(5000);
     fails('a:1', 'connection failed: ECONNREFUSED');
@@ -133,7 +133,7 @@ describe('while no server opens a session', () => {
 describe('a one-shot command without a server', () => {
   const cannot = 'cannot connect to 127.0.0.1:1: connection refused';
 
-  it('says so on standard error, and ends with 5', async () => {
+  it('reports that on standard error, and ends with 5', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', 'ls', '/');
     await terminal.shows('trying again');
@@ -145,7 +145,7 @@ describe('a one-shot command without a server', () => {
     });
   });
 
-  it('says so as JSON where JSON was asked for', async () => {
+  it('reports that as JSON with -o json', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', '-o', 'json', 'ls', '/');
     await terminal.shows('trying again');
@@ -156,7 +156,7 @@ describe('a one-shot command without a server', () => {
     ]);
   });
 
-  it('says after two seconds that a server is silent, and gives it up after the time-out, on the clock of its terminal', async () => {
+  it('reports a silent server after two seconds and gives up after the timeout, on the clock of its terminal', async () => {
     const server = await silentServer();
     const terminal = new FakeTerminal();
     const connected = once(silent!, 'connection');
@@ -165,14 +165,14 @@ describe('a one-shot command without a server', () => {
     terminal.clock.advance(1999);
     expect(terminal.errors).toBe('');
     terminal.clock.advance(1);
-    expect(terminal.errors).toBe(`connecting to ${server}; no session so far; trying for 28 s\n`);
+    expect(terminal.errors).toBe(`connecting to ${server}; no session yet; trying for 28 s\n`);
     terminal.clock.advance(28_000);
     const { code, err } = await ended;
     expect(code).toBe(exitCodes.noConnection);
     expect(err).toContain(`\ncannot connect to ${server}: no answer; gave up after 30 s, --timeout <ms> sets another time\n`);
   });
 
-  it('waits 24 days where --timeout is the longest there is, and never longer than a timer of Node can', async () => {
+  it('waits 24 days for the longest --timeout, and never longer than a timer of Node can', async () => {
     const server = await silentServer();
     const terminal = new FakeTerminal();
     const delays: number[] = [];
@@ -186,11 +186,11 @@ describe('a one-shot command without a server', () => {
     await connected;
     terminal.signal('SIGINT');
     await ended;
-    // The system's clock waits one millisecond more.
+    // The system's clock adds one millisecond.
     expect(delays).toEqual([2000, 0x7fffffff - 1]);
   });
 
-  it('ends at once by a signal while it connects', async () => {
+  it('ends at once on a signal while it connects', async () => {
     const server = await silentServer();
     const terminal = new FakeTerminal();
     const connected = once(silent!, 'connection');
@@ -200,7 +200,7 @@ describe('a one-shot command without a server', () => {
     expect(await ended).toMatchObject({ code: exitCodes.interrupted, out: '' });
   });
 
-  it('finds a server that starts while it tries, and says nothing more', async () => {
+  it('finds a server that starts during the search, and reports nothing more', async () => {
     const first = await testServer();
     const port = Number(first.connectString.split(':')[1]);
     await first.close();

@@ -1,4 +1,4 @@
-/** Data of a znode that come from standard input or from a file. */
+/** Znode data from standard input or from a file. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '@tskeeper/client';
@@ -32,7 +32,7 @@ async function dataOf(path: string): Promise<Buffer | null> {
 }
 
 describe('data of - and @file', () => {
-  it('`-` is standard input, byte by byte', async () => {
+  it('`-` reads standard input, byte by byte', async () => {
     expect(await withInput(binary, 'set', '/p', '-')).toEqual({ code: exitCodes.done, out: '', err: '' });
     expect(await dataOf('/p')).toEqual(binary);
     expect((await withInput(binary, 'create', '/from-input', '-', 'world:anyone:cdrwa')).out).toBe('Created /from-input\n');
@@ -41,7 +41,7 @@ describe('data of - and @file', () => {
     expect(await dataOf('/p')).toEqual(Buffer.alloc(0));
   });
 
-  it('`@file` is what is in a file, byte by byte', async () => {
+  it('`@file` reads a file, byte by byte', async () => {
     using folder = temporaryFolder({ data: binary });
     expect((await server.zk('set', '/p', `@${join(folder.path, 'data')}`)).code).toBe(exitCodes.done);
     expect(await dataOf('/p')).toEqual(binary);
@@ -63,7 +63,7 @@ describe('data of - and @file', () => {
     });
   });
 
-  it('a backslash makes `-` and a leading `@` text; everything else is text anyway', async () => {
+  it('a backslash makes text of `-` and of a leading `@`; every other word is text', async () => {
     for (const [word, data] of [
       ['\\-', '-'],
       ['\\@x', '@x'],
@@ -79,23 +79,23 @@ describe('data of - and @file', () => {
     }
   });
 
-  it('names the file that cannot be read, and changes nothing', async () => {
+  it('fails with the name of a file that cannot be read, and changes nothing', async () => {
     using folder = temporaryFolder();
     await server.zk('set', '/p', 'kept');
     const missing = join(folder.path, 'missing');
     expect(await server.zk('set', '/p', `@${missing}`)).toEqual({
       code: exitCodes.refused,
       out: '',
-      err: `the data cannot be read from ${missing}: ENOENT. Data that begin with @ are written with a backslash: \\@...\n`,
+      err: `cannot read the data from ${missing}: ENOENT. To store data that begin with @, write a backslash first: \\@...\n`,
     });
     expect((await server.zk('set', '/p', `@${folder.path}`)).err).toContain(`from ${folder.path}: EISDIR`);
-    expect((await server.zk('set', '/p', '@')).err).toContain('@ is followed by the name of a file');
+    expect((await server.zk('set', '/p', '@')).err).toContain('a file name must follow @');
     expect((await dataOf('/p'))?.toString()).toBe('kept');
   });
 
-  it('stops reading what does not fit into a request', async () => {
+  it('stops reading when the data exceed the longest request', async () => {
     const terminal = new FakeTerminal();
-    // It has no end.
+    // An endless source.
     const piece = Buffer.alloc(64 * 1024);
     const feed = () => {
       while (terminal.input.write(piece));
@@ -105,11 +105,11 @@ describe('data of - and @file', () => {
     const { code, err } = await zkAt(server.connectString, terminal, 'set', '/p', '-');
     expect([code, err]).toEqual([
       exitCodes.refused,
-      'the data from standard input are longer than 1048575 bytes, the jute.maxbuffer. Where the servers allow more, say so by --jute-maxbuffer\n',
+      'the data from standard input are longer than 1048575 bytes, the jute.maxbuffer. If the servers accept more, set --jute-maxbuffer\n',
     ]);
   });
 
-  it('ends by a signal while it reads', async () => {
+  it('ends on a signal while it reads', async () => {
     const terminal = new FakeTerminal();
     const reading = new Promise<void>((resolve) => {
       terminal.input.once('newListener', () => resolve());
@@ -120,12 +120,9 @@ describe('data of - and @file', () => {
     expect((await ended).code).toBe(exitCodes.interrupted);
   });
 
-  it('in the shell `-` is refused, since the lines come from there', async () => {
+  it('rejects `-` in the shell, which reads its lines from there', async () => {
     const { code, err } = await withInput('set /p -\n', 'shell');
-    expect([code, err]).toEqual([
-      exitCodes.refused,
-      'the shell reads commands from standard input: write @file, or \\- for data that are a hyphen\n',
-    ]);
+    expect([code, err]).toEqual([exitCodes.refused, 'the shell reads commands from standard input: use @file, or \\- to store a hyphen\n']);
     using folder = temporaryFolder({ data: binary });
     await withInput(`set /p @${join(folder.path, 'data')}\n`, 'shell');
     expect(await dataOf('/p')).toEqual(binary);

@@ -50,7 +50,7 @@ describe('options of zkCli', () => {
     expect(read(line)).toEqual(expected);
   });
 
-  it('of any line are read, or refused by a sentence', () => {
+  it('random lines are parsed, or rejected with a sentence', () => {
     const random = new SeededRandom(1);
     const characters = `-=svfile" '/a1\t\u0000é`;
     let refused = 0;
@@ -67,7 +67,7 @@ describe('options of zkCli', () => {
     expect(refused).toBeLessThan(5000);
   });
 
-  it('may exclude each other, or be needed', () => {
+  it('may exclude each other, or be required', () => {
     const exclusive: OptionRules = {
       options: [
         { name: 'n', value: 'val', description: 'num' },

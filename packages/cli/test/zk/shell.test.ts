@@ -20,28 +20,28 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Types lines into a shell of their own. */
+/** Runs lines in a new shell. */
 async function shell(lines: readonly string[], ...options: readonly string[]): Promise<ToolResult> {
   const terminal = new FakeTerminal();
   terminal.input.end(lines.map((line) => `${line}\n`).join(''));
   return await zkAt(server.connectString, terminal, ...options, 'shell');
 }
 
-describe('a script typed into the shell', () => {
-  it('A87: gets answers on standard output and nothing else there', async () => {
+describe('a script in the shell', () => {
+  it('A87: gets answers and nothing else on standard output', async () => {
     const { code, out, err } = await shell(['create /s "two words"', 'get /s', 'get /missing', '', 'getAllChildrenNumber /s']);
     expect(code).toBe(exitCodes.done);
     expect(out).toBe('Created /s\ntwo words\n0\n');
     expect(err).toBe('Node does not exist: /missing\n');
   });
 
-  it('is one session: ephemerals live until it ends', async () => {
+  it('runs in one session: ephemeral znodes exist until it ends', async () => {
     const { out } = await shell(['create -e /shell-ephemeral', 'getEphemerals', 'quit', 'ls /']);
     expect(out).toBe('Created /shell-ephemeral\n[/shell-ephemeral]\n');
     expect((await server.zk('stat', '/shell-ephemeral')).code).toBe(exitCodes.noNode);
   });
 
-  it('ends with the code of its last command', async () => {
+  it('ends with the exit code of its last command', async () => {
     expect((await shell(['get /missing', 'quit'])).code).toBe(exitCodes.noNode);
     expect((await shell(['get /missing', 'ls /zookeeper'])).code).toBe(exitCodes.done);
     expect((await shell(['get'])).code).toBe(exitCodes.refused);
@@ -50,7 +50,7 @@ describe('a script typed into the shell', () => {
     expect((await shell([])).code).toBe(exitCodes.done);
   });
 
-  it('answers in JSON, all of it or line by line', async () => {
+  it('answers in JSON, for all lines or line by line', async () => {
     expect(jsonLines((await shell(['ls /zookeeper', 'history', 'printwatches'], '-o', 'json')).out)).toEqual([
       { path: '/zookeeper', children: ['config', 'quota'] },
       {
@@ -77,7 +77,7 @@ describe('a script typed into the shell', () => {
     expect((await shell(['redo 5', 'redo 0'])).err).toBe('Command index out of range\nNo redoing redos\n');
   });
 
-  it('prints events of watches unless told not to', async () => {
+  it('prints events of watches until printwatches is off', async () => {
     const events = ({ err }: ToolResult) =>
       [...err.matchAll(/^WatchedEvent state:SyncConnected type:(\w+) path:(\S+)/gm)].map((m) => `${m[1]} ${m[2]}`);
     const loud = await shell(['create /loud', 'get -w /loud', 'ls -w /loud', 'set /loud x', 'delete /loud', 'sync /']);
@@ -87,23 +87,23 @@ describe('a script typed into the shell', () => {
     expect(quiet.out).toContain('printwatches is off\n');
   });
 
-  it('can leave its session and begin another', async () => {
+  it('can end its session and open another', async () => {
     const { code, out, err } = await shell(['create -e /left', 'close', 'ls /', 'connect', 'getEphemerals', 'stat /left']);
     expect(out).toBe('Created /left\n[]\n');
-    expect(err).toBe('Not connected; "connect" begins a new session\nNode does not exist: /left\n');
+    expect(err).toBe('Not connected; "connect" opens a new session\nNode does not exist: /left\n');
     expect(code).toBe(exitCodes.noNode);
     const elsewhere = await shell([`connect ${server.connectString}/zookeeper`, 'ls /']);
     expect(elsewhere.out).toBe('[config, quota]\n');
   });
 
-  it('ends when nobody reads any more', async () => {
+  it('ends when the reader closes the pipe', async () => {
     const terminal = new FakeTerminal();
     terminal.reads = false;
     terminal.input.write('ls /\nget /missing\n');
     expect(await zkAt(server.connectString, terminal, 'shell')).toMatchObject({ code: exitCodes.done, err: '' });
   });
 
-  it('ends at once on SIGTERM, its session with it', async () => {
+  it('ends at once on SIGTERM, and ends its session', async () => {
     const terminal = new FakeTerminal();
     const taken = new Promise<void>((resolve) => {
       terminal.write = () => {
@@ -119,14 +119,14 @@ describe('a script typed into the shell', () => {
     expect((await server.zk('stat', '/terminated')).code).toBe(exitCodes.noNode);
   });
 
-  it('has commands that make no sense outside of it, and that say so', async () => {
+  it('has commands that fail outside the shell with a hint to use it', async () => {
     for (const name of ['close', 'connect', 'exit', 'printwatches', 'quit', 'redo']) {
       const { code, err } = await server.zk(name, 'on');
-      expect([code, err]).toEqual([exitCodes.refused, `tskeeper: ${name} is about a session that goes on, and works in: tskeeper shell\n`]);
+      expect([code, err]).toEqual([exitCodes.refused, `tskeeper: ${name} acts on a session that stays open; use it in: tskeeper shell\n`]);
     }
   });
 
-  it('A87: names the nearest command for a word that is none, and does not list all of them', async () => {
+  it('A87: suggests the nearest command for an unknown word, and does not list all commands', async () => {
     expect((await shell(['lss /'])).err).toBe('Command not found: Command not found lss\nDid you mean "ls"? "help" lists the commands.\n');
     expect((await shell(['getacl /'])).err).toContain('Did you mean "getAcl"?');
     expect((await shell(['srvr'])).err).toBe(
@@ -138,12 +138,12 @@ describe('a script typed into the shell', () => {
     });
   });
 
-  it('ends by `exit` as by `quit`, with the code of the command before it', async () => {
+  it('ends by `exit` as by `quit`, with the exit code of the command before it', async () => {
     const { code, out } = await shell(['get /missing', 'exit', 'ls /zookeeper']);
     expect([code, out]).toEqual([exitCodes.noNode, '']);
   });
 
-  it('without a server fails every command once the first has given up, and ends with 5', async () => {
+  it('without a server fails every command at once after the first has given up, and ends with 5', async () => {
     const terminal = new FakeTerminal();
     terminal.input.end('ls /\nget /a\n');
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', 'shell');
@@ -163,7 +163,7 @@ describe('a script typed into the shell', () => {
   });
 });
 
-/** A terminal with a keyboard, and what it shows. */
+/** A terminal with a keyboard, and its screen. */
 class Keyboard extends FakeTerminal {
   readonly screen = new PassThrough();
   shown = '';
@@ -185,7 +185,7 @@ class Keyboard extends FakeTerminal {
     this.shown += text;
     super.err(text);
   }
-  /** Types, and waits until the screen shows a text that came after. */
+  /** Types, and waits until the screen shows a text that was printed afterwards. */
   async type(keys: string, until: string): Promise<void> {
     this.shown = '';
     this.input.write(keys);
@@ -197,7 +197,7 @@ class Keyboard extends FakeTerminal {
 }
 
 describe('a shell with a keyboard', () => {
-  it('prompts as zkCli does, completes what is typed, and breaks off what is at work', async () => {
+  it('prompts as zkCli does, completes words, and interrupts a running command', async () => {
     await server.zk('create', '/completed');
     await server.zk('create', '/completed/first');
     await server.zk('create', '/completed/second');
@@ -205,18 +205,18 @@ describe('a shell with a keyboard', () => {
     const keyboard = new Keyboard(home);
     const ended = zkAt(server.connectString, keyboard, 'shell');
     await keyboard.shows(`[zk: ${server.connectString}(CONNECTED) 0] `);
-    // TAB makes getA... of a command, and a path of its beginning.
+    // TAB completes getA... to a command, and the beginning of a path.
     await keyboard.type('getAl\t', 'getAllChildrenNumber ');
     await keyboard.type('/comp\t', '/completed');
     await keyboard.type('\r', '(CONNECTED) 1] ');
     expect(keyboard.shown).toContain('2\n');
-    // Ctrl+C gives a line up; Ctrl+D ends.
+    // Ctrl+C discards a line; Ctrl+D ends the shell.
     await keyboard.type('garbage', 'garbage');
     await keyboard.type('\u0003', '(CONNECTED) 1] ');
     await keyboard.type('addauth digest ann:secret\r', '(CONNECTED) 2] ');
     keyboard.input.write('\u0004');
     expect((await ended).code).toBe(exitCodes.done);
-    // What was typed is there the next time, passwords are not.
+    // Typed lines are there the next time, passwords are not.
     const history = readFileSync(join(home, '.local/state/tskeeper/history'), 'utf8');
     expect(history).toBe('getAllChildrenNumber /completed\n');
     const listing = new FakeTerminal();
@@ -231,10 +231,10 @@ describe('a shell with a keyboard', () => {
     rmSync(home, { recursive: true });
   });
 
-  describe('while it connects', () => {
+  describe('a shell while it connects', () => {
     /** No server listens there. */
     const nowhere = '127.0.0.1:1';
-    /** Reads lines, and waits for a session. */
+    /** A shell that waits for a session. */
     async function connecting(): Promise<{ keyboard: Keyboard; ended: Promise<ToolResult> } & Disposable> {
       const folder = temporaryFolder();
       const keyboard = new Keyboard(folder.path);
@@ -243,7 +243,7 @@ describe('a shell with a keyboard', () => {
       return { keyboard, ended, [Symbol.dispose]: () => folder[Symbol.dispose]() };
     }
 
-    it('prompts at once with its state, and says why there is no session', async () => {
+    it('prompts at once with its state, and reports why there is no session', async () => {
       using shellAt = await connecting();
       const { keyboard, ended } = shellAt;
       await keyboard.shows(`cannot connect to ${nowhere}: connection refused; trying again for `);
@@ -251,7 +251,7 @@ describe('a shell with a keyboard', () => {
       expect((await ended).code).toBe(exitCodes.done);
     });
 
-    it('ends by Ctrl+D, `exit` and `quit`, also when a command waits for the session', async () => {
+    it('ends by Ctrl+D, `exit` and `quit`, also while a command waits for the session', async () => {
       for (const end of ['\u0004', 'exit\r', 'quit\r']) {
         using shellAt = await connecting();
         const { keyboard, ended } = shellAt;
@@ -265,7 +265,7 @@ describe('a shell with a keyboard', () => {
       }
     });
 
-    it('Ctrl+C breaks off the command that waits, and not the shell', async () => {
+    it('Ctrl+C interrupts the waiting command, and not the shell', async () => {
       using shellAt = await connecting();
       const { keyboard, ended } = shellAt;
       keyboard.input.write('ls /\r');
@@ -276,7 +276,7 @@ describe('a shell with a keyboard', () => {
       expect((await ended).code).toBe(exitCodes.interrupted);
     });
 
-    it('shows in the prompt that the session is open, without spoiling the line that is being typed', async () => {
+    it('shows in the prompt that the session is open, without spoiling the line being typed', async () => {
       const first = await testServer();
       const { connectString } = first;
       await first.close();
@@ -292,7 +292,7 @@ describe('a shell with a keyboard', () => {
     });
   });
 
-  it('shows an event without spoiling the line that is being typed', async () => {
+  it('shows an event without spoiling the line being typed', async () => {
     const home = mkdtempSync(join(tmpdir(), 'tskeeper-home-'));
     const keyboard = new Keyboard(home);
     const ended = zkAt(server.connectString, keyboard, 'shell');
@@ -310,7 +310,7 @@ describe('a shell with a keyboard', () => {
 });
 
 describe('completion', () => {
-  it('offers commands first, then options and paths of the word at hand', async () => {
+  it('offers commands first, then options and paths for the current word', async () => {
     await server.zk('create', '/tab');
     await server.zk('create', '/tab/one');
     await server.zk('create', '/tab/other');
@@ -327,7 +327,7 @@ describe('completion', () => {
     await expect(complete('ls /missing/', client, clock)).rejects.toThrow('NoNode');
   });
 
-  it('gives up after two seconds on a server that does not answer', async () => {
+  it('fails after two seconds when the server does not answer', async () => {
     await using silent = await TestServer.start();
     await using client = await connect(silent.connectString);
     using _silence = silent.partition();
@@ -336,6 +336,6 @@ describe('completion', () => {
     clock.advance(1999);
     expect(clock.timerCount).toBe(1);
     clock.advance(1);
-    await expect(candidates).rejects.toThrow('/ was not listed within 2000 ms');
+    await expect(candidates).rejects.toThrow('timed out after 2000 ms listing /');
   });
 });

@@ -20,7 +20,7 @@ describe('words of a line', () => {
 });
 
 describe('texts of zkCli', () => {
-  it('has dates as Java prints them, with the name of the zone', () => {
+  it('formats dates as Java does, with the name of the time zone', () => {
     const ms = Date.UTC(2026, 6, 4, 5, 6, 7);
     expect(javaDate(ms, 'UTC')).toBe('Sat Jul 04 05:06:07 UTC 2026');
     expect(javaDate(ms, 'America/Los_Angeles')).toBe('Fri Jul 03 22:06:07 PDT 2026');
@@ -41,7 +41,7 @@ describe('texts of zkCli', () => {
     );
   });
 
-  it('complains of the paths that the client refuses, and of no others', () => {
+  it('rejects the paths that the client rejects, and no others', () => {
     const pieces = ['/', 'a', '.', '..', '\0', '\u0001', '\u007f', '\u009f', '\ud800', '\uf8ff', '\ufff0', 'é', '中', ' '];
     let refused = 0;
     for (let n = 0; n < pieces.length ** 3; n++) {
@@ -53,7 +53,7 @@ describe('texts of zkCli', () => {
     expect(pathComplaint('')).toBe('Path length must be > 0');
   });
 
-  it('reads ACLs whose ids have colons, and leaves out what means nothing', () => {
+  it('parses ACLs whose ids contain colons, and omits invalid parts', () => {
     const complaints: string[] = [];
     const acl = parseAcl('ip:fe80::1:rw,digest:bob:abc=:x,nonsense', (sentence) => complaints.push(sentence));
     expect(acl).toEqual([
@@ -64,7 +64,7 @@ describe('texts of zkCli', () => {
     expect(aclLines([{ perms: 31, id: { scheme: 'x509', id: 'CN=a,O=b%' } }])).toBe("'x509,'CN=a%2CO=b%25\n: cdrwa");
   });
 
-  it('writes quotas so that older servers read what they know', () => {
+  it('writes quotas that older servers can read', () => {
     expect(quotaText(new Map([['count', 5]]))).toBe('count=5,bytes=-1');
     const all = 'count=5,bytes=7=;byteHardLimit=9;countHardLimit=-1';
     expect(quotaText(parseQuota(Buffer.from(all)))).toBe(all);

@@ -1,4 +1,4 @@
-/** Commands that wait for what they watch. */
+/** Commands that wait for a watched event. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/index.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
@@ -13,8 +13,8 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-describe('a one-shot command that watches', () => {
-  it('prints its answer at once, and ends with the event, which is no part of it', async () => {
+describe('a one-shot command with a watch', () => {
+  it('prints its answer at once, and ends with the event, which is not part of the answer', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, 'get', '-w', '/a');
     await terminal.shows('one\n');
@@ -24,7 +24,7 @@ describe('a one-shot command that watches', () => {
     expect(err).toMatch(/^WATCHER::\n\nWatchedEvent state:SyncConnected type:NodeDataChanged path:\/a zxid: \d+\n$/);
   });
 
-  it('tells the event as JSON where JSON was asked for', async () => {
+  it('prints the event as JSON with -o json', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, '-o', 'json', 'ls', '-w', '/a');
     await terminal.shows('children');
@@ -37,7 +37,7 @@ describe('a one-shot command that watches', () => {
     });
   });
 
-  it('ends by a signal with the code that shells give it', async () => {
+  it('ends on a signal with the exit code that shells use', async () => {
     for (const [signal, code] of [
       ['SIGINT', exitCodes.interrupted],
       ['SIGTERM', exitCodes.terminated],
@@ -50,7 +50,7 @@ describe('a one-shot command that watches', () => {
     }
   });
 
-  it('goes on waiting when the connection is lost, and ends when the session is', async () => {
+  it('keeps waiting when the connection is lost, and ends when the session is lost', async () => {
     await using first = await testServer();
     const port = Number(first.connectString.split(':')[1]);
     const terminal = new FakeTerminal();
@@ -58,18 +58,18 @@ describe('a one-shot command that watches', () => {
     await terminal.shows('\n');
     await first.close();
     await terminal.shows('WatchedEvent state:Disconnected type:None path:null zxid: -1\n');
-    // Another database, that has seen more txns than the client knows of and nothing of its session.
+    // Another database, with more txns than the client has seen and without its session.
     await using second = await testServer(port);
     await second.zk('create', '/more');
     const { code, err } = await ended;
     expect(code).toBe(exitCodes.noConnection);
     expect(err).toContain('WatchedEvent state:Expired type:None path:null zxid: -1\n');
-    expect(err).toMatch(/the session is over, and the watch with it\n$/);
+    expect(err).toMatch(/the session has ended, and its watch with it\n$/);
   });
 });
 
 describe('addWatch', () => {
-  it('prints event after event on standard output until it is interrupted', async () => {
+  it('prints each event on standard output until it is interrupted', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, '-o', 'json', 'addWatch', '/w');
     await terminal.shows('PERSISTENT_RECURSIVE');
@@ -91,10 +91,10 @@ describe('addWatch', () => {
     ).toEqual(['PERSISTENT_RECURSIVE /w', 'NodeCreated /w', 'NodeCreated /w/x', 'NodeDeleted /w/x']);
   });
 
-  it('ends when nobody reads its events any more', async () => {
+  it('ends when the reader of its events closes the pipe', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt(server.connectString, terminal, 'addWatch', '-m', 'PERSISTENT', '/gone');
-    // It says nothing until something happens; that it watches shows in what the server knows.
+    // It prints nothing until an event; the server's watches show that it watches.
     while (server.watchCount() === 0) await new Promise((resolve) => setImmediate(resolve));
     terminal.reads = false;
     await server.zk('create', '/gone');

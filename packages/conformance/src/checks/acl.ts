@@ -1,4 +1,4 @@
-/** Access control: what is granted to whom, and what is refused. */
+/** Access control: who may do what, and what is rejected. */
 import { type Acl, anyone, type Client, creatorAcl, digestId, openAcl, Perms, readOnlyAcl } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -8,10 +8,13 @@ import { type Ground, identities } from '../ground.ts';
 const docs = "Programmer's Guide, ZooKeeper access control using ACLs";
 const as = (who: keyof typeof identities) => ({ auth: [{ scheme: 'digest', auth: identities[who] }] });
 const digest = (who: keyof typeof identities, perms: number): Acl => ({ perms, id: { scheme: 'digest', id: digestId(identities[who]) } });
-/** Whoever removes the znode may list what is below it. */
+/** Identity of the session that removes the znode: it may list what is below it. */
 const keeper = digest('keeper', Perms.all);
 
-/** A znode on which anyone has these permissions, with a child `x`, and two sessions: one that may do everything, and one that has no name. */
+/**
+ * A znode on which anyone has these permissions, with a child `x`, and two sessions: one with all
+ * permissions, and one without an identity.
+ */
 async function guarded(ground: Ground, perms: number): Promise<{ readonly path: string; readonly nobody: Client; readonly owner: Client }> {
   const [owner, nobody] = [await ground.open(as('keeper')), await ground.open()];
   const acl = perms === 0 ? [keeper] : [keeper, { perms, id: anyone }];
@@ -24,7 +27,7 @@ async function guarded(ground: Ground, perms: number): Promise<{ readonly path: 
 export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.default-and-change',
-    title: 'getACL gives the ACL as it was created or set',
+    title: 'getACL returns the ACL as it was created or set',
     rows: ['B48'],
     docs,
     async run(ground) {
@@ -37,7 +40,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'acl.read',
-    title: 'without READ, getData and getChildren are NoAuth; with it alone, nothing else is allowed',
+    title: 'without READ, getData and getChildren fail with NoAuth; READ alone allows nothing else',
     rows: ['C3-13', 'B48'],
     docs: `${docs}, ACL Permissions`,
     async run(ground) {
@@ -56,19 +59,20 @@ export const aclChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'acl.exists',
-    title: 'exists needs READ where there is a znode',
+    title: 'exists of an existing znode needs READ',
     rows: ['C3-13', 'A37'],
     docs: 'ZOOKEEPER-2590; FinalRequestProcessor, OpCode.exists',
     since: [3, 9, 2],
     async run(ground) {
       const { path, nobody } = await guarded(ground, Perms.write);
       await refused('exists without READ', nobody.exists(path), 'NoAuth');
-      equal('exists where there is nothing', await nobody.exists(`${path}/nothing`), null);
+      equal('exists of a missing znode', await nobody.exists(`${path}/nothing`), null);
     },
   },
   {
     name: 'acl.write-create-delete-admin',
-    title: 'WRITE allows setData, CREATE and DELETE the children, ADMIN setACL, each of them that and no more',
+    title:
+      'WRITE allows setData, CREATE and DELETE allow creating and deleting children, ADMIN allows setACL, and each of them nothing else',
     rows: ['B48'],
     docs: `${docs}, ACL Permissions`,
     async run(ground) {
@@ -77,12 +81,12 @@ export const aclChecks: readonly RunnableCheck[] = [
         [Perms.write, 'setData', () => nobody.setData(path, 'y')],
         [Perms.create, 'create', () => nobody.create(`${path}/y`)],
         [Perms.delete, 'delete', () => nobody.delete(`${path}/x`)],
-        // The last, since what it sets takes the permission away.
+        // Last, because the ACL that it sets removes the permission.
         [Perms.admin, 'setACL', () => nobody.setACL(path, [keeper])],
       ];
       for (const [granted, , allowed] of calls) {
         await owner.setACL(path, [keeper, { perms: granted, id: anyone }]);
-        // Releases differ in what they tell first of a znode that is neither there nor allowed to be deleted.
+        // Releases differ in whether they report a missing znode or a missing permission first.
         if ((await owner.exists(`${path}/x`)) === null) await owner.create(`${path}/x`);
         await ground.caughtUp(nobody);
         for (const [needed, name, call] of calls) {
@@ -94,19 +98,19 @@ export const aclChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'acl.not-inherited',
-    title: 'an ACL is of one znode: children are not guarded by it, and to delete a znode the parent decides',
+    title: 'an ACL applies to one znode: it does not protect the children, and the ACL of the parent decides about a delete',
     rows: ['C3-13'],
     docs: `${docs}: ACLs are not recursive`,
     async run(ground) {
       const { path, nobody } = await guarded(ground, Perms.delete);
-      equal('a child of a znode that must not be read', textOf((await nobody.getData(`${path}/x`)).data), 'x');
+      equal('a child of an unreadable znode', textOf((await nobody.getData(`${path}/x`)).data), 'x');
       await nobody.setData(`${path}/x`, 'y');
       await nobody.delete(`${path}/x`);
     },
   },
   {
     name: 'acl.digest',
-    title: 'the scheme digest grants to whoever has shown that user and password, on that session alone',
+    title: 'the scheme digest grants access to sessions that authenticated with that user and password, and to no others',
     rows: ['B40', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
@@ -117,15 +121,15 @@ export const aclChecks: readonly RunnableCheck[] = [
       await refused('bob', bob.getData(path), 'NoAuth');
       await refused('nobody', nobody.getData(path), 'NoAuth');
       await nobody.addAuth('digest', identities.alice);
-      equal('nobody, who has become alice', textOf((await nobody.getData(path)).data), 'x');
+      equal('a session without identity that became alice', textOf((await nobody.getData(path)).data), 'x');
       await bob.addAuth('digest', identities.alice);
-      equal('bob, who is alice as well', textOf((await bob.getData(path)).data), 'x');
+      equal('bob, who is also alice', textOf((await bob.getData(path)).data), 'x');
       await refused('a wrong password', (await ground.open({ auth: [{ scheme: 'digest', auth: 'alice:wrong' }] })).getData(path), 'NoAuth');
     },
   },
   {
     name: 'acl.auth',
-    title: 'the scheme auth stands for the identities of the creator, and is InvalidACL for whoever has none',
+    title: 'the scheme auth stands for the identities of the creator, and fails with InvalidACL without an identity',
     rows: ['B40', 'B48', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
@@ -134,12 +138,12 @@ export const aclChecks: readonly RunnableCheck[] = [
       const order = (one: Acl, other: Acl) => (one.id.id! < other.id.id! ? -1 : 1);
       equal('the ACL', (await zk.getACL(path)).acl.toSorted(order), [digest('alice', Perms.all), keeper].toSorted(order));
       const nobody = await ground.open();
-      await refused('create by nobody', nobody.create(`${ground.root}/b`, null, { acl: creatorAcl }), 'InvalidACL');
+      await refused('create without an identity', nobody.create(`${ground.root}/b`, null, { acl: creatorAcl }), 'InvalidACL');
     },
   },
   {
     name: 'acl.masked',
-    title: 'getACL needs READ or ADMIN, and shows digests to whoever has ADMIN only',
+    title: 'getACL needs READ or ADMIN, and shows digests only with ADMIN',
     rows: ['B48', 'A37', 'E22'],
     docs: 'ZOOKEEPER-1392, CVE-2019-0201; FinalRequestProcessor, OpCode.getACL',
     async run(ground) {
@@ -155,24 +159,24 @@ export const aclChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'acl.ip',
-    title: 'the scheme ip grants by address and by range',
+    title: 'the scheme ip grants access by address and by address range',
     rows: ['B48', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
       const zk = await ground.open();
       const everywhere: Acl = { perms: Perms.read, id: { scheme: 'ip', id: '0.0.0.0/0' } };
-      // An address kept for documentation, which no client has.
+      // An address reserved for documentation, which no client has.
       const elsewhere: Acl = { perms: Perms.all, id: { scheme: 'ip', id: '192.0.2.1' } };
       await zk.create(`${ground.root}/range`, 'x', { acl: [keeper, everywhere] });
       equal('from any address', textOf((await zk.getData(`${ground.root}/range`)).data), 'x');
-      await refused('setData, which is not granted', zk.setData(`${ground.root}/range`, 'y'), 'NoAuth');
+      await refused('setData without permission', zk.setData(`${ground.root}/range`, 'y'), 'NoAuth');
       await zk.create(`${ground.root}/other`, 'x', { acl: [keeper, elsewhere] });
       await refused('from another address', zk.getData(`${ground.root}/other`), 'NoAuth');
     },
   },
   {
     name: 'acl.invalid',
-    title: 'an ACL that names nobody is InvalidACL, in create and in setACL',
+    title: 'an ACL without a valid entry fails with InvalidACL, in create and in setACL',
     rows: ['A17'],
     docs: `${docs}; PrepRequestProcessor.fixupACL`,
     async run(ground) {
@@ -195,10 +199,10 @@ export const aclChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'acl.no-list',
-    title: 'a create without any list of ACLs is InvalidACL',
+    title: 'a create without a list of ACLs fails with InvalidACL',
     rows: ['A17'],
     docs: 'PrepRequestProcessor.fixupACL',
-    // 3.5 takes it for a request that it cannot decode, which its ensembles should not be asked.
+    // 3.5 treats this as an undecodable request, which must not be sent to its ensembles.
     since: [3, 8, 0],
     async run(ground) {
       const cnxn = await ground.openRawSession();

@@ -1,4 +1,4 @@
-/** All checks, subject by subject. */
+/** All checks, by subject. */
 import type { Check, RunnableCheck } from '../check.ts';
 import { aclChecks } from './acl.ts';
 import { authChecks } from './auth.ts';
@@ -50,5 +50,5 @@ export const runnableChecks: readonly RunnableCheck[] = [
   ...ensembleChecks,
 ];
 
-/** All there are, in the order in which the command runs them. */
+/** All checks, in the order in which the command runs them. */
 export const checks: readonly Check[] = [...runnableChecks];

@@ -1,4 +1,4 @@
-/** How a session shows who it is. */
+/** Authentication of a session. */
 import { creatorAcl } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -11,7 +11,7 @@ const docs = "Programmer's Guide, Pluggable ZooKeeper authentication";
 export const authChecks: readonly RunnableCheck[] = [
   {
     name: 'auth.who-am-i',
-    title: 'whoAmI lists the address and each identity that was shown, without passwords',
+    title: 'whoAmI lists the address and each identity of the session, without passwords',
     rows: ['A16', 'B48'],
     docs: 'ZooKeeper.whoAmI; ZOOKEEPER-3969',
     since: [3, 7, 0],
@@ -26,19 +26,19 @@ export const authChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'auth.refused',
-    title: 'a scheme that the server does not know is AuthFailed, and ends the session of the client',
+    title: 'an unknown scheme fails with AuthFailed and ends the session of the client',
     rows: ['C2-2', 'B40'],
     docs: `${docs}; KeeperException.AuthFailedException`,
     async run(ground) {
       const zk = await ground.open();
       await refused('addAuth', zk.addAuth('nonsense', 'x'), 'AuthFailed');
-      equal('why the client is at its end', zk.closedBecause, 'authFailed');
-      await refused('a call behind it', zk.exists(ground.root), 'AuthFailed');
+      equal('the reason for the end of the client', zk.closedBecause, 'authFailed');
+      await refused('a later call', zk.exists(ground.root), 'AuthFailed');
     },
   },
   {
     name: 'auth.frames',
-    title: 'auth is answered with its xid of -4, and a refusal (-115) closes the connection',
+    title: 'auth is answered with its xid -4, and a rejection (-115) closes the connection',
     rows: ['A10'],
     docs: 'ZooKeeperServer.processPacket, OpCode.auth',
     async run(ground) {
@@ -48,13 +48,13 @@ export const authChecks: readonly RunnableCheck[] = [
       const good = await auth('digest', identities.alice);
       equal('xid and error', [good?.xid, good?.err], [Xid.auth, 0]);
       const bad = await auth('nonsense', 'x');
-      equal('xid and error of a refusal', [bad?.xid, bad?.err], [Xid.auth, -115]);
-      await ground.until('an end of the connection whose identity was refused', cnxn.closed());
+      equal('xid and error of a rejection', [bad?.xid, bad?.err], [Xid.auth, -115]);
+      await ground.until('the end of the connection after a rejected identity', cnxn.closed());
     },
   },
   {
     name: 'auth.after-a-reconnect',
-    title: 'identities are shown again on the next connection, ahead of everything else',
+    title: 'a client sends its identities again on the next connection, before everything else',
     rows: ['B40'],
     docs: `${docs}; ClientCnxn.SendThread.primeConnection`,
     async run(ground) {
@@ -66,7 +66,7 @@ export const authChecks: readonly RunnableCheck[] = [
       const back = nextState(zk, 'SyncConnected');
       wire.cut();
       await ground.until('a new connection', back);
-      equal('what is its own', textOf((await zk.getData(path)).data), 'x');
+      equal('data of its own znode', textOf((await zk.getData(path)).data), 'x');
     },
   },
 ];

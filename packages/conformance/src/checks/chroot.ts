@@ -1,4 +1,4 @@
-/** A chroot behind the servers of the connect string. */
+/** A chroot after the servers of the connect string. */
 import { op } from '@tskeeper/client';
 import type { RunnableCheck } from '../check.ts';
 import { equal, refused, textOf } from '../expect.ts';
@@ -17,7 +17,7 @@ export const chrootChecks: readonly RunnableCheck[] = [
       await outside.create(`${ground.root}/app`);
       const zk = await ground.open({ chroot: `${ground.root}/app` });
       equal('the path of a create', (await zk.create('/x', '1')).path, '/x');
-      equal('that path outside', textOf((await outside.getData(`${ground.root}/app/x`)).data), '1');
+      equal('that path without the chroot', textOf((await outside.getData(`${ground.root}/app/x`)).data), '1');
       const [created] = await zk.multi([op.create('/m-', null, { mode: 'persistentSequential' })]);
       equal('the path of a create in a multi', created.path, '/m-0000000001');
       equal('the children of the root', (await zk.getChildren('/')).children.toSorted(), ['m-0000000001', 'x']);
@@ -57,7 +57,7 @@ export const chrootChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'chroot.missing',
-    title: 'below a chroot that is not there everything is NoNode, until it is made',
+    title: 'below a missing chroot every call fails with NoNode until the chroot is created',
     rows: ['C2-4'],
     docs,
     async run(ground) {

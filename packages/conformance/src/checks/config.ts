@@ -4,13 +4,13 @@ import { equal, holds, refused, textOf } from '../expect.ts';
 
 const docs = 'Dynamic Reconfiguration of the ZooKeeper Ensemble';
 
-/** A version that no configuration has, so that nothing can come of it. */
+/** A version that no configuration has, so that the request cannot change anything. */
 const noVersion = 0x7fff_ffff_ffffn;
 
 export const configChecks: readonly RunnableCheck[] = [
   {
     name: 'config.read',
-    title: 'getConfig gives the members of an ensemble with its version, or nothing on a server that stands alone',
+    title: 'getConfig returns the servers of an ensemble and the version, or nothing on a standalone server',
     rows: ['B49'],
     docs: `${docs}, Retrieving the current dynamic configuration`,
     async run(ground) {
@@ -21,12 +21,12 @@ export const configChecks: readonly RunnableCheck[] = [
         return;
       }
       holds('the configuration', /^server\.\d+=/m.test(config), 'a line server.N=...', config);
-      holds('its last line', /\nversion=[0-9a-f]+$/.test(config), 'version= and a number', config.split('\n').at(-1));
+      holds('the last line', /\nversion=[0-9a-f]+$/.test(config), 'version= and a number', config.split('\n').at(-1));
     },
   },
   {
     name: 'config.below-a-chroot',
-    title: 'getConfig is the same below a chroot',
+    title: 'getConfig returns the same below a chroot',
     rows: ['B49', 'C2-4'],
     docs: 'ZooKeeper.getConfig',
     async run(ground) {
@@ -36,13 +36,13 @@ export const configChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'config.reconfig-refused',
-    title: 'reconfig is refused: ReconfigDisabled where it is off, else BadVersion for a version that is not the present one',
+    title: 'reconfig fails with ReconfigDisabled if it is off, else with BadVersion for a version that is not the current one',
     rows: ['B49'],
     docs: `${docs}; Administrator's Guide, reconfigEnabled`,
     async run(ground) {
       const zk = await ground.open();
       const before = textOf((await zk.getConfig()).data);
-      // Unimplemented, where it is on and there is no ensemble.
+      // Unimplemented if reconfig is on and there is no ensemble.
       const codes =
         ground.facts.servers[0]!.mode === 'standalone'
           ? (['ReconfigDisabled', 'Unimplemented'] as const)
@@ -53,7 +53,7 @@ export const configChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'config.reconfig',
-    title: 'reconfig by the super user writes a configuration with a version of its own, which watchers hear of',
+    title: 'reconfig by the super user writes a configuration with a new version and fires its watches',
     rows: ['B49'],
     docs,
     needs: ['ensemble', 'super', 'reconfig'],
@@ -67,7 +67,7 @@ export const configChecks: readonly RunnableCheck[] = [
         after = textOf((await zk.reconfig({ joiningServers: members[0]! })).data) ?? '';
       } catch (error) {
         if (error instanceof Error && 'code' in error && error.code === 'ReconfigDisabled') {
-          throw new NotApplicable('reconfigEnabled is off, since the server answers ReconfigDisabled');
+          throw new NotApplicable('reconfigEnabled is off: the server answers ReconfigDisabled');
         }
         throw error;
       }

@@ -9,7 +9,7 @@ const modes = "Programmer's Guide, ZooKeeper Data Model, Nodes";
 export const createChecks: readonly RunnableCheck[] = [
   {
     name: 'create.persistent',
-    title: 'create makes a znode, and answers its path and its Stat',
+    title: 'create returns the path and the Stat of the new znode',
     rows: ['B46', 'A11', 'C3-1', 'C3-29'],
     docs: `${modes}; ZooKeeper.create`,
     async run(ground) {
@@ -17,15 +17,15 @@ export const createChecks: readonly RunnableCheck[] = [
       const { path, stat } = await zk.create(`${ground.root}/a`, 'one');
       equal('the path', path, `${ground.root}/a`);
       const { czxid, mzxid, pzxid, ctime, mtime, ...rest } = stat;
-      equal('mzxid and pzxid, which are those of its creation', [mzxid, pzxid], [czxid, czxid]);
-      holds('ctime', ctime > 0 && ctime === mtime, 'a time, the same as mtime', { ctime, mtime });
+      equal('mzxid and pzxid, equal to czxid', [mzxid, pzxid], [czxid, czxid]);
+      holds('ctime', ctime > 0 && ctime === mtime, 'a time, equal to mtime', { ctime, mtime });
       equal('the rest of the Stat', rest, { version: 0, cversion: 0, aversion: 0, ephemeralOwner: 0n, dataLength: 3, numChildren: 0 });
-      equal('the Stat that getData gives', (await zk.getData(path)).stat, stat);
+      equal('the Stat from getData', (await zk.getData(path)).stat, stat);
     },
   },
   {
     name: 'create.outlives-its-session',
-    title: 'a persistent znode outlives the session that made it',
+    title: 'a persistent znode outlives the session that created it',
     rows: ['B46'],
     docs: `${modes}; CreateMode.PERSISTENT`,
     async run(ground) {
@@ -37,7 +37,7 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.without-stat',
-    title: 'the first form of create answers the path alone',
+    title: 'the first version of create returns the path alone',
     rows: ['A10'],
     docs: 'zookeeper.jute, CreateResponse',
     async run(ground) {
@@ -49,12 +49,12 @@ export const createChecks: readonly RunnableCheck[] = [
       );
       equal('the error', reply?.err, 0);
       equal('the path', readCreateReply(reply!.body).path, path);
-      equal('bytes behind it', reply!.body.remaining, 0);
+      equal('bytes after the path', reply!.body.remaining, 0);
     },
   },
   {
     name: 'create.ephemeral',
-    title: 'an ephemeral znode belongs to its session, and has no children',
+    title: 'an ephemeral znode belongs to its session and has no children',
     rows: ['A7', 'B46', 'C3-15'],
     docs: `${modes}, Ephemeral Nodes`,
     async run(ground) {
@@ -69,7 +69,8 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.container',
-    title: 'a container is no ephemeral, has children, and a create below one that is gone is NoNode until it is made again',
+    title:
+      'a container is not ephemeral and may have children; a create below a deleted container fails with NoNode until it is created again',
     rows: ['A8', 'B46', 'C3-22'],
     docs: `${modes}, Container Nodes`,
     async run(ground) {
@@ -79,18 +80,19 @@ export const createChecks: readonly RunnableCheck[] = [
       await zk.create(`${path}/x`, null, { mode: 'ephemeral' });
       equal('ephemeralOwner, read', (await zk.exists(path))?.ephemeralOwner, 0n);
       equal('children', (await zk.getChildren(path)).children, ['x']);
-      // A server that sweeps it takes its own time; for those who create below it, it is gone in the same way.
+      // A server deletes containers at times of its own choice; for clients that create below it,
+      // this delete has the same effect.
       await zk.delete(`${path}/x`);
       await zk.delete(path);
       const child = () => zk.create(`${path}/y`, null, { mode: 'ephemeral' });
-      await refused('a create below a container that is gone', child(), 'NoNode');
+      await refused('a create below a deleted container', child(), 'NoNode');
       await zk.create(path, null, { mode: 'container' });
-      equal('path, once the container was made again', (await child()).path, `${path}/y`);
+      equal('the path after the container was created again', (await child()).path, `${path}/y`);
     },
   },
   {
     name: 'create.ttl',
-    title: 'a znode with a TTL is no ephemeral, may have children, and is there until it has passed',
+    title: 'a znode with a TTL is not ephemeral, may have children, and exists until the TTL has passed',
     rows: ['A9', 'B46', 'C3-23'],
     docs: `${modes}, TTL Nodes`,
     needs: ['extendedTypes'],
@@ -108,7 +110,7 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.ttl-switched-off',
-    title: 'where extended types are off, a create with a TTL is Unimplemented, and the connection goes on',
+    title: 'with extended types off, a create with a TTL fails with Unimplemented, and the connection stays open',
     rows: ['A9', 'C3-24'],
     docs: `${modes}, TTL Nodes`,
     async run(ground) {
@@ -123,7 +125,7 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.flags',
-    title: 'flags that no mode has, and those of a TTL on a create without one, are BadArguments',
+    title: 'invalid flags, and the flags of a TTL on a create without one, fail with BadArguments',
     rows: ['A10', 'A9'],
     docs: 'CreateMode.fromFlag; PrepRequestProcessor',
     needs: ['extendedTypes'],
@@ -145,23 +147,23 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.refusals',
-    title: 'create is refused where something is, where nothing is to be below, and without an ACL',
+    title: 'create fails on an existing path, below a missing or an ephemeral parent, and without an ACL',
     rows: ['A17', 'B46'],
     docs: 'ZooKeeper.create, KeeperException',
     async run(ground) {
       const zk = await ground.open();
       await zk.create(`${ground.root}/a`, 'old');
-      await refused('a znode that is there', zk.create(`${ground.root}/a`, 'new'), 'NodeExists');
+      await refused('an existing znode', zk.create(`${ground.root}/a`, 'new'), 'NodeExists');
       equal('its data', textOf((await zk.getData(`${ground.root}/a`)).data), 'old');
       await refused('the root', zk.create('/'), 'NodeExists');
       await refused('no parent', zk.create(`${ground.root}/x/y`), 'NoNode');
       await refused('no ACL', zk.create(`${ground.root}/b`, null, { acl: [] }), 'InvalidACL');
-      equal('what is there', (await zk.getChildren(ground.root)).children, ['a']);
+      equal('the existing znodes', (await zk.getChildren(ground.root)).children, ['a']);
     },
   },
   {
     name: 'create.race',
-    title: 'of many sessions that create one znode, one succeeds and the others hear NodeExists',
+    title: 'when many sessions create one znode, one succeeds and the others fail with NodeExists',
     rows: ['A18'],
     docs: "Programmer's Guide, Consistency Guarantees, Atomicity",
     async run(ground) {
@@ -176,9 +178,9 @@ export const createChecks: readonly RunnableCheck[] = [
           }
         }),
       );
-      equal('what they hear', codes.toSorted(), ['NodeExists', 'NodeExists', 'NodeExists', 'NodeExists', 'Ok']);
+      equal('their errors', codes.toSorted(), ['NodeExists', 'NodeExists', 'NodeExists', 'NodeExists', 'Ok']);
       const { data } = await clients[0]!.getData(`${ground.root}/a`);
-      equal('whose data are there', textOf(data), String(codes.indexOf('Ok')));
+      equal('the session of the stored data', textOf(data), String(codes.indexOf('Ok')));
     },
   },
 ];

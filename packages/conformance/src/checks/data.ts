@@ -1,11 +1,11 @@
-/** What a znode holds: bytes, none, or nothing at all. */
+/** Data of a znode: bytes, empty or null. */
 import type { RunnableCheck } from '../check.ts';
 import { equal, holds, refused } from '../expect.ts';
 
 export const dataChecks: readonly RunnableCheck[] = [
   {
     name: 'data.null-and-empty',
-    title: 'no data and empty data are two things',
+    title: 'null data and empty data are different',
     rows: ['C3-1'],
     docs: 'zookeeper.jute, GetDataResponse: a buffer of length -1 is null',
     async run(ground) {
@@ -18,13 +18,13 @@ export const dataChecks: readonly RunnableCheck[] = [
       equal('dataLength of both', [none.stat.dataLength, empty.stat.dataLength], [0, 0]);
       await zk.setData(`${ground.root}/null`, '');
       await zk.setData(`${ground.root}/empty`, null);
-      equal('set to empty', (await zk.getData(`${ground.root}/null`)).data, new Uint8Array());
-      equal('set to none', (await zk.getData(`${ground.root}/empty`)).data, null);
+      equal('after setting empty data', (await zk.getData(`${ground.root}/null`)).data, new Uint8Array());
+      equal('after setting null', (await zk.getData(`${ground.root}/empty`)).data, null);
     },
   },
   {
     name: 'data.bytes',
-    title: 'data come back byte for byte',
+    title: 'data are returned byte for byte',
     rows: ['C3-12'],
     docs: "Programmer's Guide, Data Access",
     async run(ground) {
@@ -40,7 +40,7 @@ export const dataChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'data.large',
-    title: 'a znode holds almost 1 MiB, and the client refuses to send more',
+    title: 'a znode stores almost 1 MiB, and the client rejects more',
     rows: ['A3', 'C3-14'],
     docs: "Programmer's Guide, Data Access; Administrator's Guide, jute.maxbuffer",
     async run(ground) {
@@ -48,7 +48,7 @@ export const dataChecks: readonly RunnableCheck[] = [
       const bytes = new Uint8Array(1_040_000).map((_, at) => at * 7);
       await zk.create(`${ground.root}/large`, bytes);
       const { data, stat } = await zk.getData(`${ground.root}/large`);
-      holds('the data', Buffer.compare(data ?? Buffer.alloc(0), bytes) === 0, 'what was written', data);
+      holds('the data', Buffer.compare(data ?? Buffer.alloc(0), bytes) === 0, 'the written data', data);
       equal('dataLength', stat.dataLength, bytes.length);
       await refused('1 MiB', zk.setData(`${ground.root}/large`, new Uint8Array(1_048_576)), 'BadArguments');
       equal('the version, unchanged', (await zk.setData(`${ground.root}/large`, null)).version, 1);
@@ -56,7 +56,7 @@ export const dataChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'data.frame-too-long',
-    title: 'a frame that claims to be longer than any request costs the connection',
+    title: 'a frame with a length above any request closes the connection',
     rows: ['A3'],
     docs: "Administrator's Guide, jute.maxbuffer",
     async run(ground) {
@@ -66,10 +66,10 @@ export const dataChecks: readonly RunnableCheck[] = [
         const frame = Buffer.alloc(4);
         frame.writeInt32BE(length);
         cnxn.sendBytes(frame);
-        const answer = await ground.until(`an end of the connection that has announced a frame of ${length} bytes`, cnxn.ping());
-        equal(`the error of a ping on the connection that has announced a frame of ${length} bytes`, answer?.err, undefined);
+        const answer = await ground.until(`the end of the connection that announced a frame of ${length} bytes`, cnxn.ping());
+        equal(`the error of a ping on the connection that announced a frame of ${length} bytes`, answer?.err, undefined);
       }
-      await zk.setData(ground.root, 'another session goes on');
+      await zk.setData(ground.root, 'the other session stays open');
     },
   },
 ];

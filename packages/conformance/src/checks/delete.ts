@@ -2,13 +2,13 @@
 import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 
-/** No znode has it, so that a server that gets the rest wrong does no harm either. */
+/** No znode has this version, so that a wrong server does no harm either. */
 const noVersion = { version: 1_234_567 };
 
 export const deleteChecks: readonly RunnableCheck[] = [
   {
     name: 'delete.refusals',
-    title: 'delete is NotEmpty where there are children, NoNode where there is nothing, and does the rest',
+    title: 'delete fails with NotEmpty on a znode with children and with NoNode on a missing one; otherwise it succeeds',
     rows: ['A17'],
     docs: 'ZooKeeper.delete',
     async run(ground) {
@@ -17,16 +17,16 @@ export const deleteChecks: readonly RunnableCheck[] = [
       await zk.create(`${ground.root}/a/b`, null, { mode: 'ephemeral' });
       await refused('a znode with a child', zk.delete(`${ground.root}/a`), 'NotEmpty');
       await refused('nothing', zk.delete(`${ground.root}/x`), 'NoNode');
-      await refused('nothing below nothing', zk.delete(`${ground.root}/x/y`), 'NoNode');
+      await refused('a child of a missing znode', zk.delete(`${ground.root}/x/y`), 'NoNode');
       await zk.delete(`${ground.root}/a/b`);
       await zk.delete(`${ground.root}/a`);
-      await refused('what was deleted', zk.delete(`${ground.root}/a`), 'NoNode');
-      equal('what is there', await zk.exists(`${ground.root}/a`), null);
+      await refused('the deleted znode', zk.delete(`${ground.root}/a`), 'NoNode');
+      equal('the existing children', await zk.exists(`${ground.root}/a`), null);
     },
   },
   {
     name: 'delete.order-of-judgement',
-    title: 'a wrong version is told ahead of children that are in the way',
+    title: 'delete reports a wrong version before it reports children',
     rows: ['A17'],
     docs: 'PrepRequestProcessor, OpCode.delete',
     async run(ground) {
@@ -38,7 +38,7 @@ export const deleteChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'delete.reserved',
-    title: 'what ZooKeeper itself needs cannot be deleted (BadArguments) or made again (NodeExists)',
+    title: "ZooKeeper's own znodes cannot be deleted (BadArguments) or created again (NodeExists)",
     rows: ['A2', 'C3-7'],
     docs: "Programmer's Guide, ZooKeeper Data Model: the token zookeeper is reserved; DataTree.isSpecialPath",
     async run(ground) {
@@ -51,7 +51,7 @@ export const deleteChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'delete.someone-elses-ephemeral',
-    title: 'an ephemeral can be deleted by others, and its session goes on',
+    title: 'another session can delete an ephemeral znode, and the session of the znode stays open',
     rows: ['A7'],
     docs: "Programmer's Guide, Ephemeral Nodes",
     async run(ground) {
@@ -61,12 +61,12 @@ export const deleteChecks: readonly RunnableCheck[] = [
       await ground.caughtUp(zk);
       equal('the znode', await zk.exists(path), null);
       equal(
-        'an ephemeral of another session in its place',
+        'an ephemeral znode of another session at the same path',
         (await other.create(path, null, { mode: 'ephemeral' })).stat.ephemeralOwner,
         other.sessionId,
       );
       await zk.close();
-      equal('that, behind the end of the first session', (await other.exists(path))?.ephemeralOwner, other.sessionId);
+      equal('that znode after the end of the first session', (await other.exists(path))?.ephemeralOwner, other.sessionId);
     },
   },
 ];

@@ -1,4 +1,4 @@
-/** What holds between the servers of an ensemble. */
+/** Guarantees between the servers of an ensemble. */
 import type { Client } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -11,7 +11,9 @@ const docs = "Programmer's Guide, Consistency Guarantees";
 const sessions = "Programmer's Guide, ZooKeeper Sessions";
 const needs = ['ensemble'] as const;
 
-/** To be followed by a linearizable read, whose sync is enough at any server but Apache's leader. */
+/**
+ * Must be followed by a linearizable read; its sync suffices at any server except Apache's leader.
+ */
 async function synced(ground: Ground, zk: Client, server: number): Promise<void> {
   if (server === ground.leader) await ground.caughtUp(zk);
 }
@@ -19,7 +21,7 @@ async function synced(ground: Ground, zk: Client, server: number): Promise<void>
 export const ensembleChecks: readonly RunnableCheck[] = [
   {
     name: 'ensemble.write-anywhere',
-    title: 'what is written at one server is read at each, behind a sync',
+    title: 'a write at one server is readable at every other after a sync',
     rows: ['A15', 'A18'],
     docs,
     needs,
@@ -37,7 +39,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'ensemble.session-moves',
-    title: 'a session goes on at another server, with its ephemerals and its watches told there',
+    title: 'a session continues at another server, with its ephemeral znodes and its watches',
     rows: ['C2-8', 'C2-11', 'A30'],
     docs: sessions,
     needs,
@@ -48,17 +50,17 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const second = await ground.open({ server: 1, session });
       equal('the id', second.sessionId, session.id);
       await synced(ground, second, 1);
-      equal('the owner of the ephemeral', (await second.exists(path, { linearizable: true }))?.ephemeralOwner, session.id);
+      equal('the owner of the ephemeral znode', (await second.exists(path, { linearizable: true }))?.ephemeralOwner, session.id);
       await second.create(`${ground.root}/f`, null, { mode: 'ephemeral' });
       await second.close();
       const other = await ground.open({ server: 0 });
       await ground.caughtUp(other);
-      equal('what is left behind its end', (await other.getChildren(ground.root)).children, []);
+      equal('the znodes after its end', (await other.getChildren(ground.root)).children, []);
     },
   },
   {
     name: 'ensemble.session-moved',
-    title: 'once a session has moved, a write over its old connection is not done, and costs that connection',
+    title: 'after a session has moved, a write on its old connection is not applied and closes that connection',
     rows: ['C2-21', 'A31'],
     docs: `${sessions}: SESSION_MOVED`,
     needs,
@@ -70,18 +72,19 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const write = (path: string) => (writer: Parameters<typeof operations.setData.request.write>[0]) =>
         operations.setData.request.write(writer, { path, data: Buffer.from('late'), version: -1 });
       await (await ground.open()).create(`${ground.root}/a`, 'x');
-      // A write of its own at the new server, so that all know where it is. Its xid is none that the old connection uses: a server that is behind takes a
-      // txn of the same session and xid for the answer to its own client.
+      // Write at the new server first, so that all servers know where the session is. Use an xid
+      // that the old connection does not use: a server that is behind would take a txn of the same
+      // session and xid for the answer to its own client.
       equal('a write at the new server', (await moved.call(OpCode.setData, write(ground.root), 1000))?.err, 0);
-      const late = await ground.until('an end of the old connection', old.call(OpCode.setData, write(`${ground.root}/a`)));
-      equal('the error of an answer at the old one', late?.err, undefined);
+      const late = await ground.until('the end of the old connection', old.call(OpCode.setData, write(`${ground.root}/a`)));
+      equal('the error of a reply from the old server', late?.err, undefined);
       const zk = await ground.open({ server: 1 });
       equal('the data', textOf((await zk.getData(`${ground.root}/a`, { linearizable: true })).data), 'x');
     },
   },
   {
     name: 'ensemble.watches',
-    title: 'a watch at one server hears of what is written at another, ahead of what shows it',
+    title: 'a watch at one server fires for a write at another before the client can read it',
     rows: ['A21', 'A18'],
     docs: "Programmer's Guide, What ZooKeeper Guarantees about Watches",
     needs,
@@ -96,7 +99,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'ensemble.ephemerals',
-    title: 'an ephemeral is there at every server, and gone at every server when its session ends at one',
+    title: 'an ephemeral znode is visible at every server, and deleted at every server when its session ends at one',
     rows: ['C3-15', 'C2-16'],
     docs: "Programmer's Guide, Ephemeral Nodes",
     needs,
@@ -117,7 +120,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'ensemble.sequence',
-    title: 'sequential znodes that are made at all servers at once have one sequence, in the order of their zxids',
+    title: 'sequential znodes created at all servers at once have one sequence, in the order of their zxids',
     rows: ['A6', 'C3-17', 'A18'],
     docs: "Programmer's Guide, Sequence Nodes",
     needs,
@@ -136,7 +139,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'ensemble.multi',
-    title: 'a multi at one server is all or nothing at another',
+    title: 'a multi at one server is atomic at another',
     rows: ['A12', 'A18'],
     docs,
     needs,
@@ -146,7 +149,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'ensemble.expiry',
-    title: 'a session that expires is gone at every server, and cannot be taken up at any',
+    title: 'an expired session is gone at every server, and cannot be resumed at any',
     rows: ['C2-12', 'C2-16'],
     docs: sessions,
     needs: ['ensemble', 'patience'],
@@ -158,18 +161,18 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const request = { path: `${ground.root}/e`, data: null, acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }], flags: 1 };
       equal('the create', (await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request)))?.err, 0);
       await ground.caughtUp(other);
-      // Where looking takes longer than the session lasts there is no more to hear.
+      // If this read takes longer than the session lasts, there is no event to wait for.
       const isThere = (await other.exists(request.path, { watch: heard.watch })) !== null;
-      if (isThere) await ground.until('NodeDeleted for an ephemeral of a session that is silent', heard.count(1));
+      if (isThere) await ground.until('NodeDeleted for an ephemeral znode of a silent session', heard.count(1));
       for (const [server] of ground.facts.servers.entries()) {
         const back = await ground.openRaw(server);
-        equal('the time-out that is granted', (await back.shakeHands({ session }))?.response.timeOut, 0);
+        equal('the granted timeout', (await back.shakeHands({ session }))?.response.timeOut, 0);
       }
     },
   },
   {
     name: 'ensemble.client-goes-on',
-    title: 'a client whose server is taken from its list goes on at another, with the same session',
+    title: 'a client whose server is removed from its list continues at another server, with the same session',
     rows: ['C2-6', 'C2-25', 'B36'],
     docs: `${sessions}: updateServerList`,
     needs,
@@ -180,7 +183,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const back = nextState(zk, 'SyncConnected', 'Expired');
       zk.updateServerList([ground.serverAt(1)]);
       equal('the state at the other server', await ground.until('a connection to the other server', back), 'SyncConnected');
-      equal('the owner of the ephemeral', (await zk.exists(path, { linearizable: true }))?.ephemeralOwner, sessionId);
+      equal('the owner of the ephemeral znode', (await zk.exists(path, { linearizable: true }))?.ephemeralOwner, sessionId);
       equal('the id', zk.sessionId, sessionId);
     },
   },

@@ -1,4 +1,4 @@
-/** What each operation answers where there is nothing, and what an error tells. */
+/** The errors of each operation on a missing znode, and their numbers. */
 import { type Client, openAcl } from '@tskeeper/client';
 import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
@@ -24,7 +24,7 @@ const onNothing: readonly Asked[] = [
 export const errorChecks: readonly RunnableCheck[] = [
   {
     name: 'errors.no-node',
-    title: 'each operation on a znode that is not there is NoNode (-101), and the connection goes on',
+    title: 'each operation on a missing znode fails with NoNode (-101), and the connection stays open',
     rows: ['A17'],
     docs: 'KeeperException.Code',
     async run(ground) {

@@ -1,4 +1,4 @@
-/** multiRead: many reads, each for itself. */
+/** multiRead: several reads, each with its own result. */
 import { op, Perms, digestId } from '@tskeeper/client';
 import { ErrorCode, OpCode, operations, writeMultiEnd, writeMultiHeader } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -10,7 +10,7 @@ const docs = 'ZooKeeper.multi with Op.getData and Op.getChildren; ZOOKEEPER-3402
 export const multiReadChecks: readonly RunnableCheck[] = [
   {
     name: 'multi-read.results',
-    title: 'a multiRead reads data and children, and what cannot be read is an error in its place',
+    title: 'a multiRead reads data and children, and returns an error in the place of a read that fails',
     rows: ['A13', 'B47'],
     docs,
     since: [3, 6, 0],
@@ -38,7 +38,7 @@ export const multiReadChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi-read.no-watch',
-    title: 'a multiRead sets no watch, also where one is asked for',
+    title: 'a multiRead sets no watch, even if one is requested',
     rows: ['A13'],
     docs: 'FinalRequestProcessor, OpCode.multiRead',
     since: [3, 6, 0],
@@ -60,7 +60,7 @@ export const multiReadChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi-read.no-writes',
-    title: 'a multiRead that holds a write is refused as a whole (MarshallingError)',
+    title: 'a multiRead with a write is rejected as a whole (MarshallingError)',
     rows: ['A13'],
     docs: 'FinalRequestProcessor, OpCode.multiRead',
     since: [3, 6, 0],
@@ -72,7 +72,7 @@ export const multiReadChecks: readonly RunnableCheck[] = [
         writeMultiEnd(writer);
       });
       equal('the error', reply?.err, ErrorCode.MarshallingError);
-      equal('whether the znode is there', (await (await ground.open()).exists(ground.root)) !== null, true);
+      equal('whether the znode exists', (await (await ground.open()).exists(ground.root)) !== null, true);
     },
   },
 ];

@@ -1,4 +1,4 @@
-/** multi: many writes, all or none. */
+/** multi: several writes, all or none. */
 import { type Client, digestId, type KeeperErrorCode, op, openAcl, Perms, readOnlyAcl, type WriteOp } from '@tskeeper/client';
 import { ErrorCode, OpCode, operations, writeMultiEnd, writeMultiHeader } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -7,22 +7,23 @@ import { type Ground, identities, underWay } from '../ground.ts';
 
 const docs = 'ZooKeeper.multi; ZOOKEEPER-965';
 
-/** Multis by the one client are seen by the other, which may be at another server, each of them whole. */
+/** Another client, perhaps at another server, sees each multi of one client as a whole. */
 export async function expectSeenAtOnce(ground: Ground, zk: Client, other: Client): Promise<void> {
   const [a, b] = [`${ground.root}/a`, `${ground.root}/b`];
   await zk.multi([op.create(a, '0'), op.create(b, '0')]);
   await ground.caughtUp(other);
-  /** The zxid of each value: the parts of a multi have one. */
+  /** The zxid of each value: the parts of a multi share one. */
   const zxids = new Map<string, bigint>();
   for (let round = 0; round < 50; round++) {
     const values = [`${round} first`, `${round} second`];
     const writing = underWay(values.map((value) => zk.multi([op.setData(b, value), op.setData(a, value)])));
-    // A server that shows one of them late is found where that one is read right after the other, and not before it: in every second round.
+    // A server that shows one of the values late is only detected if that one is read directly
+    // after the other: in every second round.
     const paths = round % 2 === 0 ? [b, a, b] : [a, b, a];
     const reads = await Promise.all(paths.map((path) => other.getData(path)));
     for (const [at, { data, stat }] of reads.entries()) {
       const before = reads[at - 1]?.stat.mzxid ?? stat.mzxid;
-      holds('mzxid of one, read after the other', stat.mzxid >= before, `at least ${show(before)}`, stat.mzxid);
+      holds('mzxid of one value, read after the other', stat.mzxid >= before, `at least ${show(before)}`, stat.mzxid);
       const value = String(textOf(data));
       if (!zxids.has(value)) zxids.set(value, stat.mzxid);
       equal(`mzxid of the value ${value}, in either znode`, stat.mzxid, zxids.get(value)!);
@@ -34,7 +35,7 @@ export async function expectSeenAtOnce(ground: Ground, zk: Client, other: Client
 export const multiChecks: readonly RunnableCheck[] = [
   {
     name: 'multi.results',
-    title: 'a multi does its operations in order, each seeing those before, and answers each with a result of its own type',
+    title: 'a multi executes its operations in order, each seeing the earlier ones, and returns a result of the right type for each',
     rows: ['A12', 'B47'],
     docs,
     async run(ground) {
@@ -51,12 +52,12 @@ export const multiChecks: readonly RunnableCheck[] = [
       equal('version and dataLength of the setData', [changed.stat.version, changed.stat.dataLength], [1, 2]);
       equal('the types', [checked.op, deleted.op, again.op], ['check', 'delete', 'create']);
       const { data, stat } = await zk.getData(path);
-      equal('data and version in the end', [textOf(data), stat.version], ['z', 0]);
+      equal('data and version at the end', [textOf(data), stat.version], ['z', 0]);
     },
   },
   {
     name: 'multi.create-stat',
-    title: 'a create2 inside a multi answers the Stat',
+    title: 'a create2 inside a multi returns the Stat',
     rows: ['A11', 'A12'],
     docs: 'ZOOKEEPER-4026',
     since: [3, 8, 2],
@@ -68,7 +69,7 @@ export const multiChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi.modes',
-    title: 'a multi creates in every mode',
+    title: 'a multi can create in every mode',
     rows: ['A12', 'B46', 'B47'],
     docs: `${docs}; Op.create`,
     needs: ['extendedTypes'],
@@ -96,7 +97,8 @@ export const multiChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi.all-or-nothing',
-    title: 'a multi that fails changes nothing: its error names the operation, those before are Ok and those behind RuntimeInconsistency',
+    title:
+      'a multi that fails changes nothing: its error names the operation, the results before it are Ok and those after it RuntimeInconsistency',
     rows: ['A12', 'B47'],
     docs: `${docs}; OpResult.ErrorResult`,
     async run(ground) {
@@ -117,7 +119,7 @@ export const multiChecks: readonly RunnableCheck[] = [
       );
       equal('which failed', failed.failedIndex, 2);
       equal(
-        'what became of each',
+        'the result of each',
         failed.results?.map(({ errno }) => errno),
         [0, 0, ErrorCode.NoNode, ErrorCode.RuntimeInconsistency, ErrorCode.RuntimeInconsistency],
       );
@@ -127,7 +129,7 @@ export const multiChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi.failures',
-    title: 'each operation of a multi fails as it does alone',
+    title: 'each operation fails in a multi as it does alone',
     rows: ['A12', 'A17', 'B47'],
     docs,
     async run(ground) {
@@ -160,14 +162,14 @@ export const multiChecks: readonly RunnableCheck[] = [
       await ground.caughtUp(zk);
       for (const [code, each] of failures) {
         const failed = await refused(`${each.op} ${each.path}`, zk.multi([op.check(root), each, op.create(`${root}/z`)]), code);
-        equal(`which failed, of ${each.op} ${each.path}`, failed.failedIndex, 1);
+        equal(`the failed operation, of ${each.op} ${each.path}`, failed.failedIndex, 1);
       }
-      equal('what the multis would have made', await zk.exists(`${root}/z`), null);
+      equal('the znodes that the multis would have created', await zk.exists(`${root}/z`), null);
     },
   },
   {
     name: 'multi.undone-parts',
-    title: 'what a multi that fails has made on the way can be made by the next',
+    title: 'znodes that a failed multi created on the way can be created by the next multi',
     rows: ['A12'],
     docs: `${docs}; PrepRequestProcessor.rollbackPendingChanges`,
     async run(ground) {
@@ -181,13 +183,13 @@ export const multiChecks: readonly RunnableCheck[] = [
         op.setData(`${root}/a`, '1', { version: 0 }),
       ]);
       await failing;
-      equal('the version in the next', (await next)[2].stat.version, 1);
+      equal('the version in the next multi', (await next)[2].stat.version, 1);
       equal('the children', (await zk.getChildren(root)).children.toSorted(), ['a', 'b']);
     },
   },
   {
     name: 'multi.seen-at-once',
-    title: 'others see all of a multi or nothing of it',
+    title: 'other clients see all of a multi or nothing of it',
     rows: ['A12', 'A18'],
     docs: "Programmer's Guide, Consistency Guarantees, Atomicity",
     async run(ground) {
@@ -196,7 +198,7 @@ export const multiChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi.empty',
-    title: 'an empty multi is answered by an empty list',
+    title: 'an empty multi returns an empty list',
     rows: ['A12'],
     docs: 'zookeeper.jute, MultiHeader; MultiResponse',
     async run(ground) {
@@ -208,7 +210,7 @@ export const multiChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'multi.illegal-part',
-    title: 'a multi that holds what is none of its operations is refused as a whole (MarshallingError)',
+    title: 'a multi with an operation that a multi cannot contain is rejected as a whole (MarshallingError)',
     rows: ['A12'],
     docs: 'MultiOperationRecord.deserialize',
     since: [3, 6, 0],
@@ -223,7 +225,7 @@ export const multiChecks: readonly RunnableCheck[] = [
         writeMultiEnd(writer);
       });
       equal('the error', reply?.err, ErrorCode.MarshallingError);
-      equal('what it would have made', await (await ground.open()).exists(`${ground.root}/a`), null);
+      equal('the znode that it would have created', await (await ground.open()).exists(`${ground.root}/a`), null);
     },
   },
 ];

@@ -4,7 +4,10 @@ import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 import type { RawCnxn } from '../raw-cnxn.ts';
 
-/** Apache's servers may answer a few pings before they close, and close a silent connection late. */
+/**
+ * Apache's servers may answer a few pings before they close the connection, and close a silent one
+ * late.
+ */
 const pingsMax = 100;
 
 async function endOf(cnxn: RawCnxn): Promise<'closed' | 'open'> {
@@ -15,7 +18,7 @@ async function endOf(cnxn: RawCnxn): Promise<'closed' | 'open'> {
 export const opcodeChecks: readonly RunnableCheck[] = [
   {
     name: 'opcodes.unknown',
-    title: 'a number that is not an operation is answered Unimplemented (-6), and the server closes the connection',
+    title: 'an unknown opcode is answered with Unimplemented (-6), and the server closes the connection',
     rows: ['A10', 'E30'],
     docs: 'Request.isValid; UnimplementedRequestProcessor',
     async run(ground) {
@@ -28,7 +31,7 @@ export const opcodeChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'opcodes.check-alone',
-    title: 'check exists inside a multi only: alone it is answered like a number that is not an operation',
+    title: 'check exists only inside a multi: alone it is answered like an unknown opcode',
     rows: ['A14'],
     docs: 'ZOOKEEPER-2623',
     since: [3, 9, 3],
@@ -41,11 +44,11 @@ export const opcodeChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'opcodes.undecodable',
-    title: 'a read that ends too early is refused (MarshallingError), and the connection goes on',
+    title: 'a truncated read is rejected (MarshallingError), and the connection stays open',
     rows: ['A10'],
     docs: 'FinalRequestProcessor.processRequest',
     async run(ground) {
-      // A read only: a write that its leader cannot decode stops an ensemble of Apache's for good.
+      // Only a read: a write that its leader cannot decode stops an ensemble of Apache's for good.
       const cnxn = await ground.openRawSession();
       equal('the error', (await cnxn.call(OpCode.getData, (writer) => writer.ustring(ground.root)))?.err, -5);
       equal('the error of a ping', (await cnxn.ping())?.err, 0);

@@ -9,7 +9,7 @@ const docs = "Programmer's Guide, Consistency Guarantees";
 export const orderChecks: readonly RunnableCheck[] = [
   {
     name: 'order.fifo',
-    title: 'what a session asks is done and answered in the order in which it asked, reads among writes',
+    title: 'the requests of a session are executed and answered in the order in which they were sent, reads among writes',
     rows: ['A18'],
     docs: `${docs}, Sequential Consistency`,
     async run(ground) {
@@ -25,14 +25,14 @@ export const orderChecks: readonly RunnableCheck[] = [
         }),
       );
       const wrong = answered.findIndex((at, place) => at !== place);
-      holds('the order of the answers', wrong === -1, 'that of the calls', { from: wrong, came: answered.slice(wrong, wrong + 5) });
+      holds('the order of the replies', wrong === -1, 'the order of the calls', { from: wrong, came: answered.slice(wrong, wrong + 5) });
       const late = versions.findIndex((version, at) => version !== Math.floor(at / 2) + 1);
-      holds('the versions seen', late === -1, 'one more with each write', { call: late, version: versions[late] });
+      holds('the versions read', late === -1, 'one more after each write', { call: late, version: versions[late] });
     },
   },
   {
     name: 'order.headers',
-    title: 'replies bear the xid of their request, whatever it is, and zxids that never fall',
+    title: 'each reply has the xid of its request, and the zxids of replies never decrease',
     rows: ['A18', 'C3-25'],
     docs: 'zookeeper.jute, ReplyHeader',
     async run(ground) {
@@ -50,7 +50,7 @@ export const orderChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'order.never-back',
-    title: 'what a session has read it never reads older again',
+    title: 'a session never reads older data than it has already read',
     rows: ['A18'],
     docs: `${docs}, Single System Image`,
     async run(ground) {
@@ -62,12 +62,12 @@ export const orderChecks: readonly RunnableCheck[] = [
       for (let at = 0; at < 100; at++) seen.push(Number(textOf((await reader.getData(path)).data)));
       await writing;
       const fallen = seen.findIndex((value, at) => at > 0 && value < seen[at - 1]!);
-      holds('what is read', fallen === -1, 'never older than before', seen.slice(Math.max(0, fallen - 1), fallen + 1));
+      holds('the data read', fallen === -1, 'never older than before', seen.slice(Math.max(0, fallen - 1), fallen + 1));
     },
   },
   {
     name: 'order.one-order-for-all',
-    title: 'writes of several sessions have one order, the same for whoever looks',
+    title: 'writes of several sessions have one order, the same for every client',
     rows: ['A18', 'C3-25'],
     docs: `${docs}, Single System Image`,
     async run(ground) {
@@ -78,7 +78,7 @@ export const orderChecks: readonly RunnableCheck[] = [
           Array.from({ length: 20 }, async (_, at) => (await zk.create(`${ground.root}/${who}-${at}`)).stat.czxid),
         ),
       );
-      equal('how many zxids there are', new Set(children).size, 40);
+      equal('the number of zxids', new Set(children).size, 40);
       for (const zk of [one, other]) {
         await ground.caughtUp(zk);
         const seen = await Promise.all(

@@ -1,4 +1,4 @@
-/** Which paths there may be. */
+/** Valid and invalid paths. */
 import { openAcl } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -6,7 +6,7 @@ import { equal, refused } from '../expect.ts';
 
 const docs = "Programmer's Guide, The ZooKeeper Data Model; PathUtils.validatePath";
 
-/** Behind the path of a znode that is there. */
+/** After the path of an existing znode. */
 const illegalNames = [
   ['/.', 'the name .'],
   ['/..', 'the name ..'],
@@ -24,7 +24,7 @@ const illegalNames = [
 export const pathChecks: readonly RunnableCheck[] = [
   {
     name: 'paths.legal',
-    title: 'names may have dots, blanks and any character that is not forbidden',
+    title: 'names may contain dots, blanks and any character that is not forbidden',
     rows: ['A1', 'C3-4', 'C3-5', 'C3-6'],
     docs,
     async run(ground) {
@@ -54,7 +54,7 @@ export const pathChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'paths.client',
-    title: 'the client refuses a path that cannot exist (BadArguments), whatever the call',
+    title: 'the client rejects an invalid path (BadArguments) in every call',
     rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
     docs,
     async run(ground) {
@@ -76,7 +76,7 @@ export const pathChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'paths.server',
-    title: 'the server refuses to make a path that cannot exist (BadArguments), and its parent stays as it was',
+    title: 'the server rejects a create with an invalid path (BadArguments), and its parent stays unchanged',
     rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
     docs,
     async run(ground) {
@@ -85,7 +85,8 @@ export const pathChecks: readonly RunnableCheck[] = [
       const before = await zk.exists(ground.root);
       for (const [name, what] of illegalNames) {
         const request = { path: ground.root + name, data: null, acl: openAcl, flags: 0 };
-        // A name that is no UTF-16 must reach the server as the bytes of its code units, which our writer gives.
+        // An ill-formed UTF-16 name must reach the server as the bytes of its code units, as this
+        // writer encodes it.
         const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
         equal(`the error of create with ${what}`, reply?.err, -8);
       }
@@ -99,7 +100,7 @@ export const pathChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'paths.server-changes',
-    title: 'the server refuses to change what cannot exist (BadArguments)',
+    title: 'the server rejects setData and setACL with an invalid path (BadArguments)',
     rows: ['A1', 'C3-2'],
     docs: 'PrepRequestProcessor.validatePath',
     async run(ground) {

@@ -26,7 +26,7 @@ export const sequenceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'sequence.one-counter-per-parent',
-    title: 'all names below a parent share its counter, other parents have their own, and nameless znodes have digits alone',
+    title: 'all names below a parent share its counter, other parents have their own, and a name may consist of the digits alone',
     rows: ['C3-17', 'C3-19', 'A6'],
     docs,
     async run(ground) {
@@ -44,7 +44,7 @@ export const sequenceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'sequence.counts-creates',
-    title: 'the number is how many children were ever created: others count, deletes do not, and no number comes twice',
+    title: 'the number is how many children were ever created: all creates count, deletes do not, and no number is used twice',
     rows: ['C3-17', 'C3-19'],
     docs: `${docs}; DataTree.createNode`,
     async run(ground) {
@@ -52,19 +52,19 @@ export const sequenceChecks: readonly RunnableCheck[] = [
       const { root } = ground;
       await zk.create(`${root}/plain`);
       const first = await zk.create(`${root}/s-`, null, sequential);
-      equal('behind one plain child', first.path, `${root}/s-0000000001`);
+      equal('after one plain child', first.path, `${root}/s-0000000001`);
       await zk.delete(first.path);
       await zk.delete(`${root}/plain`);
       const second = await zk.create(`${root}/s-`, null, sequential);
-      equal('behind two deletes', second.path, `${root}/s-0000000002`);
-      // A change of data is none of the children.
+      equal('after two deletes', second.path, `${root}/s-0000000002`);
+      // A change of data is not a change of the children.
       await zk.setData(root, 'x');
-      equal('behind a setData of the parent', (await zk.create(`${root}/s-`, null, sequential)).path, `${root}/s-0000000003`);
+      equal('after a setData of the parent', (await zk.create(`${root}/s-`, null, sequential)).path, `${root}/s-0000000003`);
     },
   },
   {
     name: 'sequence.cversion',
-    title: 'the number a parent gives next follows from its cversion and its children',
+    title: 'the next number of a parent follows from its cversion and its children',
     rows: ['A4', 'A6', 'C3-26'],
     docs: 'DataNode.copyStat: cversion is shown as twice the creates less the children',
     async run(ground) {
@@ -73,14 +73,14 @@ export const sequenceChecks: readonly RunnableCheck[] = [
       for (const name of ['a', 'b', 'c']) await zk.create(`${root}/${name}`);
       await zk.delete(`${root}/b`);
       const stat = (await zk.exists(root))!;
-      equal('cversion behind three creates and a delete', stat.cversion, 4);
+      equal('cversion after three creates and a delete', stat.cversion, 4);
       const next = (stat.cversion + stat.numChildren) / 2;
       equal('the next path', (await zk.create(`${root}/`, null, sequential)).path, `${root}/${String(next).padStart(10, '0')}`);
     },
   },
   {
     name: 'sequence.across-clients',
-    title: 'sessions that create at the same time get different numbers, none left out',
+    title: 'sessions that create at the same time get different numbers without gaps',
     rows: ['A6', 'C3-17'],
     docs,
     async run(ground) {
@@ -97,7 +97,7 @@ export const sequenceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'sequence.in-multi',
-    title: 'sequential creates of one multi count on from each other, and a multi that fails uses up no number',
+    title: 'sequential creates of one multi have consecutive numbers, and a failed multi uses no number',
     rows: ['A12', 'B47', 'C3-17'],
     docs: `${docs}; ZooKeeper.multi`,
     async run(ground) {

@@ -18,7 +18,7 @@ export const statChecks: readonly RunnableCheck[] = [
       const { mzxid, mtime } = after;
       equal('the Stat', { ...after }, { ...before, mzxid, mtime, version: 1, dataLength: 5 });
       holds('mzxid', mzxid > before.mzxid, `above ${before.mzxid}`, mzxid);
-      holds('mtime', mtime >= before.ctime, 'no earlier than ctime', { mtime, ctime: before.ctime });
+      holds('mtime', mtime >= before.ctime, 'not before ctime', { mtime, ctime: before.ctime });
       equal('the Stat, read', await zk.exists(`${ground.root}/a`), after);
     },
   },
@@ -36,7 +36,7 @@ export const statChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'stat.children',
-    title: 'children that come and go change cversion, pzxid and numChildren of the parent, and nothing else',
+    title: 'creating and deleting children changes cversion, pzxid and numChildren of the parent, and nothing else',
     rows: ['A4', 'C3-26', 'C3-29'],
     docs,
     async run(ground) {
@@ -47,14 +47,14 @@ export const statChecks: readonly RunnableCheck[] = [
       await zk.create(`${ground.root}/p/b`);
       await zk.delete(`${ground.root}/p/a`);
       const after = (await zk.exists(`${ground.root}/p`))!;
-      equal('behind two creates and a delete', { ...after }, { ...born, cversion: 3, pzxid: after.pzxid, numChildren: 1 });
+      equal('after two creates and a delete', { ...after }, { ...born, cversion: 3, pzxid: after.pzxid, numChildren: 1 });
       const { stat: other } = await zk.create(`${ground.root}/q`);
       holds('pzxid', after.pzxid > child.czxid && after.pzxid < other.czxid, 'the zxid of the delete', after.pzxid);
     },
   },
   {
     name: 'stat.not-of-the-parent',
-    title: 'what happens to the data of a child, or further below, does not touch the parent',
+    title: 'changes of the data of a child, or of a deeper znode, do not change the parent',
     rows: ['A4', 'C3-29'],
     docs,
     async run(ground) {
@@ -71,7 +71,7 @@ export const statChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'stat.multi',
-    title: 'all that a multi does has one zxid and one time',
+    title: 'all changes of a multi have one zxid and one time',
     rows: ['A12', 'C3-25'],
     docs: 'DataTree.processTxn',
     async run(ground) {
@@ -94,7 +94,7 @@ export const statChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'stat.refusal-changes-nothing',
-    title: 'a write that is refused changes no field',
+    title: 'a rejected write changes no field',
     rows: ['A4', 'A5'],
     docs,
     async run(ground) {
@@ -109,13 +109,13 @@ export const statChecks: readonly RunnableCheck[] = [
         zk.create(`${ground.root}/p/a`),
         zk.delete(`${ground.root}/p/b`),
       ]);
-      equal('how many are refused', refusals.filter(({ status }) => status === 'rejected').length, 5);
+      equal('the number of rejected writes', refusals.filter(({ status }) => status === 'rejected').length, 5);
       equal('the Stat', await zk.exists(`${ground.root}/p`), before);
     },
   },
   {
     name: 'stat.zxids-grow',
-    title: 'each change has a zxid of its own, above those before',
+    title: 'each change has its own zxid, higher than the ones before',
     rows: ['C3-25', 'A18'],
     docs: "Programmer's Guide, Time in ZooKeeper, Zxid",
     async run(ground) {
@@ -130,7 +130,7 @@ export const statChecks: readonly RunnableCheck[] = [
       holds(
         'the zxids',
         zxids.every((zxid, at) => at === 0 || zxid > zxids[at - 1]!),
-        'each above the one before',
+        'each higher than the one before',
         zxids,
       );
     },

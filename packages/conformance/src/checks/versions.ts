@@ -8,7 +8,7 @@ const docs = "Programmer's Guide, ZooKeeper Data Model, Znodes";
 export const versionChecks: readonly RunnableCheck[] = [
   {
     name: 'versions.set-data',
-    title: 'each setData adds one to the version, and one with another version than the znode has is BadVersion and changes nothing',
+    title: 'each setData adds one to the version; with a version that the znode does not have it fails with BadVersion and changes nothing',
     rows: ['A5', 'C3-8', 'C3-10'],
     docs: `${docs}; ZooKeeper.setData`,
     async run(ground) {
@@ -17,7 +17,7 @@ export const versionChecks: readonly RunnableCheck[] = [
       await zk.create(path, '0');
       equal('the version, unconditional', (await zk.setData(path, '1')).version, 1);
       equal('the version, conditional', (await zk.setData(path, '2', { version: 1 })).version, 2);
-      equal('the version of the same data', (await zk.setData(path, '2', { version: 2 })).version, 3);
+      equal('the version after the same data', (await zk.setData(path, '2', { version: 2 })).version, 3);
       for (const version of [0, 2, 4, 2147483647, -2])
         await refused(`version ${version}`, zk.setData(path, 'x', { version }), 'BadVersion');
       const { data, stat } = await zk.getData(path);
@@ -26,7 +26,7 @@ export const versionChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'versions.delete',
-    title: 'delete compares the version, and -1 stands for any',
+    title: 'delete compares the version, and -1 matches any',
     rows: ['A5', 'C3-10'],
     docs: `${docs}; ZooKeeper.delete`,
     async run(ground) {
@@ -38,12 +38,12 @@ export const versionChecks: readonly RunnableCheck[] = [
       await refused('version 0', zk.delete(`${ground.root}/a`, { version: 0 }), 'BadVersion');
       await zk.delete(`${ground.root}/a`, { version: 1 });
       await zk.delete(`${ground.root}/b`, { version: -1 });
-      equal('what is left', (await zk.getChildren(ground.root)).children, []);
+      equal('the remaining znodes', (await zk.getChildren(ground.root)).children, []);
     },
   },
   {
     name: 'versions.set-acl',
-    title: 'setACL compares aversion, and counts it',
+    title: 'setACL compares aversion and increments it',
     rows: ['A5', 'C3-26', 'B48'],
     docs: 'ZooKeeper.setACL',
     async run(ground) {
@@ -59,7 +59,7 @@ export const versionChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'versions.begin-anew',
-    title: 'a znode that is made again begins at version 0, with a zxid of its own',
+    title: 'a znode that is created again starts at version 0, with a new czxid',
     rows: ['C3-8', 'C3-25'],
     docs,
     async run(ground) {
@@ -75,7 +75,7 @@ export const versionChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'versions.compare-and-set',
-    title: 'of conditional writes with one version, one succeeds',
+    title: 'of several conditional writes with one version, one succeeds',
     rows: ['A5', 'C3-10'],
     docs,
     async run(ground) {
@@ -84,7 +84,7 @@ export const versionChecks: readonly RunnableCheck[] = [
       await clients[0]!.create(path, '0');
       const done = await Promise.allSettled(clients.map((zk, at) => zk.setData(path, String(at), { version: 0 })));
       const winners = done.flatMap(({ status }, at) => (status === 'fulfilled' ? [at] : []));
-      equal('how many succeed', winners.length, 1);
+      equal('the number of successful writes', winners.length, 1);
       await ground.caughtUp(clients[0]!);
       const { data, stat } = await clients[0]!.getData(path);
       equal('data and version', [textOf(data), stat.version], [String(winners[0]), 1]);

@@ -1,4 +1,4 @@
-/** Watches that tell one change. */
+/** Watches that fire once. */
 import { digestId, op, openAcl, Perms } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -11,7 +11,7 @@ const docs = "Programmer's Guide, ZooKeeper Watches, Semantics of Watches";
 export const watchOnceChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-once.exists',
-    title: 'a watch by exists hears of creation, of a change and of deletion, whichever comes first',
+    title: 'a watch by exists fires on creation, change or deletion, whichever comes first',
     rows: ['A21', 'C3-11'],
     docs,
     async run(ground) {
@@ -32,7 +32,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.data',
-    title: 'a watch by getData hears of a change or of deletion, and of no child',
+    title: 'a watch by getData fires on a change or on deletion, and not for a child',
     rows: ['A21', 'C3-11'],
     docs,
     async run(ground) {
@@ -56,7 +56,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.children',
-    title: 'a watch by getChildren hears of children that come or go and of deletion, and of nothing else',
+    title: 'a watch by getChildren fires when a child is created or deleted and on deletion, and on nothing else',
     rows: ['A21', 'C3-11'],
     docs,
     async run(ground) {
@@ -69,16 +69,16 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       equal('events of a change of data', heard.takeText(ground.root), []);
       await other.create(`${path}/b`);
       await ground.caughtUp(zk);
-      equal('events of a child that comes', heard.takeText(ground.root), ['NodeChildrenChanged /a']);
+      equal('events of a created child', heard.takeText(ground.root), ['NodeChildrenChanged /a']);
       await zk.getChildren(path, { watch: heard.watch });
       await other.setData(`${path}/b`, 'x');
       await other.create(`${path}/b/c`);
       await other.delete(`${path}/b/c`);
       await ground.caughtUp(zk);
-      equal('events of what happens to a child', heard.takeText(ground.root), []);
+      equal("events of a child's changes", heard.takeText(ground.root), []);
       await other.delete(`${path}/b`);
       await ground.caughtUp(zk);
-      equal('events of a child that goes', heard.takeText(ground.root), ['NodeChildrenChanged /a']);
+      equal('events of a deleted child', heard.takeText(ground.root), ['NodeChildrenChanged /a']);
       await zk.getChildren(path, { watch: heard.watch });
       await other.delete(path);
       await ground.caughtUp(zk);
@@ -87,7 +87,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.once',
-    title: 'a watch tells once: further changes are silent until it is set again',
+    title: 'a watch fires once: later changes send no event until it is set again',
     rows: ['A21', 'C3-11'],
     docs: `${docs}: one-time trigger`,
     async run(ground) {
@@ -98,18 +98,18 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       for (const data of ['1', '2', '3']) await other.setData(path, data);
       await ground.caughtUp(zk);
       equal('the events', heard.takeText(ground.root), ['NodeDataChanged /a']);
-      // What a client does with an event that it has not asked for is its own affair, so the frames are looked at as well.
+      // A client may drop an event without a watch of its own, so check the frames as well.
       const cnxn = await ground.openRawSession();
       await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
       for (const data of ['4', '5']) await zk.setData(path, data);
-      await ground.until('an event on a connection that watches', cnxn.untilEvents(1));
+      await ground.until('an event on a connection with a watch', cnxn.untilEvents(1));
       await cnxn.ping();
-      equal('how many events are sent for two changes', cnxn.events.length, 1);
+      equal('the number of events for two changes', cnxn.events.length, 1);
     },
   },
   {
     name: 'watches-once.before-the-reply',
-    title: 'a client hears of a change before it can see it: the event comes ahead of the reply',
+    title: 'a client receives the event of a change before it can read it: the event precedes the reply',
     rows: ['A21', 'A18'],
     docs: "Programmer's Guide, What ZooKeeper Guarantees about Watches",
     async run(ground) {
@@ -119,7 +119,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       const watch = ({ type }: { readonly type: string }): void => void order.push(type);
       await zk.getData(path, { watch });
       await zk.setData(path, '1').then(() => order.push('reply'));
-      equal('a change of its own', order.splice(0), ['NodeDataChanged', 'reply']);
+      equal('its own change', order.splice(0), ['NodeDataChanged', 'reply']);
       await zk.getData(path, { watch });
       const change = underWay([other.setData(path, '2')]);
       let version = 1;
@@ -128,12 +128,12 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
         order.push(version === 1 ? 'old' : 'new');
       }
       await change;
-      equal('a change of another', order.slice(-2), ['NodeDataChanged', 'new']);
+      equal("another client's change", order.slice(-2), ['NodeDataChanged', 'new']);
     },
   },
   {
     name: 'watches-once.refused-read',
-    title: 'a read that is refused sets no watch, but for exists',
+    title: 'a rejected read sets no watch, except by exists',
     rows: ['A21'],
     docs: `${docs}; ZooKeeper.getData`,
     async run(ground) {
@@ -141,7 +141,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       const path = `${ground.root}/a`;
       await refused('getData', zk.getData(path, { watch: heard.watch }), 'NoNode');
       await refused('getChildren', zk.getChildren(path, { watch: heard.watch }), 'NoNode');
-      // A client passes no event on that it has not asked for, so frames are looked at as well.
+      // A client drops an event without a watch of its own, so check the frames as well.
       const cnxn = await ground.openRawSession();
       const reply = await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
       equal('the error of getData', reply?.err, -101);
@@ -157,7 +157,8 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.several',
-    title: 'a client that watches data and children of a znode hears once of its deletion, and its parent is another matter',
+    title:
+      'a client that watches data and children of a znode receives one event for its deletion; the watch of its parent fires separately',
     rows: ['A21', 'A23'],
     docs: `${docs}; WatchManager.triggerWatch`,
     async run(ground) {
@@ -176,7 +177,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.multi',
-    title: 'the parts of a multi are told one by one, in their order',
+    title: 'the parts of a multi fire their watches one by one, in their order',
     rows: ['A21', 'A12'],
     docs: 'DataTree.processTxn',
     async run(ground) {
@@ -194,7 +195,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.zxid',
-    title: 'an event carries the zxid of the change it tells',
+    title: 'an event has the zxid of its change',
     rows: ['A26', 'B45'],
     docs: 'ZOOKEEPER-4655; WatchedEvent.getZxid',
     since: [3, 9, 0],
@@ -214,7 +215,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-once.not-readable',
-    title: 'a client hears nothing of a znode that it may not read',
+    title: 'a client receives no event for a znode that it may not read',
     rows: ['A27'],
     docs: 'CVE-2024-23944, ZOOKEEPER-4799',
     since: [3, 9, 2],

@@ -9,8 +9,9 @@ import type { RawCnxn } from '../raw-cnxn.ts';
 const docs = "Programmer's Guide, ZooKeeper Watches, Remove Watches";
 
 /**
- * A connection that watches the data and the children of a znode. A client passes no event on that it has not asked for, whatever the server believes,
- * so only the frames show whether a watch is gone.
+ * A connection with a data watch and a child watch on a znode. A client drops events without a
+ * watch of its own, whatever the server believes, so only the frames show whether the server has
+ * removed a watch.
  */
 async function watching(ground: Ground, path: string): Promise<RawCnxn> {
   const cnxn = await ground.openRawSession();
@@ -24,7 +25,7 @@ async function removed(cnxn: RawCnxn, path: string, type: number): Promise<numbe
   return (await cnxn.call(OpCode.removeWatches, (writer) => operations.removeWatches.request.write(writer, { path, type })))?.err;
 }
 
-/** Types and paths of the events that were sent so far. */
+/** Types and paths of the events sent so far. */
 async function sent(cnxn: RawCnxn): Promise<readonly (readonly [number, string | null])[]> {
   await cnxn.ping();
   return cnxn.events.map(({ type, path }) => [type, path]);
@@ -33,7 +34,7 @@ async function sent(cnxn: RawCnxn): Promise<readonly (readonly [number, string |
 export const watchRemovalChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-removal.by-type',
-    title: 'removeWatches takes away the data watch or the children watch, and leaves the other',
+    title: 'removeWatches removes the data watch or the child watch, and keeps the other',
     rows: ['A24', 'B44'],
     docs,
     async run(ground) {
@@ -48,13 +49,13 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       await other.setData(path, 'x');
       await other.create(`${path}/b`);
       await ground.caughtUp(zk);
-      equal('the data watch, behind a change', data.takeText(ground.root), []);
-      equal('the children watch', children.takeText(ground.root), ['NodeChildrenChanged /a']);
+      equal('the data watch, after a change', data.takeText(ground.root), []);
+      equal('the child watch', children.takeText(ground.root), ['NodeChildrenChanged /a']);
       await zk.getChildren(path, { watch: children.watch });
       await zk.removeWatches(path, { type: 'children' });
       await other.delete(`${path}/b`);
       await ground.caughtUp(zk);
-      equal('the children watch, removed', children.takeText(ground.root), ['ChildWatchRemoved /a']);
+      equal('the child watch, removed', children.takeText(ground.root), ['ChildWatchRemoved /a']);
       for (const [type, left] of [
         [2, [4, path]],
         [1, [3, path]],
@@ -70,7 +71,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.any',
-    title: 'the type any takes away every watch of the path',
+    title: 'the type any removes every watch of the path',
     rows: ['A24', 'B44'],
     docs,
     async run(ground) {
@@ -80,7 +81,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       await zk.exists(path, { watch: heard.watch });
       await zk.getChildren(path, { watch: heard.watch });
       await zk.removeWatches(path);
-      equal('what is told', heard.takeText(ground.root).toSorted(), ['ChildWatchRemoved /a', 'DataWatchRemoved /a']);
+      equal('the events', heard.takeText(ground.root).toSorted(), ['ChildWatchRemoved /a', 'DataWatchRemoved /a']);
       await other.setData(path, 'x');
       await other.create(`${path}/b`);
       await ground.caughtUp(zk);
@@ -94,7 +95,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.no-watcher',
-    title: 'removeWatches is NoWatcher where there is none of that type, or the watch has told',
+    title: 'removeWatches fails with NoWatcher without a watch of that type, or after the watch has fired',
     rows: ['A24', 'B44'],
     docs: `${docs}; KeeperException.NoWatcherException`,
     async run(ground) {
@@ -108,12 +109,12 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       await zk.getData(path, { watch: heard.watch });
       await refused('one of another type', zk.removeWatches(path, { type: 'children' }), 'NoWatcher');
       await zk.setData(path, 'x');
-      await refused('one that has told', zk.removeWatches(path, { type: 'data' }), 'NoWatcher');
+      await refused('one that has fired', zk.removeWatches(path, { type: 'data' }), 'NoWatcher');
     },
   },
   {
     name: 'watches-removal.by-listener',
-    title: 'of two listeners on one path the one that is removed hears no more, and the other goes on',
+    title: 'of two listeners on one path the removed one receives no more events, and the other still does',
     rows: ['B44'],
     docs: `${docs}; ZooKeeper.removeWatches`,
     async run(ground) {
@@ -122,7 +123,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       const { path } = await zk.create(`${ground.root}/a`);
       for (const { watch } of [one, two]) await zk.getData(path, { watch });
       await zk.removeWatches(path, { type: 'data', watch: one.watch });
-      equal('what the one that is removed hears', one.takeText(ground.root), ['DataWatchRemoved /a']);
+      equal('the events of the removed one', one.takeText(ground.root), ['DataWatchRemoved /a']);
       await refused('once more', zk.removeWatches(path, { type: 'data', watch: one.watch }), 'NoWatcher');
       await other.setData(path, 'x');
       await ground.caughtUp(zk);
@@ -131,7 +132,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.of-others',
-    title: 'a client takes away its own watches, and no one else hears less for it',
+    title: "a client removes its own watches, and other clients' watches stay",
     rows: ['A24'],
     docs,
     async run(ground) {
@@ -149,7 +150,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.persistent',
-    title: 'a watch that stays is removed by any, and hears so',
+    title: 'a persistent watch is removed by the type any, and receives an event about its removal',
     rows: ['A24', 'B44'],
     docs,
     since: [3, 6, 0],
@@ -158,7 +159,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       for (const mode of ['persistent', 'persistentRecursive'] as const) {
         await zk.addWatch(ground.root, { mode, watch: heard.watch });
         await zk.removeWatches(ground.root);
-        equal(`what the ${mode} one hears`, heard.takeText(ground.root), ['PersistentWatchRemoved ']);
+        equal(`the event of the ${mode} one`, heard.takeText(ground.root), ['PersistentWatchRemoved ']);
         await other.setData(ground.root, mode);
         await ground.caughtUp(zk);
         equal(`events of the ${mode} one`, heard.takeText(ground.root), []);
@@ -168,7 +169,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.persistent-by-type',
-    title: 'persistent and recursive watches are removed by types of their own, each without the other',
+    title: 'persistent and recursive watches are removed by their own types, each without the other',
     rows: ['A24', 'A23', 'B44', 'E20'],
     docs: 'ZOOKEEPER-4471; Watcher.WatcherType',
     since: [3, 9, 0],
@@ -189,7 +190,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-removal.check',
-    title: 'checkWatches says whether there is a watch, and takes none away; an unknown type is refused',
+    title: 'checkWatches reports whether there is a watch, and removes none; an unknown type is rejected',
     rows: ['A24', 'A10'],
     docs: `${docs}; FinalRequestProcessor, OpCode.checkWatches`,
     async run(ground) {
@@ -197,7 +198,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       const path = ground.root;
       const ask = async (opCode: number, type: number) =>
         (await cnxn.call(opCode, (writer) => operations.checkWatches.request.write(writer, { path, type })))?.err;
-      equal('checkWatches where there is none', await ask(OpCode.checkWatches, 3), -121);
+      equal('checkWatches without a watch', await ask(OpCode.checkWatches, 3), -121);
       await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
       equal(
         'checkWatches by data, by children, by any',

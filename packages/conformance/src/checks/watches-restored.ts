@@ -1,4 +1,4 @@
-/** Watches over a lost connection. */
+/** Watches after a lost connection. */
 import { type Client, op } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
@@ -9,7 +9,9 @@ import { Wire } from '../wire.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Things to Remember about Watches";
 
-/** Calls made earlier might fail with a dial that was still under way. */
+/**
+ * Calls made before the reconnect could fail with a connection attempt that is still in progress.
+ */
 function restored(zk: Client, wire: Wire): Promise<string> {
   const back = nextState(zk, 'SyncConnected');
   wire.restore();
@@ -19,7 +21,7 @@ function restored(zk: Client, wire: Wire): Promise<string> {
 export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-restored.missed',
-    title: 'a watch hears, once and after the reconnect, of what it has missed',
+    title: 'after a reconnect a watch fires once for a change that it missed',
     rows: ['A25', 'B43', 'C2-11'],
     docs: `${docs}; DataTree.setWatches`,
     async run(ground) {
@@ -50,12 +52,12 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
       await other.setData(`${root}/data`, 'y');
       await other.setData(`${root}/same`, 'y');
       await ground.caughtUp(zk);
-      equal('the events of what comes then', heard.takeText(root), ['NodeDataChanged /same']);
+      equal('the events of later changes', heard.takeText(root), ['NodeDataChanged /same']);
     },
   },
   {
     name: 'watches-restored.staying',
-    title: 'watches that stay are set again, and go on with what comes',
+    title: 'persistent watches are set again, and receive later events',
     rows: ['A25', 'B43', 'B44', 'E20'],
     docs: 'ZOOKEEPER-1416; DataTree.setWatches',
     since: [3, 6, 0],
@@ -73,7 +75,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
       await other.setData(path, '1');
       await ground.until('a new connection', restored(zk, wire));
       await ground.caughtUp(zk);
-      // ZooKeeper does not say what they have missed, and nobody is wrong who does.
+      // ZooKeeper does not specify what they receive of the missed changes, so either is correct.
       persistent.take();
       recursive.take();
       await other.setData(path, '2');
@@ -109,7 +111,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-restored.frames',
-    title: 'setWatches is answered with its xid of -8, and what it tells comes ahead of that with state SyncConnected',
+    title: 'setWatches is answered with its xid -8, and its events precede that reply with state SyncConnected',
     rows: ['A25'],
     docs: 'zookeeper.jute, SetWatches; ClientCnxn.SETWATCHES_XID',
     async run(ground) {
@@ -132,7 +134,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
       await zk.create(`${ground.root}/born`);
       await zk.create(`${ground.root}/a/b`);
       await ground.until('two more events', cnxn.untilEvents(4));
-      equal('events of the watches that were set', cnxn.events.slice(2), [
+      equal('events of the restored watches', cnxn.events.slice(2), [
         { type: 1, state: 3, path: `${ground.root}/born` },
         { type: 4, state: 3, path: `${ground.root}/a` },
       ]);

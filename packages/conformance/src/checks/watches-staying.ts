@@ -10,7 +10,7 @@ const since = [3, 6, 0] as const;
 export const watchStayingChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-staying.persistent',
-    title: 'a persistent watch hears of each change of a znode and of its children coming and going, and stays',
+    title: 'a persistent watch receives each change of a znode and each creation and deletion of its children, and stays',
     rows: ['A22', 'B44'],
     docs,
     since,
@@ -42,7 +42,7 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-staying.recursive',
-    title: 'a recursive watch hears of each change of a znode and of all below it, and never of NodeChildrenChanged',
+    title: 'a recursive watch receives each change of a znode and its descendants, and never NodeChildrenChanged',
     rows: ['A22', 'B44'],
     docs,
     since,
@@ -72,13 +72,13 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-staying.recursive-frames',
-    title: 'a recursive watch is sent one event for a child that comes or goes, and none of its parent',
+    title: 'a recursive watch receives one event for a created or deleted child, and none for its parent',
     rows: ['A22'],
     docs: 'ZOOKEEPER-1416; WatcherOrBitSet and PathParentIterator of WatchManager',
     since,
     async run(ground) {
       const [zk, cnxn] = [await ground.open(), await ground.openRawSession()];
-      // A client passes over events that no watch of its own is for, so what is sent is looked at.
+      // A client drops events without a watch of its own, so check the frames.
       const reply = await cnxn.call(OpCode.addWatch, (writer) => operations.addWatch.request.write(writer, { path: ground.root, mode: 1 }));
       equal('the error', reply?.err, 0);
       await zk.create(`${ground.root}/a`);
@@ -101,7 +101,7 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-staying.ephemerals-of-a-session',
-    title: 'a recursive watch hears of each ephemeral that goes with its session',
+    title: 'a recursive watch receives an event for each ephemeral znode that is deleted with its session',
     rows: ['A22', 'A32', 'C2-16'],
     docs,
     since,
@@ -117,7 +117,7 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-staying.several-modes',
-    title: 'one client may watch one path once, persistently and recursively; the one does not end the others',
+    title: 'one client may watch one path once, persistently and recursively at the same time; none of these watches ends another',
     rows: ['A23'],
     docs: 'ZOOKEEPER-4466',
     since: [3, 9, 0],
@@ -133,14 +133,14 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
       await other.setData(path, '2');
       await other.create(`${path}/b`);
       await ground.caughtUp(zk);
-      equal('the one that tells once', once.takeText(ground.root), ['NodeDataChanged /a']);
+      equal('the one-time watch', once.takeText(ground.root), ['NodeDataChanged /a']);
       equal('the persistent one', persistent.takeText(ground.root), ['NodeDataChanged /a', 'NodeDataChanged /a', 'NodeChildrenChanged /a']);
       equal('the recursive one', recursive.takeText(ground.root), ['NodeDataChanged /a', 'NodeDataChanged /a', 'NodeCreated /a/b']);
     },
   },
   {
     name: 'watches-staying.zxid',
-    title: 'each event of a watch that stays carries the zxid of its own change',
+    title: 'each event of a persistent watch has the zxid of its own change',
     rows: ['A26', 'B45'],
     docs: 'ZOOKEEPER-4655',
     since: [3, 9, 0],
@@ -159,7 +159,7 @@ export const watchStayingChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'watches-staying.unknown-mode',
-    title: 'an addWatch of a mode that does not exist is refused, and sets nothing',
+    title: 'an addWatch with an unknown mode is rejected and sets no watch',
     rows: ['A22'],
     docs: 'FinalRequestProcessor, OpCode.addWatch; AddWatchMode.fromInt',
     since,

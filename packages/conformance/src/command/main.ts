@@ -1,6 +1,7 @@
 /**
- * The command. It ends with 0 when nothing failed and nothing was left behind, with 1 when something was, with 2 for a slip on the command line,
- * with 3 when there was nobody to check, and with 130 when it was interrupted.
+ * The command. It ends with 0 if no check failed and the scratch znode was removed, with 1 if a
+ * check failed or something was left, with 2 for an invalid command line, with 3 if no server could
+ * be checked, and with 130 after Ctrl+C.
  */
 import { KeeperError } from '@tskeeper/client';
 import { CommanderError } from 'commander';
@@ -9,22 +10,25 @@ import { type CheckResult, Suite } from '../suite.ts';
 import { type CommandOptions, commandOf } from './options.ts';
 import { countsText, factsText, listJson, listText, resultsJson, resultsText } from './text.ts';
 
-/** What the command touches of the process it runs in. */
+/** What the command uses of its process. */
 export interface CommandWorld {
   /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */
   err(text: string): void;
-  /** Shows what is under way, in the place of what was shown before; where nobody sits, nothing. */
+  /** Replaces the progress line; prints nothing without a terminal. */
   progress(text: string): void;
-  /** Aborted when the user wants it to end. */
+  /** Aborted when the user interrupts the command. */
   readonly interrupted: AbortSignal;
 }
 
-/** How the command ends; see the README. */
+/** Exit codes of the command; see the README. */
 export const exitCodes = { right: 0, wrong: 1, slip: 2, nobody: 3, interrupted: 130 } as const;
 
-/** Runs a command line, without the program's name, and resolves with the exit code. Rejects with nothing but a mistake of its own. */
+/**
+ * Runs a command line, without the program's name; resolves with the exit code. Rejects only on a
+ * bug of its own.
+ */
 export async function main(argv: readonly string[], world: CommandWorld = processWorld()): Promise<number> {
   let options: CommandOptions | undefined;
   const command = commandOf(
@@ -45,15 +49,15 @@ async function carryOut(options: CommandOptions, world: CommandWorld): Promise<n
   const { only, list, json, connectString } = options;
   const unknown = only.filter((pattern) => !checks.some(({ name }) => name.includes(pattern)));
   if (unknown.length > 0)
-    return slip(world, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list tells the names.`);
+    return slip(world, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list prints the names.`);
   const chosen = checks.filter(({ name }) => only.length === 0 || only.some((pattern) => name.includes(pattern)));
   if (list) {
     world.out(json ? listJson(chosen) : listText(chosen));
     return exitCodes.right;
   }
-  if (connectString === undefined) return slip(world, 'give it the connect string of a server, as 127.0.0.1:2181.');
+  if (connectString === undefined) return slip(world, 'missing connect string of a server, such as 127.0.0.1:2181.');
   if (options.reconfig && options.superAuth === undefined)
-    return slip(world, '--reconfig needs --super, since nobody else may write the configuration.');
+    return slip(world, '--reconfig needs --super: only the super user may write the configuration.');
   let suite: Suite;
   try {
     suite = await Suite.prepare(connectString, options);
@@ -86,20 +90,24 @@ function slip(world: CommandWorld, sentence: string): number {
 }
 
 function whyNobody(connectString: string, error: unknown): string {
-  if (KeeperError.is(error, 'NoNode')) return `the chroot of ${connectString} does not exist; make it, or name another.`;
-  if (KeeperError.is(error, 'NoAuth')) return `nothing may be created at ${connectString}; name a chroot where anyone may create.`;
-  if (KeeperError.is(error, 'ConnectionLoss')) return `no server of ${connectString} opens a session (${error.reason ?? error.message}).`;
+  if (KeeperError.is(error, 'NoNode')) return `the chroot of ${connectString} does not exist; create it, or name another one.`;
+  if (KeeperError.is(error, 'NoAuth'))
+    return `no permission to create a znode at ${connectString}; name a chroot where anyone may create znodes.`;
+  if (KeeperError.is(error, 'ConnectionLoss')) return `cannot open a session at ${connectString}: ${error.reason ?? error.message}.`;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The first Ctrl+C ends the check that runs, and removes what was made; the second ends the process. */
+/**
+ * The first Ctrl+C ends the running check and removes the scratch znode; the second one ends the
+ * process.
+ */
 function processWorld(): CommandWorld {
   const interruption = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
-    // Back to the beginning of the line, and the rest of it erased.
+    // Return to the beginning of the line and erase it.
     progress: (text) => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`)),
     interrupted: interruption.signal,
   };

@@ -17,7 +17,7 @@ export interface CommandOptions {
 
 function seconds(text: string): number {
   const value = Number(text);
-  if (!(value > 0 && value <= 3600)) throw new InvalidArgumentError('It takes seconds, more than 0 and up to 3600.');
+  if (!(value > 0 && value <= 3600)) throw new InvalidArgumentError('It must be a number of seconds, more than 0 and at most 3600.');
   return value;
 }
 
@@ -27,12 +27,12 @@ function patterns(text: string, before: readonly string[] = []): string[] {
 
 function release(text: string): Release {
   const value = parseRelease(text);
-  if (value === undefined) throw new InvalidArgumentError('It takes a release of ZooKeeper, as 3.8 or 3.9.2.');
+  if (value === undefined) throw new InvalidArgumentError('It must be a release of ZooKeeper, such as 3.8 or 3.9.2.');
   return value;
 }
 
 function userAndPassword(text: string): string {
-  if (!/^[^:]+:./.test(text)) throw new InvalidArgumentError('It takes user:password.');
+  if (!/^[^:]+:./.test(text)) throw new InvalidArgumentError('It must be user:password.');
   return text;
 }
 
@@ -47,18 +47,18 @@ function connectString(text: string): string {
 
 export function commandOf(out: (text: string) => void, err: (text: string) => void, act: (options: CommandOptions) => void): Command {
   return new Command('tskeeper-conformance')
-    .description('Checks that a ZooKeeper server, or an ensemble, behaves as the documentation of ZooKeeper says.')
-    .argument('[connect string]', 'host:port,host:port/chroot; all servers of an ensemble, for the checks between them', connectString)
+    .description("Checks whether a ZooKeeper server, or an ensemble, behaves as ZooKeeper's documentation says.")
+    .argument('[connect string]', 'host:port,host:port/chroot; all servers of an ensemble, for the checks that need several', connectString)
     .addOption(
       new Option('--only <patterns>', 'run the checks whose names contain one of these: watches,multi.failures').argParser(patterns),
     )
-    .option('--list', 'say which checks there are, and run none')
-    .option('--json', 'answer in JSON')
+    .option('--list', 'list the checks without running them')
+    .option('--json', 'print the results as JSON')
     .option('--slow', 'also run the checks that wait until sessions have expired')
-    .addOption(new Option('--timeout <seconds>', 'how long one check may take (default: 30)').argParser(seconds))
+    .addOption(new Option('--timeout <seconds>', 'time limit of one check (default: 30)').argParser(seconds))
     .addOption(new Option('--super <user:password>', 'the super user, for the checks that need it').argParser(userAndPassword))
-    .option('--reconfig', 'also write the configuration of the ensemble anew, with the same members (needs --super)')
-    .addOption(new Option('--release <release>', 'judge by this release of ZooKeeper, whatever srvr says').argParser(release))
+    .option('--reconfig', 'also write the configuration of the ensemble again, with the same servers (needs --super)')
+    .addOption(new Option('--release <release>', 'compare with this release of ZooKeeper, whatever srvr says').argParser(release))
     .showHelpAfterError('(--help lists the options)')
     .configureOutput({ writeOut: out, writeErr: err })
     .exitOverride()

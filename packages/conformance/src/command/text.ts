@@ -44,11 +44,15 @@ export function listText(checks: readonly Check[]): string {
     needs.join(', '),
     title,
   ]);
-  return tableOf(['check', 'since', 'needs', 'what is right'], rows);
+  return tableOf(['check', 'since', 'needs', 'correct behaviour'], rows);
 }
 
 export function factsText(facts: Facts): string {
-  const from = { srvr: 'as srvr says', caller: 'as --release says', default: 'since srvr does not say; --release sets another' };
+  const from = {
+    srvr: 'as reported by srvr',
+    caller: 'as --release says',
+    default: 'because srvr does not answer; --release sets another',
+  };
   const servers = facts.servers.map(({ address, version, mode }) => [formatServer(address), version ?? 'not told', mode ?? 'not told']);
   const { min, max } = facts.sessionTimeoutMs;
   return `${tableOf(
@@ -71,13 +75,13 @@ export function resultsText(results: readonly CheckResult[]): string {
   return [table, notApplicableText(results), failed].filter((part) => part !== '').join('\n');
 }
 
-/** By reason, since many share one. */
+/** Grouped by reason, since many checks share one. */
 function notApplicableText(results: readonly CheckResult[]): string {
   const names = new Map<string, string[]>();
   for (const { check, outcome, reason = '' } of results) {
     if (outcome === 'notApplicable') names.set(reason, [...(names.get(reason) ?? []), check.name]);
   }
-  return [...names].map(([reason, checks]) => `${words.notApplicable}, as ${reason}:\n  ${checks.join(', ')}\n`).join('');
+  return [...names].map(([reason, checks]) => `${words.notApplicable}, because ${reason}:\n  ${checks.join(', ')}\n`).join('');
 }
 
 export function countsText(results: readonly CheckResult[]): string {

@@ -1,4 +1,4 @@
-/** The command, without a process of its own. */
+/** The command, run in this process. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '@tskeeper/client';
@@ -24,7 +24,7 @@ interface Ran {
   readonly progress: string;
 }
 
-/** `interruptAt`: ends it as Ctrl+C does once this has been printed. */
+/** `interruptAt`: interrupts the command as Ctrl+C does after it has printed this. */
 async function run(argv: readonly string[], interruptAt?: string): Promise<Ran> {
   let [out, err, progress] = ['', '', ''];
   const interruption = new AbortController();
@@ -48,26 +48,26 @@ async function tree(): Promise<string[]> {
 }
 
 describe('the command', () => {
-  it('tells who was asked, what came of each check, and ends with 0 when nothing failed', async () => {
+  it('prints the servers and the result of each check, and ends with 0 when none failed', async () => {
     const { code, out, err, progress } = await run([server.connectString, '--only', 'stat.,create.ttl']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(progress).toMatch(/^1\/9 create\.ttl\n.*\n9\/9 stat\.zxids-grow\n\n$/s);
     expect(out).toContain(`${server.connectString}  3.9.5-`);
-    expect(out).toContain('judged as ZooKeeper 3.9.5, as srvr says; sessions of 400 to 4000 ms; extended types off');
+    expect(out).toContain('judged as ZooKeeper 3.9.5, as reported by srvr; sessions of 400 to 4000 ms; extended types off');
     expect(out).toMatch(/^ok {14}\d+ +stat\.set-data$/m);
     expect(out).toContain(
-      'not applicable, as zookeeper.extendedTypesEnabled is off, since the server answers Unimplemented to a create with a TTL:\n  create.ttl\n',
+      'not applicable, because zookeeper.extendedTypesEnabled is off: the server answers Unimplemented to a create with a TTL:\n  create.ttl\n',
     );
     expect(out).toMatch(/\n8 passed, 0 failed, 1 not applicable\n$/);
   });
 
-  it('leaves the tree as it was', async () => {
+  it('leaves the tree unchanged', async () => {
     const before = await tree();
     await run([server.connectString, '--only', 'multi,acl', '--only', 'create']);
     expect(await tree()).toEqual(before);
   });
 
-  it('ends with 1 when a check has failed, says what was expected, what came and where that is written, and runs the others', async () => {
+  it('ends with 1 when a check failed, prints the expected and the actual value and the documentation, and runs the other checks', async () => {
     const before = await tree();
     const make = () => ({
       request: (request: { xid: number; type: number; body: Buffer }) => ({ ...request, type: request.type === 7 ? 999 : request.type }),
@@ -76,13 +76,13 @@ describe('the command', () => {
     const { code, out } = await run([wrong.connectString, '--only', 'versions', '--timeout', '2']);
     expect(code).toBe(1);
     expect(out).toMatch(
-      /^FAILED: versions\.set-acl, .*\n {2}the version of the data: expected BadVersion; came Unimplemented .* Documentation: ZooKeeper\.setACL$/m,
+      /^FAILED: versions\.set-acl, .*\n {2}the version of the data: expected BadVersion; got Unimplemented .* Documentation: ZooKeeper\.setACL$/m,
     );
     expect(out).toMatch(/\n4 passed, 1 failed, 0 not applicable\n$/);
     expect(await tree()).toEqual(before);
   });
 
-  it('answers programs in JSON', async () => {
+  it('prints JSON with --json', async () => {
     const { code, out } = await run([server.connectString, '--json', '--only', 'errors.numbers,ensemble.multi']);
     const { facts, results, left } = JSON.parse(out) as {
       facts: { release: string; servers: unknown[] };
@@ -96,7 +96,7 @@ describe('the command', () => {
       {
         name: 'ensemble.multi',
         outcome: 'notApplicable',
-        reason: 'one server was reached, and it needs two of one ensemble in the connect string',
+        reason: 'only one server was reached, and it needs two of one ensemble in the connect string',
       },
     ]);
   });
@@ -104,31 +104,31 @@ describe('the command', () => {
   it('lists the checks without a server', async () => {
     const { code, out } = await run(['--list', '--only', 'watches-staying']);
     expect(code).toBe(0);
-    expect(out.split('\n')[0]).toMatch(/^check +since +needs +what is right$/);
+    expect(out.split('\n')[0]).toMatch(/^check +since +needs +correct behaviour$/);
     expect(out).toMatch(/^watches-staying\.several-modes +3\.9\.0 +one client may watch one path/m);
     const all = JSON.parse((await run(['--list', '--json'])).out) as { checks: object[] };
     expect(all.checks).toHaveLength(checks.length);
   });
 
-  it('goes by a chroot, and by the release that it is told', async () => {
+  it('works below a chroot, and compares with the given release', async () => {
     await using zk = await connect(server.connectString);
     await zk.create('/app');
     const { code, out } = await run(['--release', '3.8', '--only', 'watches-once.zxid,reads.exists', `${server.connectString}/app`]);
     await zk.delete('/app');
     expect(code).toBe(0);
     expect(out).toContain('judged as ZooKeeper 3.8.0, as --release says');
-    expect(out).toContain('it came with ZooKeeper 3.9.0, and the servers are judged as 3.8.0');
+    expect(out).toContain('it came with ZooKeeper 3.9.0, and the servers are compared with 3.8.0');
   });
 
-  it('judges a server that does not say what it is by the release it was made for, and says so', async () => {
+  it('compares a server that does not report its release with the default release, and says so', async () => {
     await using silent = await WrongServer.start(server.port, () => ({ isMute: true }));
     const { code, out } = await run([silent.connectString, '--only', 'reads.exists']);
     expect(code).toBe(0);
     expect(out).toContain('not told');
-    expect(out).toContain('judged as ZooKeeper 3.9.5, since srvr does not say; --release sets another');
+    expect(out).toContain('judged as ZooKeeper 3.9.5, because srvr does not answer; --release sets another');
   });
 
-  it('that is interrupted removes what it has made, and ends with 130', async () => {
+  it('removes the scratch znode when it is interrupted, and ends with 130', async () => {
     const before = await tree();
     const { code, out } = await run([server.connectString, '--slow'], 'judged as');
     expect(code).toBe(130);
@@ -137,30 +137,32 @@ describe('the command', () => {
   });
 
   it.each([
-    [[], 2, 'give it the connect string of a server, as 127.0.0.1:2181.'],
-    [['localhost:2181', '--only', 'nonsense'], 2, 'no check has "nonsense" in its name; --list tells the names.'],
-    [['localhost:2181', '--timeout', 'soon'], 2, 'It takes seconds, more than 0 and up to 3600.'],
-    [['localhost:2181', '--release', 'new'], 2, 'It takes a release of ZooKeeper, as 3.8 or 3.9.2.'],
-    [['localhost:2181', '--super', 'me'], 2, 'It takes user:password.'],
-    [['localhost:2181', '--reconfig'], 2, '--reconfig needs --super, since nobody else may write the configuration.'],
+    [[], 2, 'missing connect string of a server, such as 127.0.0.1:2181.'],
+    [['localhost:2181', '--only', 'nonsense'], 2, 'no check has "nonsense" in its name; --list prints the names.'],
+    [['localhost:2181', '--timeout', 'soon'], 2, 'It must be a number of seconds, more than 0 and at most 3600.'],
+    [['localhost:2181', '--release', 'new'], 2, 'It must be a release of ZooKeeper, such as 3.8 or 3.9.2.'],
+    [['localhost:2181', '--super', 'me'], 2, 'It must be user:password.'],
+    [['localhost:2181', '--reconfig'], 2, '--reconfig needs --super: only the super user may write the configuration.'],
     [['localhost:port'], 2, 'localhost:port'],
     [['srv:_zookeeper._tcp.example.com'], 3, 'name them one by one'],
-    [['127.0.0.1:1', '--timeout', '0.2'], 3, 'no server of 127.0.0.1:1 opens a session'],
-  ] as const)('says in a sentence what is wrong with %j', async (argv, expected, sentence) => {
+    [['127.0.0.1:1', '--timeout', '0.2'], 3, 'cannot open a session at 127.0.0.1:1'],
+  ] as const)('explains in a sentence what is wrong with %j', async (argv, expected, sentence) => {
     const { code, err } = await run(argv);
     expect(code).toBe(expected);
     expect(err).toContain(sentence);
   });
 
-  it('says so when the chroot is not there', async () => {
+  it('reports a missing chroot', async () => {
     const { code, err } = await run([`${server.connectString}/missing`]);
     expect(code).toBe(3);
-    expect(err).toBe(`tskeeper-conformance: the chroot of ${server.connectString}/missing does not exist; make it, or name another.\n`);
+    expect(err).toBe(
+      `tskeeper-conformance: the chroot of ${server.connectString}/missing does not exist; create it, or name another one.\n`,
+    );
   });
 });
 
 describe('the list of checks', () => {
-  it('has each name once, as subject.what, those of a subject together', () => {
+  it('has unique names in the form subject.what, grouped by subject', () => {
     const names = checks.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(names.filter((name) => !/^[a-z-]+\.[a-z-]+$/.test(name))).toEqual([]);
@@ -168,12 +170,12 @@ describe('the list of checks', () => {
     expect(subjects.filter((subject, at) => subject !== subjects[at - 1])).toEqual([...new Set(subjects)]);
   });
 
-  it('is as long as the README says', () => {
+  it('has the length that the README says', () => {
     const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
     expect(readme).toContain(` ${checks.length} checks of behaviour that a client can observe`);
   });
 
-  it('says of each where it is written, and which promise it holds a server to', () => {
+  it('has documentation and promises for each check', () => {
     expect(checks.filter(({ rows, docs }) => rows.length === 0 || docs === '')).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The command as a process. */
+/** The command in its own process. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ beforeAll(() => {
   expect(built.stdout + built.stderr).toBe('');
 });
 
-it('ends with what came of the checks', async () => {
+it('the command ends with an exit code for the results', async () => {
   await using server = await TestServer.start();
   const child = spawn(process.execPath, [bin, server.connectString, '--only', 'stat.']);
   let out = '';
@@ -24,7 +24,7 @@ it('ends with what came of the checks', async () => {
   expect(code).toBe(0);
 });
 
-it('that gets Ctrl+C removes what it has made', async () => {
+it('the command removes the scratch znode after Ctrl+C', async () => {
   await using server = await TestServer.start();
   const child = spawn(process.execPath, [bin, server.connectString, '--slow'], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');

@@ -1,13 +1,14 @@
 /**
- * For each check that `wrongnesses.ts` has no bug of its own for: the bug of `mutations.ts` that it has to find, or several, each of which it has to.
- * The bug is one that the title of the check forbids.
+ * For each check without its own bug in `wrongnesses.ts`: the bug of `mutations.ts` that it has to
+ * detect, or several, each of which it has to detect. The bug is one that the title of the check
+ * forbids.
  */
 import type { Client } from '@tskeeper/client';
 import type { mutations } from './mutations.ts';
 
 type Bug = keyof typeof mutations;
 
-/** Of a server that stands alone. */
+/** Bugs of a standalone server. */
 export const canaries: Readonly<Record<string, Bug | readonly Bug[]>> = {
   'create.persistent': 'czxid of the Stat of creates is too large by one',
   'create.outlives-its-session': 'creates make ephemerals of all',
@@ -116,14 +117,14 @@ export const canaries: Readonly<Record<string, Bug | readonly Bug[]>> = {
   'config.reconfig-refused': 'refusals of reconfig are SystemError',
 };
 
-/** A bug of one server of an ensemble; `server`: which of them has it, counted from 0. */
+/** A bug of one server of an ensemble; `server` is its index. */
 interface EnsembleCanary {
   readonly check: string;
   readonly server: number;
   readonly bug: Bug;
 }
 
-/** Of an ensemble of which one server is wrong. */
+/** Bugs of one server of an ensemble. */
 export const ensembleCanaries: readonly EnsembleCanary[] = [
   { check: 'create.ttl-switched-off', server: 0, bug: 'Unimplemented is BadArguments' },
   { check: 'ensemble.ephemerals', server: 0, bug: 'ephemeralOwner of every Stat is too large by one' },
@@ -135,18 +136,21 @@ export const ensembleCanaries: readonly EnsembleCanary[] = [
   { check: 'ensemble.client-goes-on', server: 1, bug: 'each connection gets a new session' },
 ];
 
-/** Of a server with a super user. */
+/** Bugs of a server with a super user. */
 export const superCanaries: Readonly<Record<string, Bug>> = {
   'acl.super': 'auth is not shown to the server',
 };
 
-/** A client that is wrong: the methods that are other than those of the right one. */
+/** A wrong client: the methods that differ from those of the correct one. */
 interface ClientCanary {
   readonly wrong: string;
   readonly methods: (right: Client) => Partial<Client>;
 }
 
-/** Of what a client does by itself, so that no server could make the check fail as its title says. */
+/**
+ * Bugs of what a client does by itself, so that no server could make the check fail as its title
+ * says.
+ */
 export const clientCanaries: Readonly<Record<string, ClientCanary>> = {
   'paths.client': {
     wrong: 'the path of exists goes to the server unread, which has no such znode',
@@ -159,7 +163,8 @@ export const clientCanaries: Readonly<Record<string, ClientCanary>> = {
 };
 
 /**
- * Checks that no server of ours can pass, so that a wrong one would show nothing: ours has no reconfiguration. The canary of this one stands where
- * a server of Apache passes it, in interop/src/conformance/run.ts.
+ * Checks that no tskeeper server can pass, so that a wrong one would prove nothing: tskeeper has no
+ * reconfiguration. The canary of this check is in interop/src/conformance/run.ts, with a server of
+ * Apache, which passes the check.
  */
 export const withoutCanary: readonly string[] = ['config.reconfig'];

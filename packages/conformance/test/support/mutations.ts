@@ -1,6 +1,6 @@
 /**
- * Small bugs of a server, by name: each a change of what passes between a client and a right server. A canary of a check is one of them that
- * the check has to find.
+ * Small bugs of a server, by name: each changes the frames between a client and a correct server. A
+ * canary of a check is a bug that the check has to detect.
  */
 import { type ConnectRequest, type ConnectResponse, ErrorCode, OpCode, openAcl, operationOf, Reader } from '@tskeeper/protocol';
 import { type Outgoing, type Request, withRecord, withReply, type Wrongness } from './wrong-server.ts';
@@ -64,7 +64,7 @@ const statTypes: readonly number[] = [
 ];
 const part = (change: (result: Fields) => Fields) => (record: Fields) => ({ results: (record['results'] as Fields[]).map(change) });
 const ops = (change: (list: Fields[]) => Fields[]) => (record: Fields) => ({ ops: change(record['ops'] as Fields[]) });
-/** What is read is what was read of the path before. */
+/** Each read of a path returns what the read before it returned. */
 function late(types: readonly number[]): () => Wrongness {
   return () => {
     const before = new Map<number, Buffer>();
@@ -78,13 +78,13 @@ function late(types: readonly number[]): () => Wrongness {
     };
   };
 }
-/** What getData answers for paths that end like this is what it answered before. */
+/** getData of paths that end like this returns what it returned before. */
 function lateFor(ending: string): Wrongness {
   const asked: boolean[] = [];
   let before: Buffer | undefined;
   return {
     request: (one) => {
-      // The path, and the flag of the watch.
+      // The path and the watch flag.
       if (one.type === OpCode.getData) asked.push(one.body.toString('utf8', 4, one.body.length - 1).endsWith(ending));
       return one;
     },
@@ -106,11 +106,11 @@ const asking =
   (change: (asked: ConnectRequest) => ConnectRequest): (() => Wrongness) =>
   () => ({ connectRequest: change });
 
-/** Over all connections. */
+/** Counted over all connections. */
 let configReads = 0;
 const unwatched = new Set<unknown>();
 
-/** It lacks the last byte, which says whether a watch is to be set. */
+/** The last byte, which says whether to set a watch, is missing. */
 const isTooShort = ({ type, body }: Request): boolean => type === OpCode.getData && body.length === 4 + body.readInt32BE(0);
 
 /** Bugs by name. */
@@ -505,7 +505,10 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
     existWatches: [],
   })),
   'multi is split into its operations': () => {
-    /** Of each multi that is not yet answered: how many parts are to be answered, and what the others were answered. */
+    /**
+     * For each multi without an answer: the number of parts still to be answered, and the results
+     * of the others.
+     */
     const split: { left: number; readonly results: Fields[] }[] = [];
     return {
       request: (asked) => {

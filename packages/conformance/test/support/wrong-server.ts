@@ -1,6 +1,6 @@
 /**
- * A server that is wrong in one way: a right one behind a proxy that reads every frame of the client protocol and changes what it is told to. So
- * a check can be shown what it is there to find.
+ * A server that is wrong in one way: a correct server behind a proxy that reads every frame of the
+ * client protocol and changes some. It shows a check what the check has to detect.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -27,7 +27,7 @@ import {
 export interface Request {
   readonly xid: number;
   readonly type: number;
-  /** What is behind the header. */
+  /** The part after the header. */
   readonly body: Buffer;
 }
 
@@ -44,17 +44,23 @@ export type Outgoing =
   /** The connection is closed. */
   | { readonly kind: 'end' };
 
-/** What is wrong with one connection. Each hook is given what comes, and gives what goes on; left out, everything goes on as it came. */
+/**
+ * What is wrong with one connection. Each hook receives a frame and returns the frame to pass on;
+ * without a hook, frames pass unchanged.
+ */
 export interface Wrongness {
-  /** Whether four letter words are left without an answer. */
+  /** Whether four letter words get no answer. */
   readonly isMute?: boolean;
   connectRequest?(request: ConnectRequest): ConnectRequest;
   connectResponse?(response: ConnectResponse): ConnectResponse;
-  /** Whether a length that no frame can have is skipped, so that what follows it is read as the next frame. */
+  /**
+   * Whether an invalid frame length is skipped, so that the bytes after it are read as the next
+   * frame.
+   */
   readonly skipsBadLengths?: boolean;
   /**
-   * undefined keeps it from the server; `answer` then answers in its place. Of several each is sent and answered: `outgoing` may make one reply of
-   * theirs.
+   * undefined keeps the request from the server; `answer` then answers it. Of several requests each
+   * is sent and answered; `outgoing` may merge their replies.
    */
   request?(request: Request, answer: (err: number) => void): Request | readonly Request[] | undefined;
   outgoing?(frame: Outgoing): readonly Outgoing[];
@@ -68,7 +74,7 @@ export function withRecord<T>(request: Request, change: (record: T) => T): Reque
   return { ...request, body: Buffer.from(writer.written()) };
 }
 
-/** The reply with another record; refusals as they are. */
+/** The reply with another record; rejections are unchanged. */
 export function withReply<T>(frame: Outgoing, types: readonly number[], change: (record: T) => T): readonly Outgoing[] {
   if (frame.kind !== 'reply' || !types.includes(frame.type) || frame.err !== 0) return [frame];
   const codec = operationOf(frame.type)!.reply;
@@ -97,7 +103,7 @@ export class WrongServer implements AsyncDisposable {
     this.#server = createServer((near) => this.#accept(near, port, wrongness()));
   }
 
-  /** In front of the server at `port`; `wrongness` is asked for each connection. */
+  /** A proxy before the server at `port`; `wrongness` is called for each connection. */
   static async start(port: number, wrongness: () => Wrongness): Promise<WrongServer> {
     const server = new WrongServer(port, wrongness);
     server.#server.listen(0, '127.0.0.1');
@@ -150,10 +156,13 @@ export class WrongServer implements AsyncDisposable {
   }
 }
 
-/** Passes frames on. Returns what takes the bytes of the client. */
+/** Passes frames on. Returns a function that takes the bytes of the client. */
 function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer) => void {
   const [fromClient, fromServer] = [new FrameCutter(frameMax), new FrameCutter(frameMax)];
-  /** The types of what the server has to answer, in order, and between them the answers that it is not asked for. */
+  /**
+   * The types of the requests that the server has to answer, in order, and between them the answers
+   * to requests that it does not receive.
+   */
   const asked: (number | Outgoing)[] = [];
   let [isAsked, isOpen] = [false, false];
   const send = (frame: Outgoing): void => {
@@ -229,7 +238,7 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
   };
   far.on('data', (bytes) => fromServer.feed(bytes, 0, bytes.length, onAnswer));
   let left: Buffer = Buffer.alloc(0);
-  /** What of the bytes is in whole frames of a length that there may be. */
+  /** The complete frames of a valid length in these bytes. */
   const withoutBadLengths = (bytes: Buffer): Buffer => {
     left = Buffer.concat([left, bytes]);
     const frames: Buffer[] = [];
@@ -248,7 +257,7 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     try {
       fromClient.feed(bytes, 0, bytes.length, onRequest);
     } catch {
-      // A frame that no server takes.
+      // A frame that no server accepts.
       near.destroy();
     }
   };

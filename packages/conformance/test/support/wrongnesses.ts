@@ -1,4 +1,4 @@
-/** Ways in which a server can be wrong, and the check that has to find each. */
+/** Ways in which a server can be wrong, and the check that has to detect each. */
 import {
   type CreateRequest,
   type Create2Reply,
@@ -25,7 +25,7 @@ export interface Case {
 
 const creates: readonly number[] = [OpCode.create2, OpCode.createContainer, OpCode.createTTL];
 const isEvent = (frame: Outgoing): boolean => frame.kind === 'event';
-/** A request of this kind is answered without the server. */
+/** Requests of this type are answered without the server. */
 const answers = (type: number, err: number): Wrongness => ({
   request: (request, answer) => {
     if (request.type !== type) return request;
@@ -33,7 +33,7 @@ const answers = (type: number, err: number): Wrongness => ({
     return undefined;
   },
 });
-/** What is not an operation is answered as it should be, and the connection goes on. */
+/** An unknown opcode is answered as it should be, but the connection stays open. */
 const keepsOpen = (): Wrongness => ({
   request: (request, answer) => {
     if (![999, 0, 99, -7, OpCode.check].includes(request.type)) return request;
@@ -53,7 +53,7 @@ const parentOf = ({ path }: CreateRequest): CreateRequest => ({
 });
 
 const passwordOf = (id: SessionId): Buffer => sessionPassword(Number(BigInt.asIntN(32, id >> 32n)), Number(BigInt.asIntN(32, id)));
-/** What getData answers is what it should have answered the time before. */
+/** getData returns what it should have returned the time before. */
 function lateReads(): Wrongness {
   let before: Buffer | undefined;
   return {
@@ -101,7 +101,7 @@ export const cases: readonly Case[] = [
     }),
   },
   {
-    wrong: 'events come behind the reply that shows the change',
+    wrong: 'events come after the reply that shows the change',
     found: 'watches-once.before-the-reply',
     make: () => {
       const held: Outgoing[] = [];
@@ -115,22 +115,22 @@ export const cases: readonly Case[] = [
     },
   },
   {
-    wrong: 'a watch tells twice',
+    wrong: 'a watch fires twice',
     found: 'watches-once.once',
     make: () => ({ outgoing: (frame) => (isEvent(frame) ? [frame, frame] : [frame]) }),
   },
   {
-    wrong: 'a deletion is told as a change',
+    wrong: 'a deletion is reported as a change',
     found: 'watches-once.data',
     make: () => ({ outgoing: (frame) => [frame.kind === 'event' && frame.type === 2 ? { ...frame, type: 3 } : frame] }),
   },
   {
-    wrong: 'nobody hears of children',
+    wrong: 'no watch receives events of children',
     found: 'watches-once.children',
     make: () => ({ outgoing: (frame) => (frame.kind === 'event' && frame.type === 4 ? [] : [frame]) }),
   },
   {
-    wrong: 'exists sets no watch where there is nothing',
+    wrong: 'exists sets no watch on a missing znode',
     found: 'watches-once.exists',
     make: () => ({
       request: (request) =>
@@ -145,7 +145,7 @@ export const cases: readonly Case[] = [
     make: () => ({ outgoing: (frame) => [frame.kind === 'event' ? { ...frame, zxid: -1 } : frame] }),
   },
   {
-    wrong: 'a recursive watch hears of children as well',
+    wrong: 'a recursive watch also receives NodeChildrenChanged',
     found: 'watches-staying.recursive-frames',
     make: () => ({
       outgoing: (frame) =>
@@ -153,12 +153,12 @@ export const cases: readonly Case[] = [
     }),
   },
   {
-    wrong: 'removeWatches succeeds where there is nothing to remove',
+    wrong: 'removeWatches succeeds without a watch',
     found: 'watches-removal.no-watcher',
     make: () => replaces(OpCode.removeWatches, ErrorCode.NoWatcher, ErrorCode.Ok),
   },
   {
-    wrong: 'a watch that was removed is still there',
+    wrong: 'a removed watch still fires',
     found: 'watches-removal.check',
     make: () => answers(OpCode.removeWatches, ErrorCode.Ok),
   },
@@ -168,46 +168,46 @@ export const cases: readonly Case[] = [
     make: () => answers(OpCode.setWatches, ErrorCode.Ok),
   },
   {
-    wrong: 'ephemerals stay when their session is closed',
+    wrong: 'ephemeral znodes stay when their session is closed',
     found: 'sessions.close',
     make: () => answers(OpCode.closeSession, ErrorCode.Ok),
   },
   {
-    wrong: 'any password will do',
+    wrong: 'every password is accepted',
     found: 'sessions.wrong-password',
     make: () => ({
       connectRequest: (request: ConnectRequest) => ({ ...request, passwd: passwordOf(request.sessionId) }),
     }),
   },
   {
-    wrong: 'a session that is to be taken up is replaced by a new one without a word',
+    wrong: 'a resumed session is silently replaced by a new one',
     found: 'sessions.taken-up',
     make: () => ({ connectRequest: (request) => ({ ...request, sessionId: 0n }) }),
   },
   {
-    wrong: 'a time-out is granted less a millisecond',
+    wrong: 'the granted timeout is one millisecond too short',
     found: 'sessions.timeout',
     make: () => ({
       connectResponse: (response) => ({ ...response, timeOut: response.timeOut === 1 ? 1 : Math.floor(response.timeOut / 10) * 10 - 1 }),
     }),
   },
   {
-    wrong: 'a client that is ahead is served',
+    wrong: 'a client with a later zxid is accepted',
     found: 'sessions.client-ahead',
     make: () => ({ connectRequest: (request) => ({ ...request, lastZxidSeen: 0 }) }),
   },
   {
-    wrong: 'the readOnly byte is sent to whoever has sent none',
+    wrong: 'the readOnly byte is sent to a client that sent none',
     found: 'sessions.handshake-of-old-clients',
     make: () => ({ connectResponse: (response) => ({ ...response, readOnly: false }) }),
   },
   {
-    wrong: 'pings keep no session',
+    wrong: 'pings do not keep a session alive',
     found: 'sessions.pings',
     make: () => answers(OpCode.ping, ErrorCode.Ok),
   },
   {
-    wrong: 'no data become empty data',
+    wrong: 'null data become empty data',
     found: 'data.null-and-empty',
     make: () => ({
       outgoing: (frame) => withReply<GetDataReply>(frame, [OpCode.getData], (reply) => ({ ...reply, data: reply.data ?? Buffer.alloc(0) })),
@@ -242,10 +242,10 @@ export const cases: readonly Case[] = [
     }),
   },
   {
-    wrong: 'a create makes the parent that is missing',
+    wrong: 'a create also creates a missing parent',
     found: 'create.container',
     make: () => {
-      /** Of each create that is not yet answered: whether the client has asked for it. */
+      /** For each create without an answer: whether the client has sent it. */
       const isAsked: boolean[] = [];
       return {
         request: (request) => {
@@ -258,12 +258,12 @@ export const cases: readonly Case[] = [
     },
   },
   {
-    wrong: 'NotEmpty is told as NodeExists',
+    wrong: 'NotEmpty is reported as NodeExists',
     found: 'delete.refusals',
     make: () => replaces(OpCode.delete, ErrorCode.NotEmpty, ErrorCode.NodeExists),
   },
   {
-    wrong: 'a path that cannot exist is taken',
+    wrong: 'an invalid path is accepted',
     found: 'paths.server',
     make: () => replaces(OpCode.create2, ErrorCode.BadArguments, ErrorCode.Ok),
   },
@@ -284,12 +284,12 @@ export const cases: readonly Case[] = [
     }),
   },
   {
-    wrong: 'a read is answered with what was read before',
+    wrong: 'a read returns what an earlier read returned',
     found: 'reads.own-writes',
     make: lateReads,
   },
   {
-    wrong: 'what is behind the part of a multi that fails is called done',
+    wrong: 'the parts of a multi after the failed one are reported as done',
     found: 'multi.all-or-nothing',
     make: () => ({
       outgoing: (frame) =>
@@ -301,7 +301,7 @@ export const cases: readonly Case[] = [
     }),
   },
   {
-    wrong: 'whoAmI is not there',
+    wrong: 'whoAmI is not supported',
     found: 'auth.who-am-i',
     make: () => answers(OpCode.whoAmI, ErrorCode.Unimplemented),
   },
@@ -322,7 +322,7 @@ export const cases: readonly Case[] = [
   },
 ];
 
-/** What only a second server can be wrong about. `server`: which of them is, counted from 0. */
+/** Bugs that only a second server can have. `server` is the index of the wrong one. */
 export const ensembleCases: readonly (Case & { readonly server: number })[] = [
   { wrong: 'a server reads late', found: 'ensemble.write-anywhere', server: 1, make: lateReads },
   {
@@ -332,13 +332,13 @@ export const ensembleCases: readonly (Case & { readonly server: number })[] = [
     make: () => ({ connectRequest: (request) => ({ ...request, sessionId: 0n }) }),
   },
   {
-    wrong: 'a session that has moved may still write where it was',
+    wrong: 'a moved session may still write at its old server',
     found: 'ensemble.session-moved',
     server: 0,
     make: () => answers(OpCode.setData, ErrorCode.Ok),
   },
   {
-    wrong: 'a server does not tell what was written at others',
+    wrong: 'a server sends no events for writes at other servers',
     found: 'ensemble.watches',
     server: 0,
     make: () => ({ outgoing: (frame) => (isEvent(frame) ? [] : [frame]) }),

@@ -8,8 +8,8 @@ import { aclLines, refusalText, statLines, statView } from '../../zk/texts.ts';
 export const getAcl: ZkCommand = {
   name: 'getAcl',
   usage: '[-s] path',
-  summary: 'print who may do what to a znode',
-  options: [{ name: 's', description: 'print the stat as well' }],
+  summary: 'print the ACL of a znode',
+  options: [{ name: 's', description: 'also print the stat' }],
   argumentsMax: 1,
   jsonShape: '{"path": "/a", "acl": [{"scheme": "world", "id": "anyone", "perms": "cdrwa"}], "stat": {...}}',
   async run(call) {
@@ -24,11 +24,11 @@ export const getAcl: ZkCommand = {
 export const setAcl: ZkCommand = {
   name: 'setAcl',
   usage: '[-s] [-v version] [-R] path acl',
-  summary: 'say who may do what to a znode: scheme:id:perms, separated by commas',
+  summary: 'set the ACL of a znode: scheme:id:perms, separated by commas',
   options: [
-    { name: 's', description: 'print the stat as well' },
-    { name: 'v', value: 'version', description: 'only if this is the version of its ACL' },
-    { name: 'R', description: 'for everything below it, too' },
+    { name: 's', description: 'also print the stat' },
+    { name: 'v', value: 'version', description: 'only if its ACL has this version' },
+    { name: 'R', description: 'also for all descendants' },
   ],
   argumentsMax: 2,
   jsonShape: '{"path": "/a", "stat": {...}}; with -R {"path": "/a", "changed": 3, "failed": 0}',
@@ -56,6 +56,6 @@ export const setAcl: ZkCommand = {
       }
     }
     await call.answer(undefined, { path, changed, failed });
-    if (failed > 0) throw new CommandFailed(`the ACL of ${failed} of ${changed + failed} znodes could not be set`);
+    if (failed > 0) throw new CommandFailed(`cannot set the ACL of ${failed} of ${changed + failed} znodes`);
   },
 };

@@ -3,7 +3,7 @@ import { argumentsOf, type ZkCommand } from '../../zk/command.ts';
 export const addAuth: ZkCommand = {
   name: 'addauth',
   usage: 'scheme auth',
-  summary: 'prove an identity: digest user:password',
+  summary: 'authenticate: digest user:password',
   options: [],
   argumentsMax: 2,
   jsonShape: '{"scheme": "digest"}',

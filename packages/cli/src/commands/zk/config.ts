@@ -8,9 +8,9 @@ export const getConfig: ZkCommand = {
   usage: '[-c] [-w] [-s]',
   summary: 'print the configuration of the ensemble',
   options: [
-    { name: 's', description: 'print the stat as well' },
+    { name: 's', description: 'also print the stat' },
     { name: 'w', description: 'watch for changes of the configuration' },
-    { name: 'c', description: 'print the version and where clients connect to instead' },
+    { name: 'c', description: 'print only the version and the client addresses' },
   ],
   watches: 'with -w',
   argumentsMax: 0,
@@ -26,7 +26,10 @@ export const getConfig: ZkCommand = {
   },
 };
 
-/** Where clients can connect to, by a dynamic configuration: `server.1=host:2888:3888:participant;[address:]2181`. */
+/**
+ * Client addresses in a dynamic configuration:
+ * `server.1=host:2888:3888:participant;[address:]2181`.
+ */
 function clientsIn(config: string): { version: string; clients: string[] } {
   let version = '';
   const clients: string[] = [];
@@ -34,7 +37,7 @@ function clientsIn(config: string): { version: string; clients: string[] } {
     const [key = '', value = ''] = line.split(/=(.*)/s).map((part) => part.trim());
     if (key === 'version') version = value;
     if (!key.startsWith('server.')) continue;
-    // Several addresses of one server are separated by |, and each may name its own port for clients.
+    // A server's addresses are separated by |, and each may have its own client port.
     for (const address of value.split('|')) {
       const client = address.split(';')[1]?.trim();
       if (client === undefined || client === '') continue;
@@ -48,9 +51,9 @@ export const reconfig: ZkCommand = {
   name: 'reconfig',
   usage:
     '[-s] [-v version] [[-file path] | [-members serverID=host:port1:port2;port3[,...]*]] | [-add serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]',
-  summary: 'change which servers are in the ensemble',
+  summary: 'change the servers of the ensemble',
   options: [
-    { name: 's', description: 'print the stat as well' },
+    { name: 's', description: 'also print the stat' },
     { name: 'v', value: 'version', description: 'required current config version' },
     { name: 'file', value: 'path', description: 'path of config file to parse for membership' },
     { name: 'members', value: 'list', description: 'comma-separated list of config strings for non-incremental reconfig' },
@@ -86,7 +89,7 @@ export const reconfig: ZkCommand = {
   },
 };
 
-/** Of a configuration file, what says who the members are; the leader judges whether it makes sense. */
+/** The lines of a configuration file that name servers; the leader validates them. */
 function membersIn(file: string): string {
   let text: string;
   try {
@@ -96,7 +99,7 @@ function membersIn(file: string): string {
   }
   const lines = text.split('\n').map((line) => line.trim());
   const members = lines.filter((line) => /^(server\.\d+|group\.\d+|weight\.\d+)\s*=/.test(line));
-  if (!members.some((line) => line.startsWith('server.'))) throw refused(`Error processing ${file}: it names no server.<id>=...`);
+  if (!members.some((line) => line.startsWith('server.'))) throw refused(`Error processing ${file}: it has no line server.<id>=...`);
   return members.join(',');
 }
 

@@ -4,21 +4,21 @@ import { parseAcl } from '../../zk/acl-text.ts';
 import { argumentsOf, type Call, checkedPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
 import { dataOf } from '../../zk/data-argument.ts';
 
-/** The longest TTL that fits beside its mark in an ephemeralOwner. */
+/** The largest TTL: 40 bits of an ephemeralOwner, the rest marks the znode as one with a TTL. */
 const ttlMax = 0xff_ffff_ffff;
 
 export const create: ZkCommand = {
   name: 'create',
   usage: '[-s] [-e] [-c] [-t ttl] path [data] [acl]',
-  summary: 'make a znode',
+  summary: 'create a znode',
   options: [
-    { name: 'e', description: 'ephemeral: it goes with the session' },
+    { name: 'e', description: 'ephemeral: deleted when the session ends' },
     { name: 's', description: 'sequential: the server appends a number to the path' },
-    { name: 'c', description: 'container: it goes when its last child has gone' },
-    { name: 't', value: 'ttl', description: 'it goes after so many milliseconds without changes and children' },
+    { name: 'c', description: 'container: deleted after its last child is deleted' },
+    { name: 't', value: 'ttl', description: 'deleted after this many milliseconds without changes and children' },
   ],
   argumentsMax: 3,
-  jsonShape: '{"path": "/a"}, with its number where it is sequential',
+  jsonShape: '{"path": "/a"}, with the sequence number if it is sequential',
   async run(call) {
     const [path = '', word, acl] = argumentsOf(call, 1);
     const mode = modeOf(call);

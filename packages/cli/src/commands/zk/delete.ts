@@ -7,7 +7,7 @@ export const deleteNode: ZkCommand = {
   name: 'delete',
   usage: '[-v version] path',
   summary: 'delete a znode that has no children',
-  options: [{ name: 'v', value: 'version', description: 'only if this is the version of its data' }],
+  options: [{ name: 'v', value: 'version', description: 'only if its data has this version' }],
   argumentsMax: 2,
   jsonShape: '{"path": "/a"}',
   async run(call) {
@@ -22,21 +22,21 @@ export const deleteNode: ZkCommand = {
 };
 
 const batchDefault = 1000;
-/** How many batches may be under way at once; zkCli's own number. */
+/** How many batches may be in flight at once; the number of zkCli. */
 const batchesAtOnce = 10;
 
 export const deleteAll: ZkCommand = {
   name: 'deleteall',
   usage: 'path [-b batch size]',
-  summary: 'delete a znode and everything below it',
-  options: [{ name: 'b', value: 'batch size', description: 'how many in one transaction, 1000 unless given; 0: each alone' }],
+  summary: 'delete a znode and all its descendants',
+  options: [{ name: 'b', value: 'batch size', description: 'znodes per transaction (default: 1000; 0: one by one)' }],
   argumentsMax: 1,
   jsonShape: '{"path": "/a", "deleted": 3}',
   async run(call) {
     const path = pathOf(call);
     const batch = numberOf(call, 'b', batchDefault);
     const client = await call.client();
-    // The leaves first.
+    // Leaves first.
     const paths = (await pathsBelow(client, path, call.options)).toReversed();
     if (batch > 0) await deleteInBatches(client, paths, batch, call);
     else for (const one of paths) await client.delete(one, call.options);
@@ -44,7 +44,10 @@ export const deleteAll: ZkCommand = {
   },
 };
 
-/** A batch of long paths has to fit into a request as well; half of jute.maxbuffer leaves room for what is around them. */
+/**
+ * A batch of long paths must fit into one request; half of jute.maxbuffer leaves room for the other
+ * fields.
+ */
 const batchBytesMax = Math.floor(juteMaxBufferDefault / 2);
 
 function batchesOf(paths: readonly string[], size: number): string[][] {
@@ -65,7 +68,8 @@ async function deleteInBatches(client: Client, paths: readonly string[], size: n
   const batches = batchesOf(paths, size);
   let failed: unknown;
   let next = 0;
-  // Batches of one session are carried out in order, so leaves still go before their parents.
+  // A server applies the batches of one session in order, so leaves are still deleted before their
+  // parents.
   const worker = async () => {
     while (next < batches.length && failed === undefined) {
       const batch = batches[next++]!;

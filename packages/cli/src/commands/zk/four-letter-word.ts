@@ -11,7 +11,10 @@ import { exitCodes } from '../../exit-codes.ts';
 import { argumentsOf, CommandFailed, type ZkCommand } from '../../zk/command.ts';
 import { troubleText } from '../../zk/trouble-text.ts';
 
-/** Those of ZooKeeper 3.9, docs/reference/four-letter-words.md, but for the trace mask, which is asked for in bytes. */
+/**
+ * The words of ZooKeeper 3.9 (docs/reference/four-letter-words.md), without the trace mask words,
+ * whose requests are not text.
+ */
 export const askedWords: readonly string[] = [
   'cons',
   'conf',
@@ -31,11 +34,11 @@ export const askedWords: readonly string[] = [
   'wchs',
 ];
 
-/** Every server of the connect string is asked, since each speaks of itself alone. */
+/** Sends the word to every server of the connect string, since each answers for itself. */
 export const fourLetterWordCommand: ZkCommand = {
   name: '4lw',
   usage: 'word',
-  summary: 'ask each server by a four letter word, such as srvr, ruok, mntr or stat, without a session',
+  summary: 'send a four letter word, such as srvr, ruok, mntr or stat, to each server; needs no session',
   options: [],
   argumentsMax: 1,
   words: askedWords,
@@ -43,20 +46,20 @@ export const fourLetterWordCommand: ZkCommand = {
   async run(call) {
     const [word = ''] = argumentsOf(call, 1);
     if (!/^[a-z]{4}$/.test(word)) {
-      const sentence = `4lw: ${JSON.stringify(word)} is not a four letter word. A word is four small letters, such as srvr, ruok, mntr or stat`;
+      const sentence = `4lw: ${JSON.stringify(word)} is not a four letter word. A word has four lowercase letters, such as srvr, ruok, mntr or stat`;
       throw new CommandFailed(sentence, exitCodes.refused);
     }
     const servers = await serversOf(call.settings.server);
     const { signal, clock, settings } = call;
     const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs, clock }));
-    // Each answer is awaited in its turn; a rejection before that must not end the process.
+    // The answers are awaited one after the other; an earlier rejection must not end the process.
     for (const answer of answers) answer.catch(() => undefined);
     const failures: CommandFailed[] = [];
     for (const [index, server] of servers.entries()) {
       try {
         const answer = await answers[index]!;
         const heading = servers.length === 1 ? '' : `${server}:\n`;
-        // The command ends each answer with a line break of its own.
+        // `call.answer` adds a line break.
         await call.answer(`${heading}${answer.replace(/\n$/, '')}`, { server, word, answer });
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
@@ -76,7 +79,7 @@ async function serversOf(connectString: string): Promise<string[]> {
     return (await new NodeTransport().resolveService(service)).map(formatServer);
   } catch (error) {
     const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
-    throw new CommandFailed(`the servers of ${service} cannot be looked up: ${troubleText(reason)}`, exitCodes.noConnection);
+    throw new CommandFailed(`cannot resolve the servers of ${service}: ${troubleText(reason)}`, exitCodes.noConnection);
   }
 }
 
@@ -92,7 +95,7 @@ function parsed(connectString: string): ConnectString {
 function failureOf({ code, reason = code, message }: KeeperError, server: string, word: string): CommandFailed {
   switch (code) {
     case 'Unimplemented': {
-      const sentence = `${server}: the 4lw.commands.whitelist of this server does not have ${word}; add it to zoo.cfg and restart the server`;
+      const sentence = `${server}: ${word} is not in the 4lw.commands.whitelist of this server; add it to zoo.cfg and restart the server`;
       return new CommandFailed(sentence, exitCodes.failed, { code });
     }
     case 'ConnectionLoss':

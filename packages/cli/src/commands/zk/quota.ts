@@ -16,7 +16,8 @@ import {
 import { childPath, visitBelow } from '../../zk/subtree.ts';
 
 /**
- * Quotas are ordinary znodes below /zookeeper/quota, which these commands make, change and delete as zkCli does; servers watch over them.
+ * Quotas are ordinary znodes below /zookeeper/quota. These commands create, change and delete them
+ * as zkCli does; servers enforce them.
  */
 
 const fieldOf = { n: 'count', b: 'bytes', N: 'countHardLimit', B: 'byteHardLimit' } as const satisfies Record<string, QuotaField>;
@@ -29,7 +30,7 @@ const flags = Object.keys(fieldOf) as (keyof typeof fieldOf)[];
 export const setQuota: ZkCommand = {
   name: 'setquota',
   usage: '-n|-b|-N|-B val path',
-  summary: 'limit how many znodes or bytes there may be below a znode: -n and -b warn, -N and -B refuse',
+  summary: 'limit the number of znodes or bytes of a subtree: -n and -b warn, -N and -B reject',
   options: [
     { name: 'n', value: 'val', description: 'num soft quota' },
     { name: 'b', value: 'val', description: 'bytes soft quota' },
@@ -58,7 +59,7 @@ async function limit(client: Client, path: string, field: QuotaField, value: num
   if ((await client.exists(path, options)) === null) throw noNode(path, `${path} does not exist.`);
   checkedPath(quotaPath(path));
   if ((await client.exists(quotaRoot, options)) === null) {
-    throw new CommandFailed(`there is no ${quotaRoot} here; connect without a chroot to set quotas`, exitCodes.refused);
+    throw new CommandFailed(`${quotaRoot} does not exist; connect without a chroot to set quotas`, exitCodes.refused);
   }
   await refuseNested(client, path, call);
   let at: string = quotaRoot;
@@ -95,7 +96,9 @@ async function createIfMissing(client: Client, path: string, data: string | null
   }
 }
 
-/** A quota may not lie within another: servers look for one only, on the way up. */
+/**
+ * A quota may not be inside another: on its way up from a znode a server looks for one quota only.
+ */
 async function refuseNested(client: Client, path: string, { options }: Call): Promise<void> {
   const nested = (complaint: string) => new CommandFailed(complaint, exitCodes.refused);
   try {
@@ -134,10 +137,10 @@ async function warnOfExcess(client: Client, path: string, limits: QuotaValues, c
 export const listQuota: ZkCommand = {
   name: 'listquota',
   usage: 'path',
-  summary: 'print the limits of a quota, and how much is used',
+  summary: 'print the limits and the usage of a quota',
   options: [],
   argumentsMax: 1,
-  jsonShape: '{"path": "/a", "limits": {"count": 5, ...}, "used": {"count": 1, "bytes": 3}}; both null where there is no quota',
+  jsonShape: '{"path": "/a", "limits": {"count": 5, ...}, "used": {"count": 1, "bytes": 3}}; both null without a quota',
   async run(call) {
     const path = pathOf(call);
     checkedPath(limitPath(path));
@@ -165,7 +168,7 @@ export const listQuota: ZkCommand = {
 export const delQuota: ZkCommand = {
   name: 'delquota',
   usage: '[-n|-b|-N|-B] path',
-  summary: 'lift one limit of a quota, or all of it',
+  summary: 'delete one limit of a quota, or the whole quota',
   options: [
     { name: 'n', description: 'num soft quota' },
     { name: 'b', description: 'bytes soft quota' },
@@ -174,7 +177,7 @@ export const delQuota: ZkCommand = {
   ],
   exclusive: 'at most one',
   argumentsMax: 1,
-  jsonShape: '{"path": "/a", "limits": {...}}, as they are now; null when there is no quota any more',
+  jsonShape: '{"path": "/a", "limits": {...}}, the remaining limits; null if no quota remains',
   async run(call) {
     const path = pathOf(call);
     checkedPath(limitPath(path));
@@ -197,7 +200,7 @@ export const delQuota: ZkCommand = {
   },
 };
 
-/** Deletes the quota, and above it whatever was made for it alone. */
+/** Deletes the quota, and then each parent that has no other children. */
 async function lift(client: Client, path: string, { options }: Call): Promise<void> {
   let parent = quotaPath(path);
   for (const name of (await client.getChildren(parent, options)).children) await client.delete(childPath(parent, name), options);

@@ -3,7 +3,7 @@ import { misused, noNode, optionLines, pathOf, watchesAsAsked, type ZkCommand } 
 import { hexDump, listText, statLines, statView } from '../../zk/texts.ts';
 import { visitBelow } from '../../zk/subtree.ts';
 
-/** Commands that read one znode, or what is below it. */
+/** Commands that read one znode or its subtree. */
 
 export const get: ZkCommand = {
   name: 'get',
@@ -18,7 +18,7 @@ export const get: ZkCommand = {
   usageListsOptions: true,
   watches: 'with -w',
   argumentsMax: 2,
-  jsonShape: '{"path": "/a", "data": "text", "encoding": "utf8" or "base64", "stat": {...}}; data is null where there are none',
+  jsonShape: '{"path": "/a", "data": "text", "encoding": "utf8" or "base64", "stat": {...}}; data is null if the znode has none',
   async run(call) {
     const path = pathOf(call);
     const { line } = call;
@@ -26,7 +26,7 @@ export const get: ZkCommand = {
     const client = await call.client();
     const { data, stat } = await client.getData(path, { watch, ...call.options });
     const shown = Buffer.from(data ?? Buffer.from('null'));
-    // The bytes themselves, so that what is no text can be piped as well.
+    // The bytes as they are, so that binary data can be piped.
     const text = line.has('x') ? Buffer.from(hexDump(shown)) : line.has('b') ? Buffer.from(shown.toString('base64')) : shown;
     const stats = line.has('s') ? Buffer.from(`\n${statLines(stat)}`) : Buffer.alloc(0);
     await call.answer(Buffer.concat([text, stats]), { path, ...dataView(data), stat: statView(stat) });
@@ -37,7 +37,7 @@ export const stat: ZkCommand = {
   name: 'stat',
   usage: '[-w] path',
   summary: "print a znode's stat",
-  options: [{ name: 'w', description: 'watch for changes on the znode, also for its coming into being' }],
+  options: [{ name: 'w', description: 'watch for changes of the znode, including its creation' }],
   watches: 'with -w',
   argumentsMax: 2,
   jsonShape: '{"path": "/a", "stat": {...}}',
@@ -92,7 +92,7 @@ export const ls: ZkCommand = {
 export const getAllChildrenNumber: ZkCommand = {
   name: 'getAllChildrenNumber',
   usage: 'path',
-  summary: 'print how many znodes are below one',
+  summary: 'print how many descendants a znode has',
   options: [],
   argumentsMax: 1,
   jsonShape: '{"path": "/a", "number": 2}',
@@ -107,7 +107,7 @@ export const getAllChildrenNumber: ZkCommand = {
 export const getEphemerals: ZkCommand = {
   name: 'getEphemerals',
   usage: 'path',
-  summary: 'print the ephemerals of this session whose paths begin with a text; all of them without one',
+  summary: 'print the ephemeral znodes of this session whose paths start with this text; without it all of them',
   options: [],
   argumentsMax: 1,
   jsonShape: '{"prefix": "/", "ephemerals": ["/a"]}',

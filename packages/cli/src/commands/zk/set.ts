@@ -30,7 +30,10 @@ export const set: ZkCommand = {
   },
 };
 
-/** Node passes over what is no base64; an operator's slip must not become data. Files have lines of it. */
+/**
+ * Decodes base64, with line breaks. Node skips characters that are not base64, so a mistyped text
+ * would be stored: compare the decoded bytes with the text.
+ */
 function decoded(data: Uint8Array, origin: string | undefined): Buffer {
   const text = Buffer.from(data).toString();
   const digits = text.replaceAll(/\s/g, '').replace(/=+$/, '');

@@ -1,4 +1,7 @@
-/** Every command that asks a server for something, by the names of zkCli. One file or a family per file; one entry here. */
+/**
+ * Every command that sends requests to a server, by its name in zkCli. One file per command or
+ * family of commands; one entry here.
+ */
 import type { ZkCommand } from '../../zk/command.ts';
 import { getAcl, setAcl } from './acl.ts';
 import { addAuth, whoAmI } from './auth.ts';

@@ -9,12 +9,12 @@ function isMode(text: string): text is keyof typeof modes {
 export const addWatch: ZkCommand = {
   name: 'addWatch',
   usage: '[-m mode] path # optional mode is one of [PERSISTENT, PERSISTENT_RECURSIVE] - default is PERSISTENT_RECURSIVE',
-  summary: 'watch a znode, or a znode and everything below it, until told otherwise',
+  summary: 'watch a znode, or a znode and all its descendants, until the watch is removed',
   options: [
     {
       name: 'm',
       value: 'mode',
-      description: 'PERSISTENT: the znode and its children coming and going; PERSISTENT_RECURSIVE: everything below it',
+      description: 'PERSISTENT: the znode and its list of children; PERSISTENT_RECURSIVE: the znode and all its descendants',
     },
   ],
   watches: 'always',
@@ -38,7 +38,7 @@ const types = { c: 'children', d: 'data', p: 'persistent', r: 'persistentRecursi
 export const removeWatches: ZkCommand = {
   name: 'removewatches',
   usage: 'path [-c|-d|-a] [-l]',
-  summary: 'take watches away again',
+  summary: 'remove watches',
   options: [
     { name: 'c', description: 'child watcher type' },
     { name: 'd', description: 'data watcher type' },
