@@ -1,4 +1,6 @@
-/** A queue whose ends cost nothing, however long it grows: what waits is taken in the order it came. */
+/**
+ * A queue with constant cost at both ends, whatever its length.
+ */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -11,7 +13,7 @@ export class Fifo<T> {
     this.#items.push(item);
   }
 
-  /** Puts an item ahead of all others. */
+  /** Inserts an item before all others. */
   unshift(item: T): void {
     if (this.#head === 0) {
       // Room for as many again, so that the next ones cost nothing.
@@ -25,7 +27,7 @@ export class Fifo<T> {
     return this.#items[this.#head];
   }
 
-  /** In order. The queue may not change meanwhile. */
+  /** In order. The queue must not change meanwhile. */
   *values(): Generator<T, void, undefined> {
     for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!;
   }
@@ -37,7 +39,7 @@ export class Fifo<T> {
   shift(): T | undefined {
     const item = this.#items[this.#head];
     if (this.length === 0) return undefined;
-    // What has left must not be kept alive by the array.
+    // The array must not keep a removed item alive.
     this.#items[this.#head++] = undefined;
     if (this.#head === this.#items.length) {
       this.#items.length = 0;
@@ -49,7 +51,7 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Empties the queue into an array. */
+  /** Removes and returns all items. */
   takeAll(): T[] {
     const items = this.#items.slice(this.#head) as T[];
     this.clear();

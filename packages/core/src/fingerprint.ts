@@ -1,9 +1,11 @@
 /**
- * Where a machine of the core writes down its state, for whoever explores all the states it can reach.
+ * The sink to which a state machine of the core writes its state, for an explorer of all reachable
+ * states.
  *
- * Two machines that wrote the same will do the same for the same inputs. So everything that can influence behaviour is written, in an
- * order that does not depend on how the state came about (tables by ascending key), and nothing else: a state that differs only in what
- * nobody looks at would be explored twice. Points in time are written as distances from now, since nothing depends on when a clock began.
+ * Two machines that wrote the same will behave the same for the same inputs. So everything that can
+ * influence behaviour is written, in an order that does not depend on history (tables by ascending
+ * key), and nothing else: states that differ only in unused details would be explored twice. Times
+ * are written as distances from now, since no behaviour depends on when a clock began.
  */
 import type { Millis } from '@tskeeper/protocol';
 
@@ -12,12 +14,12 @@ export interface Fingerprint {
   text(value: string): void;
 }
 
-/** How long ago something was, as far as anybody asks: beyond `limitMs` nobody does any more. */
+/** The age of an event, limited to just above `limitMs`: no behaviour depends on a larger one. */
 export function age(sinceMs: Millis, nowMs: Millis, limitMs: Millis): Millis {
   return Math.min(nowMs - sinceMs, limitMs + 1);
 }
 
-/** How long it is until something is due; -1 when nothing is. */
+/** The time until something is due; -1 if nothing is. */
 export function distance(dueMs: Millis | undefined, nowMs: Millis): Millis {
   return dueMs === undefined ? -1 : Math.max(0, dueMs - nowMs);
 }

@@ -4,72 +4,76 @@ import type { CnxnId } from './client-output.ts';
 import type { QuotaTotals } from './tree/data-tree.ts';
 
 /**
- * What a server can tell about itself, as plain values and without side effects. Four letter words, the admin port, metrics and the
- * console all render these; none of them reaches behind it. Lists that can be long are iterated, never built.
+ * The state of a server for operators, as plain values and without side effects. Four letter words,
+ * the admin port, metrics and the console all render these and use nothing else. Lists that can be
+ * long are iterated, never built.
  */
 export interface Inspect {
   role(): 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only';
   lastZxid(): Zxid;
-  /** As ZooKeeper counts: the root is held under two keys there, so an empty tree has 5. */
+  /** As ZooKeeper counts: it has the root under two keys, so an empty tree has 5. */
   nodeCount(): number;
   /** Bytes of all paths and data, as ZooKeeper's approximate_data_size. */
   approximateDataBytes(): number;
   ephemeralCount(): number;
   /** Entries of the data and child watch tables together. */
   watchCount(): number;
-  /** What the quotas of each namespace allow and use; a namespace is the first name of a path. */
+  /** Limits and usage of the quotas of each namespace; a namespace is the first name of a path. */
   quotaTotals(): Iterable<QuotaTotals>;
-  /** Requests taken in and not yet answered. */
+  /** Requests admitted and not yet answered. */
   outstandingRequests(): number;
   sessionCount(): number;
-  /** All of them, in no order, with the timeouts that they were created with. */
+  /** All sessions in no order, with the timeouts at their creation. */
   sessions(): Iterable<{ readonly session: SessionId; readonly timeoutMs: Millis }>;
-  /** From its first txn to its last: a session that is being opened is not there yet, one that is being closed still is. */
+  /**
+   * True from its first txn to its last: a session that is being created is not included, one that
+   * is being closed still is.
+   */
   hasSession(session: SessionId): boolean;
   cnxnCount(): number;
   cnxns(): Iterable<CnxnInfo>;
   cnxn(id: CnxnId): CnxnInfo | undefined;
-  /** Sessions by the moment their bucket comes due, on the monotonic clock, soonest first. */
+  /** Sessions by the time at which their bucket is due, on the monotonic clock, soonest first. */
   sessionExpiry(): Iterable<{ readonly dueMs: Millis; readonly sessions: readonly SessionId[] }>;
   /** Ephemeral paths by owner. */
   ephemerals(): Iterable<{ readonly session: SessionId; readonly paths: Iterable<string> }>;
-  /** Of the data watch table, as wchs, wchc and wchp show. */
+  /** Of the data watch table, as wchs, wchc and wchp show it. */
   watchSummary(): { readonly cnxns: number; readonly paths: number; readonly watches: number };
   watchesByCnxn(): Iterable<{ readonly cnxn: CnxnId; readonly session: SessionId; readonly paths: Iterable<string> }>;
   watchesByPath(): Iterable<{ readonly path: string; readonly sessions: Iterable<SessionId> }>;
   /** The digests remembered at every 128th zxid, oldest first, at most 1024. */
   digests(): Iterable<{ readonly zxid: Zxid; readonly digestVersion: number; readonly digest: bigint }>;
-  /** Forgets the counters of each connection (crst). */
+  /** Resets the counters of each connection (crst). */
   resetCnxnStats(): void;
-  /** What a server of an ensemble tells besides; undefined for one that stands alone. */
+  /** Additional state of a server of an ensemble; undefined for a standalone server. */
   ensemble(): EnsembleInspect | undefined;
 }
 
-/** A server's place in its ensemble. */
+/** The state of a server in its ensemble. */
 export interface EnsembleInspect {
   readonly sid: Sid;
-  /** As ZooKeeper calls it, whether or not clients are served. */
+  /** ZooKeeper's name for it, whether or not clients are served. */
   readonly state: 'looking' | 'leading' | 'following' | 'observing';
-  /** How far Zab has come. */
+  /** The current phase of Zab. */
   readonly phase: 'election' | 'discovery' | 'synchronization' | 'broadcast';
-  /** How this server is being brought to its leader's history; undefined at all other times. */
+  /** How this server is being synchronised with its leader; undefined at all other times. */
   readonly syncMode: 'diff' | 'trunc' | 'snap' | undefined;
-  /** Whom it goes by, which may be itself; undefined while it is looking. */
+  /** The leader, which may be this server; undefined while it is looking. */
   readonly leader: Sid | undefined;
-  /** How many servers vote. */
+  /** The number of voters. */
   readonly voterCount: number;
-  /** The configuration in force, as it stands in /zookeeper/config. */
+  /** The active configuration, as in /zookeeper/config. */
   readonly configText: string;
-  /** What a leader knows of its learners; undefined unless it leads, and serves. */
+  /** A leader's view of its learners; undefined unless it leads and serves. */
   readonly leading: LeadingInspect | undefined;
 }
 
 export interface LeadingInspect {
   /** On the monotonic clock. */
   readonly sinceMs: Millis;
-  /** Servers that have introduced themselves, in step or not. */
+  /** Servers that have introduced themselves, synchronised or not. */
   readonly learners: number;
-  /** Followers that are told of each proposal, those that do not vote included. */
+  /** Followers that receive each proposal, including those that do not vote. */
   readonly syncedFollowers: number;
   readonly syncedNonVotingFollowers: number;
   readonly syncedObservers: number;

@@ -1,4 +1,6 @@
-/** Answers an operator's questions from the parts of a server, as plain values: see `Inspect`. */
+/**
+ * Implements `Inspect` from the parts of a server.
+ */
 import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';

@@ -4,7 +4,7 @@ import type { CloseReason, CnxnId } from './client-output.ts';
 import type { StepKind } from './request/budget.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
-/** What an operator should hear of, once, in words. The runtime logs it. */
+/** An event for operators. The runtime logs it once, in words. */
 export type Notice =
   | {
       readonly kind: 'quotaSoftLimit';
@@ -16,7 +16,10 @@ export type Notice =
   | { readonly kind: 'digestMismatch'; readonly zxid: Zxid }
   | { readonly kind: 'containerSwept'; readonly path: string };
 
-/** The option of a limit at which requests, bytes or connections wait until there is room, without an error to a client. */
+/**
+ * The option of a limit at which requests, bytes or connections wait until there is room, without
+ * an error to a client.
+ */
 export type Limit =
   | 'globalOutstandingLimit'
   | 'inFlightBytesMax'
@@ -34,90 +37,136 @@ export type Limit =
   | 'messagesPerGo';
 
 /**
- * Hears what happens, in order, and may neither answer nor throw. Metrics, the audit log, the slow log and traces hang on it, so that
- * no decision is mixed with its bookkeeping. Calls are made on the request path: an implementation counts and returns.
+ * Receives events in order, and must neither call back nor throw. Metrics, the audit log, the slow
+ * log and traces implement it, so that no decision is mixed with its bookkeeping. Calls are made on
+ * the request path: an implementation counts and returns.
  */
 export interface Observer {
   cnxnOpened(cnxn: CnxnId, context: CnxnContext): void;
-  /** `reason` is undefined when the other side went away by itself; `session` is 0 when the connection never had one. */
+  /**
+   * `reason` is undefined if the client disconnected; `session` is 0 if the connection never had
+   * one.
+   */
   cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void;
-  /** A provider has judged credentials. `id` is what would stand in an ACL, empty when refused. */
+  /**
+   * A provider has decided on credentials. `id` is in the form used in an ACL, empty if refused.
+   */
   authenticated(cnxn: CnxnId, scheme: string, id: string, accepted: boolean): void;
-  /** A request has been decoded and its session touched. `frameBytes` includes the length prefix; `waitedMs` runs from its arrival. */
+  /**
+   * A request has been decoded and its session touched. `frameBytes` includes the length prefix;
+   * `waitedMs` runs from its arrival.
+   */
   admitted(cnxn: CnxnId, opCode: number, frameBytes: number, waitedMs: Millis): void;
-  /** The request that is next must wait, since too many are under way. Told whenever that is found to be so. */
+  /** The next request must wait, since too many are outstanding. Called each time this is found. */
   heldBack(): void;
-  /** Something waits because a limit is reached. Called each time that is found to be so. */
+  /** Something waits because a limit is reached. Called each time this is found. */
   limitMet(limit: Limit): void;
-  /** A request's turn has come and its connection is gone. Unless it is dropped for that, a write is carried out and nobody answered. */
+  /**
+   * The connection of a request has closed before its turn. A write is performed without a reply,
+   * unless it is dropped.
+   */
   stale(dropped: boolean): void;
-  /** A request was turned away before it was judged: throttled, oversized, stale, or on a session that is gone. */
+  /**
+   * A request was refused before it was validated: throttled, oversized, stale, or on a closed
+   * session.
+   */
   refused(cnxn: CnxnId, opCode: number, errorCode: number): void;
-  /** A write that is being judged will change a znode. */
+  /** A write that is being validated will change a znode. */
   changeRecorded(): void;
-  /** So many recorded changes have been applied. */
+  /** `count` recorded changes have been applied. */
   changesForgotten(count: number): void;
-  /** A hard limit of a quota has made the server refuse a write. */
+  /** The server has refused a write because of a hard limit of a quota. */
   quotaExceeded(namespace: NamespaceId): void;
-  /** A write has its zxid and goes to the log. `bytes` is the size of the log entry's txn bytes, `judgedMs` how long judging it took. */
+  /**
+   * A write has its zxid and is appended to the log. `bytes` is the size of the log entry's txn
+   * bytes, `judgedMs` the duration of its validation.
+   */
   proposed(zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void;
   /**
-   * A txn has changed the tree, or an error txn has taken its turn. `errorCode` is 0 for a change. `ageMs` runs from the txn's time on the
-   * wall clock, and is negative when that has been set back.
+   * A txn has changed the tree, or an error txn has had its turn. `errorCode` is 0 for a change.
+   * `ageMs` runs from the txn's wall-clock time, and is negative if the clock has been set back.
    */
   applied(zxid: Zxid, txnType: number, errorCode: number, ageMs: Millis): void;
-  /** From now on this number stands for this namespace, and no longer for the one it may have stood for before. */
+  /** From now on this number means this namespace, and no longer an earlier one. */
   namespaceNamed(namespace: NamespaceId, name: string): void;
-  /** Data, Stat or children of a znode have been read: so many bytes of its path, its data or its children's names, and its Stat. */
+  /**
+   * Data, Stat or children of a znode have been read; `bytes` is the size of its path, its data or
+   * its children's names, and its Stat.
+   */
   znodeRead(namespace: NamespaceId, bytes: number): void;
-  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  /** A znode has been created, deleted or given data; `bytes` is the size of path and data. */
   znodeWritten(namespace: NamespaceId, bytes: number): void;
-  /** A reply has been written. `latencyMs` runs from the request's arrival. `write` tells what took a zxid from what did not. */
+  /**
+   * A reply has been written. `latencyMs` runs from the request's arrival. `write`: whether it took
+   * a zxid.
+   */
   replied(cnxn: CnxnId, opCode: number, errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void;
   /** One change has fired `count` watches. */
   watchesFired(eventType: number, count: number): void;
-  /** A watch event has been written: of a watch that fired, or for a client that came back and has missed it. */
+  /**
+   * A watch event has been written: for a watch that fired, or for a reconnected client that missed
+   * it.
+   */
   eventSent(cnxn: CnxnId, bytes: number): void;
-  /** A createSession has been applied, here as at every server of the ensemble. */
+  /** A createSession has been applied, here as on every server of the ensemble. */
   sessionOpened(session: SessionId, timeoutMs: Millis): void;
-  /** A client's handshake has been accepted by this server: its session is new, or resumes over this connection. */
+  /**
+   * This server has accepted a client's handshake: its session is new, or resumes over this
+   * connection.
+   */
   sessionAccepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void;
   /**
-   * A closeSession has been applied, here as at every server of the ensemble. `timeoutMs` is that of the session when it was created;
-   * `context` is that of the session's connection to this server, undefined when it has none.
+   * A closeSession has been applied, here as on every server of the ensemble. `timeoutMs` is that
+   * at the session's creation; `context` is that of the session's connection to this server, or
+   * undefined.
    */
   sessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void;
-  /** A session was taken up again by a new connection, or refused to it, and the client is told. `replied` is for new sessions only. */
+  /**
+   * A session was resumed by a new connection, or refused to it, and the client gets the reply.
+   * `replied` is called for new sessions only.
+   */
   sessionRevalidated(session: SessionId, accepted: boolean, context: CnxnContext): void;
-  /** A leader was asked by a learner whether a session lives, and has answered. */
+  /** A leader has answered a learner whether a session is alive. */
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
-  /** An election has ended after `lookedMs`: this server goes by `leader`, which may be itself. */
+  /** An election has ended after `lookedMs` with `leader`, which may be this server. */
   elected(leader: Sid, lookedMs: Millis): void;
-  /** This server serves in an epoch, as its leader or as a learner. Its history ended with `historyEnd` when it began to. */
+  /**
+   * This server serves in an epoch, as its leader or as a learner. `historyEnd` was the end of its
+   * history at the start.
+   */
   epochBegun(epoch: number, historyEnd: Zxid): void;
-  /** This server leads or learns no more; `reason` is for the operator. Everything in its log has been applied. */
+  /**
+   * This server no longer leads or learns; `reason` is for the operator. Everything in its log has
+   * been applied.
+   */
   roleEnded(reason: string): void;
   /** Every txn up to `zxid` is durable in the log of a server of an ensemble. */
   logged(zxid: Zxid): void;
-  /** The log has been cut behind `zxid`; or the leader's snapshot as of `zxid` has taken the place of everything on disk. */
+  /**
+   * The log has been truncated after `zxid`; or the leader's snapshot of `zxid` has replaced
+   * everything on disk.
+   */
   historyReplaced(by: 'trunc' | 'snap', zxid: Zxid): void;
   /**
-   * A leader begins to bring a learner to its history: with which packet, where what follows is taken from, and how many learners it sends a
-   * snapshot at that moment. `isBehind`: the tree that is sent has not yet got all that is committed.
+   * A leader starts to synchronise a learner: with which packet, from which source, and to how many
+   * learners it is sending snapshots. `isBehind`: the tree being sent does not contain all
+   * committed txns yet.
    */
   learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean): void;
-  /** A step has ended with work of this kind left over, which goes on in the next one. */
+  /** A step has ended with work of this kind left for the next one. */
   stepEnded(kind: StepKind): void;
-  /** A request or a commit takes more than one step. The server starts no other, and ends no session, before `jobEnded`. */
+  /**
+   * A request or a commit takes more than one step. The server starts no other, and ends no session, before `jobEnded`. */
   jobBegan(): void;
   jobEnded(): void;
-  /** A long write has to wait until less is proposed and not applied; `passedOn` by a learner. */
+  /** A long write must wait until fewer units are proposed and not applied; `passedOn` on a learner.
+   */
   longWriteWaits(passedOn: boolean): void;
   notice(notice: Notice): void;
 }
 
-/** The default: nobody listens. */
+/** The default: ignores all events. */
 export const silentObserver: Observer = {
   cnxnOpened() {},
   cnxnClosed() {},

@@ -2,16 +2,24 @@ import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
 import type { AuthProvider } from './auth/auth-provider.ts';
 import { stepUnitsDefault } from './request/budget.ts';
 
-/** Everything an operator can set that changes what the core decides. Parsed once, before the core is built. Defaults are ZooKeeper's. */
+/**
+ * Everything an operator can set that changes the core's decisions. Parsed once, before the core is
+ * created. Defaults are ZooKeeper's.
+ */
 export interface CoreOptions {
-  /** Goes into the top byte of session ids; 1 on a standalone server. At most 254 while extended types are on. */
+  /**
+   * The top byte of session ids; 1 on a standalone server. At most 254 with extended types enabled.
+   */
   readonly serverId: number;
   readonly tickTimeMs: Millis;
   readonly minSessionTimeoutMs: Millis;
   readonly maxSessionTimeoutMs: Millis;
   /** jute.maxbuffer: the largest frame accepted, in bytes. */
   readonly juteMaxBuffer: number;
-  /** jute.maxbuffer.extrasize: how much longer a single buffer or text may be than a frame, so that disk can hold what the wire brought. */
+  /**
+   * jute.maxbuffer.extrasize: how much longer than a frame a single buffer or string may be, so
+   * that the disk can hold everything the wire can.
+   */
   readonly juteMaxBufferExtra: number;
   /** zookeeper.extendedTypesEnabled: TTL znodes. */
   readonly extendedTypesEnabled: boolean;
@@ -25,59 +33,93 @@ export interface CoreOptions {
   readonly digestAuthEnabled: boolean;
   /** zookeeper.DigestAuthenticationProvider.superDigest, `super:base64`. */
   readonly superDigest: string | undefined;
-  /** zookeeper.DigestAuthenticationProvider.digestAlg, one of those `isDigestAlgorithm` knows: `SHA1`, `SHA-256` ... */
+  /**
+   * zookeeper.DigestAuthenticationProvider.digestAlg, one for which `isDigestAlgorithm` is true:
+   * `SHA1`, `SHA-256` ...
+   */
   readonly digestAlgorithm: string;
   /** zookeeper.digest.enabled: the tree digest in txns and snapshots. */
   readonly treeDigestEnabled: boolean;
-  /** zookeeper.closeSessionTxn.enabled: closeSession txns carry the paths they delete. */
+  /** zookeeper.closeSessionTxn.enabled: closeSession txns contain the paths they delete. */
   readonly closeSessionTxnEnabled: boolean;
   /**
-   * reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or Unimplemented (on). Servers of an ensemble answer
-   * ReconfigDisabled either way; where it is on they exchange the version of their configuration, as ZooKeeper's do.
+   * reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or
+   * Unimplemented (on). Servers of an ensemble answer ReconfigDisabled either way; if it is on,
+   * they exchange the version of their configuration, as ZooKeeper's do.
    */
   readonly reconfigEnabled: boolean;
-  /** znode.container.checkIntervalMs; 0 turns the sweeps of containers and TTL znodes off. */
+  /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */
   readonly containerCheckIntervalMs: Millis;
   /** znode.container.maxPerMinute */
   readonly containerMaxPerMinute: number;
-  /** znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child for ever. */
+  /**
+   * znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child for ever.
+   */
   readonly containerMaxNeverUsedIntervalMs: Millis;
   /**
-   * zookeeper.globalOutstandingLimit: with more requests than this under way, a connection that has one of its own is not read from, unless its
-   * address has less than an equal share.
+   * zookeeper.globalOutstandingLimit: above this number of outstanding requests, a connection with
+   * one of its own is not read, unless its address has less than an equal share.
    */
   readonly globalOutstandingLimit: number;
-  /** With more bytes than this held for requests under way, such a connection is not read from; at eight times as much, nothing may grow. */
+  /**
+   * Above this number of bytes of outstanding requests, such a connection is not read; above eight
+   * times as much, nothing may grow.
+   */
   readonly inFlightBytesMax: number;
-  /** Watches of one connection. */
+  /** Maximum number of watches of one connection. */
   readonly watchesPerCnxnMax: number;
-  /** Identities of one connection, its address included. */
+  /** Maximum number of identities of one connection, including its address. */
   readonly identitiesPerCnxnMax: number;
-  /** How long these may be as `vector<Id>`, in bytes; never more than servers take from each other (jute.maxbuffer with its extra). */
+  /**
+   * Maximum size of these as `vector<Id>`, in bytes; never more than servers accept from each other
+   * (jute.maxbuffer with its extra).
+   */
   readonly identityBytesPerCnxnMax: number;
   /**
-   * Identities on their way from a learner to its leader for the connections of one address, in bytes; with more, a connection is not read from that has
-   * more than `fewIdentityBytes` of its own. What others ask of this learner stands behind them in the stream, and a connection may send all it has with
-   * each request.
+   * Bytes of identities that a learner is forwarding to its leader for the connections of one
+   * address; above it, a connection with more than `fewIdentityBytes` of its own is not read.
+   * Requests of others are sent after them, and a connection may send all its identities with each
+   * request.
    */
   readonly identityBytesPerAddressMax: number;
-  /** A connection with at most so many bytes of identities under way is read, whatever its address has. */
+  /**
+   * A connection with at most this many bytes of identities outstanding is read, whatever its
+   * address has.
+   */
   readonly fewIdentityBytes: number;
-  /** An ACL with more entries has an index, in which what matches is looked up. 0: each that has any. */
+  /** An ACL with more entries gets an index for look-ups. 0: every ACL with entries. */
   readonly shortAclEntriesMax: number;
-  /** zookeeper.request_throttle_max_requests: requests in flight before new ones wait; 0 = no limit. */
+  /**
+   * zookeeper.request_throttle_max_requests: outstanding requests above which new ones wait; 0 = no
+   * limit.
+   */
   readonly requestThrottleLimit: number;
-  /** zookeeper.request_throttle_stall_time: how long a waiting request waits before it is looked at again. */
+  /**
+   * zookeeper.request_throttle_stall_time: how long a waiting request waits before it is checked
+   * again.
+   */
   readonly requestThrottleStallMs: Millis;
-  /** zookeeper.request_throttle_drop_stale: drop waiting requests whose connection is gone. */
+  /** zookeeper.request_throttle_drop_stale: drop waiting requests whose connection is closed. */
   readonly requestThrottleDropStale: boolean;
-  /** zookeeper.throttled_op_wait_time: a request that waited longer is answered ThrottledOp; 0 = never. */
+  /**
+   * zookeeper.throttled_op_wait_time: a request that waited longer is answered ThrottledOp; 0 =
+   * never.
+   */
   readonly throttledOpWaitMs: Millis;
-  /** zookeeper.enforce.auth.schemes while zookeeper.enforce.auth.enabled; empty = anyone may work. */
+  /**
+   * zookeeper.enforce.auth.schemes if zookeeper.enforce.auth.enabled; empty = every client may send
+   * requests.
+   */
   readonly enforcedAuthSchemes: readonly string[];
-  /** Units of work (request/budget.ts) of one step, after which others are heard. A simulator makes it small, so that much is left over. */
+  /**
+   * Units of work (request/budget.ts) of one step, after which other input is processed. A
+   * simulator sets it small, to interrupt work often.
+   */
   readonly turnUnits: number;
-  /** Schemes beside `ip` and `digest`, or in their place; for a program that builds a server itself. */
+  /**
+   * Schemes in addition to `ip` and `digest`, or replacing them; for a program that creates a
+   * server itself.
+   */
   readonly authProviders: readonly AuthProvider[];
 }
 

@@ -1,4 +1,6 @@
-/** Answers an operator's questions for a server of an ensemble, whose roles come and go: whoever serves clients now answers. */
+/**
+ * Implements `Inspect` for a server of an ensemble by the server of its current role.
+ */
 import type { SessionId } from '@tskeeper/protocol';
 import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';
 import type { CnxnId } from './client-output.ts';
@@ -7,7 +9,7 @@ export class PeerInspection implements Inspect {
   readonly #current: () => Inspect;
   readonly #ensemble: () => EnsembleInspect;
 
-  /** @param current while nobody is served, one that knows of no clients. */
+  /** @param current the present state; without clients while none are served. */
   constructor(current: () => Inspect, ensemble: () => EnsembleInspect) {
     this.#current = current;
     this.#ensemble = ensemble;

@@ -10,11 +10,14 @@ export interface PeerOptions {
   readonly role: 'participant' | 'observer';
   /** Whether a leader accepts clients (`zookeeper.leaderServes`). Default: true. */
   readonly leaderServes?: boolean;
-  /** How long after a try to reach the leader the next one follows (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
+  /**
+   * Delay between two attempts to reach the leader (`zookeeper.leaderConnectDelayDuringRetryMs`).
+   * Default: 100.
+   */
   readonly leaderConnectDelayMs?: Millis;
   /**
-   * How long at most an observer that has lost its leader waits before it looks for another (`zookeeper.observer.election.DelayMs`); the wait is
-   * random. Default: 0.
+   * The maximum of the random delay after which an observer that has lost its leader looks for
+   * another (`zookeeper.observer.election.DelayMs`). Default: 0.
    */
   readonly observerElectionDelayMs?: Millis;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;

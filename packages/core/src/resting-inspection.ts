@@ -9,8 +9,9 @@ import { SessionTracker } from './session/session-tracker.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
 /**
- * What there is to tell while nobody is served: the state, and no clients. It is kept for as long as the state is the same one, since its empty
- * tables are large, and whoever waits for a leader asks often.
+ * Implements `Inspect` while no clients are served: the state, and no clients. The object is reused
+ * while the replica is the same, since its empty tables are large, and clients that wait for a
+ * leader ask often.
  */
 export class RestingInspection {
   readonly #tickTimeMs: Millis;

@@ -1,8 +1,10 @@
 /**
- * What clients talk to, whatever the server's role: one method per input, output to clients goes to `ClientOutput`.
+ * Serves clients, whatever the role of this peer: one method per input; output to clients goes to
+ * `ClientOutput`.
  *
- * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or order.ts, which brings a write
- * in order -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
+ * The path of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at
+ * once; or order.ts, which orders a write -> `appended` -> replica.ts changes the tree -> notify.ts
+ * sends the watch events -> answer.ts replies -> the requests that waited for this one.
  */
 import {
   ErrorCode,
@@ -56,12 +58,12 @@ import { WatchTable } from './tree/watch-table.ts';
 const headerBytes = 8;
 const int32Bytes = 4;
 
-/** Credentials judged: a short text hashed, and what it says added to the identities. */
+/** Validating credentials: a short text is hashed, and the result is added to the identities. */
 const unitsPerCredentials = 32;
 const hashedBytesPerUnit = 64;
-/** A part of a multi takes 48 units, and a short one 24 bytes. */
+/** A part of a multi costs 48 units; a short part has 24 bytes. */
 const unitsPerByteOfParts = 2;
-/** An entry of an ACL takes two units, and no less than about 16 bytes. */
+/** An entry of an ACL costs two units and has about 16 bytes or more. */
 const bytesPerUnitOfAcl = 8;
 
 export class Server {
@@ -83,46 +85,57 @@ export class Server {
   readonly #reads: Reads;
   readonly inspect: Inspect;
 
-  /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
+  /** A job of more than one step. While it runs, nothing else is applied or answered. */
   #job: Job | undefined;
-  /** Whether it came out of what waits here, and not straight from a client. */
+  /** Whether the job was started from a queue, not directly by an input. */
   #jobWaited = false;
-  /** Whose request that is. */
+  /** The connection whose request the job serves. */
   #jobCnxn: CnxnId = noCnxn;
-  /** The write that it judges, if it does. */
+  /** The write that the job validates; undefined if it validates none. */
   #judging: WriteOrigin | undefined;
-  /** Steps of jobs so far, in units. */
+  /** Work done in steps of jobs so far, in units. */
   #jobUnits = 0;
-  /** What follows a job is being begun: nothing long, so that others get their turn before the next job. */
+  /**
+   * Set while the continuation of a finished job runs. It starts nothing long, so that other
+   * connections get their turn before the next job.
+   */
   #endsJob = false;
-  /** What waits is being brought on. */
+  /** Set while `#advanceQueues` runs. */
   #isAdvancing = false;
   #afterJob: ((now: Now) => void) | undefined;
   #jobKind: StepKind = 'request';
-  /** Everything that had arrived by then has been heard. */
+  /** All input that had arrived by this time has been delivered. */
   #heardMs: Millis = -Infinity;
-  /** The last txn that has been applied to its end. */
+  /** The last txn that has been applied completely. */
   #appliedZxid: Zxid;
-  /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
+  /**
+   * Connections whose parked reads need more than one step. No txn is applied before they are
+   * answered.
+   */
   readonly #draining: Cnxn[] = [];
-  /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
+  /**
+   * Work done so far in units, except what replica, order, permissions and reads count themselves;
+   * and the amount of work at which this step ends.
+   */
   #units = 0;
   #enough = 0;
   readonly #held: HeldFrames;
   readonly #longWrites = new LongWrites();
-  /** There is room for held frames or for a long write, and only the step's budget is spent. */
+  /** Held frames or a long write could be admitted, but the budget of the step is spent. */
   #releasing = false;
-  /** Over frames that had to wait. */
+  /** Placed over frames that were parked or held. */
   readonly #parkedReader = new Reader();
-  /** The read being answered: one at a time, so one object serves all. */
+  /** The read being answered. Reads are answered one at a time, so one object serves all. */
   readonly #readRequest: ReadRequest;
   /** Sub-results of the multi being applied. */
   readonly #multiResults = new Writer(256);
 
   /**
-   * @param orderOf makes what orders the server's writes: `standaloneOrder`, or that of a leader or a learner.
-   * @param replica what the storage has recovered; without one the server begins empty.
-   * @param notesTouches whether `takeTouched` will be called: somebody else decides which sessions live.
+   * @param orderOf creates the order of the server's writes: `standaloneOrder`, or that of a leader
+   * or a learner.
+   * @param replica the state that the storage has recovered; by default the server starts empty.
+   * @param notesTouches whether `takeTouched` will be called: another server decides which sessions
+   * live.
    */
   constructor(
     options: CoreOptions,
@@ -210,24 +223,26 @@ export class Server {
     observer.roleChanged(this.#order.role);
   }
 
-  // ---- inputs ----------------------------------------------------------------------------------------------------------------------
+  // ---- inputs
 
-  /** A client has connected. Nothing is known of it but where it comes from. */
+  /** A client has connected. Only its address is known so far. */
   connect(id: CnxnId, context: CnxnContext, now: Now): void {
     this.#cnxns.open(id, context, now.wallMs);
     this.#observer.cnxnOpened(id, context);
   }
 
   /**
-   * A frame, without its length; the first is the handshake. `reader` is placed over it, and its bytes may be used again after the call.
-   * One that had to wait in the port arrived at `arrivedMs`, and `heard` has been called then.
+   * Takes a frame, without its length; the first frame is the handshake. `reader` is placed over
+   * it; its bytes may be reused after the call. A frame that had to wait in the port arrived at
+   * `arrivedMs`, and `heard` was called then.
    */
   frame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
-    // What still comes from a connection that has been given up must not have any effect.
+    // Input of a connection that the server has closed must not have any effect.
     if (cnxn === undefined || cnxn.isClosed) return;
     cnxn.packetsReceived++;
-    // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
+    // Resuming a session costs little, and the session's timeout runs while the handshake waits; so
+    // only a long job delays it.
     const takesUpSession = cnxn.state === 'new' && cnxn.framesHeld === 0 && !this.busy && asksForItsSession(reader);
     if (this.#mustHold() && !takesUpSession) {
       this.#hold(cnxn, reader, arrivedMs, now);
@@ -237,22 +252,25 @@ export class Server {
   }
 
   /**
-   * Bytes of a connection have arrived, and no frame of them can be handed over yet. They show that its client is alive: whose turn comes late
-   * has not been silent.
+   * Bytes of a connection have arrived, but no complete frame can be delivered yet. They show that
+   * the client is alive: a client whose turn comes late was not silent.
    */
   heard(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn !== undefined && cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
 
-  /** A client has come back, or is about to: its handshake waits for a long job. Its session must not end meanwhile. */
+  /**
+   * A client resumes its session, but its handshake waits for a long job. The session must not
+   * expire meanwhile.
+   */
   handshakeHeard(reader: Reader, now: Now): void {
     this.#handshakes.heard(reader, now);
   }
 
   /**
-   * A frame that had arrived when its connection broke, and was not handed over before. It shows that the client was alive, and what it
-   * asks to be changed is changed; nobody is answered.
+   * Takes a frame that had arrived when its connection broke and was not delivered before. It shows
+   * that the client was alive. A write takes effect; no reply is sent.
    */
   lastFrame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
@@ -270,7 +288,7 @@ export class Server {
     }
   }
 
-  /** The other side has gone, or we have dropped it. Its session lives on. */
+  /** The client has disconnected, or the server has closed the connection. The session lives on. */
   disconnected(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return;
@@ -280,29 +298,30 @@ export class Server {
     if (!keepsTurn) this.#longWrites.remove(cnxn);
     this.#cnxns.remove(cnxn, keepsTurn);
     this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
-    // What it had under way no longer counts: others may get their turn.
+    // The requests of this connection no longer count: other connections may get their turn.
     this.#advance(now);
   }
 
-  /** Output of a connection that was full has left: the answers held back for it may follow. */
+  /** A connection whose output was full has room again: the replies held back for it may follow. */
   drained(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || !cnxn.isFull) return;
     cnxn.isFull = false;
-    // A job of another connection may be under way.
+    // A job of another connection may be running.
     this.#draining.push(cnxn);
     this.#advance(now);
   }
 
-  /** What was sent to the log up to `zxid` is safe. */
+  /** All txns sent to the log up to `zxid` are durable. */
   appended(zxid: Zxid, now: Now): void {
     this.#order.appended(zxid);
     this.#advance(now);
   }
 
   /**
-   * Time has passed. Everything that had arrived here by `heardMs` has been handed over, as a frame or by `heard`: sessions are judged as of
-   * then, since the last word of one may be among what has not.
+   * Time has passed. All input that had arrived by `heardMs` has been delivered, by `frame` or
+   * `heard`. Sessions are judged as of that time, since later input may contain the last sign of
+   * life of one.
    */
   wake(now: Now, heardMs: Millis = now.elapsedMs): void {
     this.#heardMs = heardMs;
@@ -312,22 +331,25 @@ export class Server {
     this.#wakeOrder(now);
   }
 
-  /** When `wake` must be called if no other input comes first, on the monotonic clock; in the past means at once. */
+  /**
+   * When `wake` must be called if no other input comes first, on the monotonic clock; a time in the
+   * past means at once.
+   */
   deadline(): Millis | undefined {
     if (this.busy || this.#watches.hasDead || this.#releasing || this.#draining.length > 0 || this.#order.hasNext) return 0;
     return earliest(this.#order.deadline(), this.#held.deadline);
   }
 
-  /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
+  /** An authentication that was decided elsewhere is complete (see `AuthOutcome`, kind `later`). */
   authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
     this.#enough = this.#work() + this.#options.turnUnits;
     const cnxn = this.#authentication.decided(ticket, verdict, now);
     if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
 
-  // ---- inputs of a server in an ensemble ---------------------------------------------------------------------------------------------
+  // ---- inputs of a server in an ensemble
 
-  /** A learner has passed on a request of one of its clients. */
+  /** A learner has forwarded a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
     if (!this.#mustHold()) {
       this.#forwarded(request, now);
@@ -337,7 +359,10 @@ export class Server {
     this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
   }
 
-  /** Everything that was committed when a sync was asked for has been handed over. It is answered when all of that has been applied. */
+  /**
+   * All txns that were committed when a sync was requested have been delivered. The sync is
+   * answered when all of them have been applied.
+   */
   synced(sync: WaitingSync, now: Now): void {
     this.#order.synced(sync);
     this.#releaseSyncs(now);
@@ -345,8 +370,9 @@ export class Server {
   }
 
   /**
-   * The leader has said whether a session lives that a client wants to go on with here. What the session has asked before, elsewhere or over
-   * another connection, it has brought in order up to `zxid`.
+   * The leader has answered whether a session that a client wants to resume here is alive. All
+   * requests that the session sent before, through another server or connection, have a zxid of at
+   * most `zxid`.
    */
   revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
     this.#enough = this.#work() + this.#options.turnUnits;
@@ -356,7 +382,10 @@ export class Server {
     this.#readmit(cnxn, now);
   }
 
-  /** A learner asks whether a session lives, for a client of its own; from here on its requests come from there. */
+  /**
+   * A learner asks whether a session is alive, for one of its clients. From here on the session's
+   * requests come from that learner.
+   */
   validate(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
     const slot = this.#tracker.findLive(high, low);
     this.#observer.sessionValidated(sessionIdOf(high, low), slot !== -1);
@@ -364,29 +393,30 @@ export class Server {
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
-    // Over another connection, also if it is at the same server.
+    // The session is on another connection now, even if that is at the same server.
     this.#tracker.moved(slot);
     const judging = this.#judging;
-    // Its txn comes after the take-over, and must not pass for what the session asks over its new connection.
+    // Its txn comes after the move and must not be taken for a request of the new connection.
     if (judging?.sessionHigh === high && judging.sessionLow === low && judging.owner === owner) judging.owner = ownerBefore;
     this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
 
-  /** A learner has heard of a session. */
+  /** A learner has reported that a session is alive. */
   touched(high: number, low: number, timeoutMs: Millis, now: Now): void {
     const slot = this.#tracker.findLive(high, low);
     if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
   }
 
-  /** The sessions that were heard of here since the last call. */
+  /** Visits the sessions that showed a sign of life here since the last call. */
   takeTouched(visit: (high: number, low: number, timeoutMs: Millis) => void): void {
     this.#tracker.takeTouched(visit);
   }
 
   /**
-   * Serves nobody any more. The state it leaves is that of the log: what stands in there and has not been applied is applied now, all in
-   * one go, since whoever takes part in an election must be what it says it is.
+   * Stops serving. The state afterwards is that of the log: txns in the log that have not been
+   * applied are applied now, all in one call, since a server that takes part in an election must
+   * have the state that its vote states.
    */
   end(now: Now): void {
     for (const cnxn of this.#cnxns.all()) this.#cnxns.close(cnxn, 'not serving');
@@ -400,8 +430,9 @@ export class Server {
   }
 
   /**
-   * Everything that can influence behaviour, for an explorer; that of the replica is the owner's to write. Throws an `Error` where there is
-   * something that cannot be written down: a job under way, frames that are held back, watches.
+   * Everything that can influence behaviour, for an explorer, except the replica, which its owner
+   * writes. Throws an `Error` if part of it cannot be written down: a running job, held frames,
+   * long writes that wait, watches.
    */
   fingerprint(to: Fingerprint, now: Now): void {
     if (this.busy || !this.#held.isEmpty || !this.#longWrites.isEmpty || this.#watches.count > 0) {
@@ -417,35 +448,44 @@ export class Server {
     for (const cnxn of cnxns) cnxn.fingerprint(to);
   }
 
-  /** How memory is; see `MemoryLimits`. */
+  /** Sets the state of the memory; see `MemoryLimits`. */
   memory(state: MemoryState, watchesMayGrow: boolean): void {
     this.#limits.set(state, watchesMayGrow);
   }
 
-  // ---- what the runtime may ask ------------------------------------------------------------------------------------------------------
+  // ---- questions of the runtime
 
-  /** A long job is under way: frames given now would only be copied and wait. Call `wake` again soon. */
+  /**
+   * A long job is running: frames delivered now would only be copied and wait. Call `wake` again
+   * soon.
+   */
   get busy(): boolean {
     return this.#job !== undefined;
   }
 
-  /** Whose request the job under way is; undefined without one, and where no connection of this server has asked for it. */
+  /**
+   * The connection whose request the running job serves; undefined without a job, or if the request
+   * came from no connection of this server.
+   */
   get busyWith(): CnxnId | undefined {
     return this.#job === undefined || this.#jobCnxn === noCnxn ? undefined : this.#jobCnxn;
   }
 
-  /** Units of work done so far, those of jobs included; see budget.ts. */
+  /** Units of work done so far, including those of jobs; see budget.ts. */
   get work(): number {
     return this.#work() + this.#jobUnits;
   }
 
-  /** False while frames of this connection should stay where they are: its handshake is not answered, or too much is under way. */
+  /**
+   * False while frames of this connection should stay in the port: its handshake is not answered,
+   * or too much is outstanding.
+   */
   wantsInput(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
     if (cnxn.isFull || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
     if (cnxn.waiting.length === 0 && cnxn.framesHeld === 0) return true;
-    // What is behind a handshake that is held back would only be held back with it.
+    // Frames after a handshake that is held would only be held as well.
     if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
     const load = this.#load;
     const { globalOutstandingLimit, inFlightBytesMax, identityBytesPerAddressMax, fewIdentityBytes } = this.#options;
@@ -456,51 +496,60 @@ export class Server {
     }
     const bytes = Math.max(load.bytes, this.#order.queuedBytes);
     if (load.requests + load.heldBack <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
-    // Those who have more than their share under way do not keep the others from theirs.
+    // Addresses above their share of the limits do not keep the others from using theirs.
     if (load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax)) return true;
     this.#observer.limitMet(bytes > inFlightBytesMax ? 'inFlightBytesMax' : 'globalOutstandingLimit');
     return false;
   }
 
-  /** Memory that the tree holds and that znodes to come can use, in bytes. */
+  /** Memory that the tree holds for future znodes, in bytes. */
   get idleTreeBytes(): number {
     return this.#replica.tree.idleBytes;
   }
 
-  /** Memory that the tree has given back since it was at its largest, in bytes. */
+  /** Memory that the tree has released since its peak, in bytes. */
   get returnedTreeBytes(): number {
     return this.#replica.tree.returnedBytes;
   }
 
-  /** Whether a snapshot can be begun: the state is that of a txn's end. */
+  /** Whether a snapshot can begin: no txn is partly applied. */
   get canSnapshot(): boolean {
     return !this.busy;
   }
 
-  /** What the watches take, in bytes. */
+  /** Memory of the watches, in bytes. */
   get watchBytes(): number {
     return this.#watches.bytes;
   }
 
-  /** A snapshot of this moment, to be written in slices while requests go on. One at a time. See `SnapshotSource` for `writeLastZxid`. */
+  /**
+   * A snapshot of this moment, to be written in slices while requests continue. One at a time. See
+   * `SnapshotSource` for `writeLastZxid`.
+   */
   snapshot(writeLastZxid = true): SnapshotSource {
     return this.#replica.snapshot(writeLastZxid);
   }
 
-  /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
+  /**
+   * Expires a session on request of an operator, as if it had timed out. Returns false if there is
+   * no such session.
+   */
   expireSession(session: SessionId, now: Now): boolean {
     if (!this.#order.condemn(sessionHigh(session), sessionLow(session))) return false;
     if (!this.busy) this.#wakeOrder(now);
     return true;
   }
 
-  // ---- admit -------------------------------------------------------------------------------------------------------------------------
+  // ---- admit
 
   #mustHold(): boolean {
     return !this.#held.isEmpty || !this.#hasRoom();
   }
 
-  /** Whether a request may be taken in now: nothing long is under way, and not too many are. */
+  /**
+   * Whether a request may be admitted now: no job is running, and the number of outstanding
+   * requests is below the limit.
+   */
   #hasRoom(): boolean {
     const limit = this.#options.requestThrottleLimit;
     return !this.busy && (limit === 0 || this.#load.requests < limit);
@@ -510,7 +559,7 @@ export class Server {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, arrivedMs, false);
     this.#noteHolding();
     this.#held.push(cnxn, frame, now.elapsedMs);
-    // Its session has been heard of, whenever the request's turn comes.
+    // The client was alive at this time, whenever the request gets its turn.
     if (cnxn.slot !== -1 && arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
   }
 
@@ -535,10 +584,12 @@ export class Server {
         continue;
       }
       const { cnxn, frame: held } = taken;
-      // What the client has said of itself may have waited with it, ahead of it: it is a request of whoever the client has become.
+      // Credentials of the client may have been held before this frame; the request is made with
+      // the identities that they gave.
       const frame = { ...held, identities: cnxn.identities };
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
-      // Its long write keeps its turn, and all of the connection waits behind it.
+      // The long write of this connection keeps its place in the queue; the other requests wait for
+      // it.
       else if (cnxn.early.length > 0) this.#waitBehindLong(cnxn, frame);
       else this.#stale(cnxn, frame, now);
     }
@@ -546,27 +597,33 @@ export class Server {
     this.#held.lookAgainLater(now.elapsedMs);
   }
 
-  /** The turn of a request whose connection has gone meanwhile. Behind one that is dropped nothing of that connection has an effect. */
+  /**
+   * Handles a held request whose connection has closed meanwhile. After a dropped request, no later
+   * request of that connection has an effect.
+   */
   #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const opCode = opCodeOf(frame);
-    // Whoever says good-bye hangs up at once, and means it all the same.
+    // A client that closes its session disconnects at once; the closeSession is valid all the same.
     const isGoodBye = opCode === OpCode.closeSession;
     if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;
     const isUnwanted = !isGoodBye && (this.#options.requestThrottleDropStale || cnxn.hasLostCredentials);
     if (isUnwanted) cnxn.hasDropped = true;
     if (cnxn.hasDropped || !isGoodBye) this.#observer.stale(cnxn.hasDropped);
     if (cnxn.hasDropped) return;
-    // A write that is refused is dropped: its connection is gone.
+    // A write that is refused is dropped: there is no connection for the reply.
     if (frame.throttled) cnxn.hasDropped = opCode !== undefined && isWrite(opCode);
     else this.#writeStale(cnxn, frame, now);
   }
 
-  /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
+  /**
+   * Performs a write that was held while its client disconnected, if the session is still alive. No
+   * reply is sent.
+   */
   #writeStale(cnxn: Cnxn, { bytes, identities, arrivedMs }: ParkedFrame, now: Now): void {
-    // What came from a connection that we have given up must not have any effect.
+    // Input of a connection that the server has closed must not have any effect.
     if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.mayWork(identities)) return;
     const { sessionHigh: high, sessionLow: low } = cnxn;
-    // Nor what came before the session went on over another one.
+    // Nor must input that arrived before the session moved to another connection.
     if (this.#tracker.findLive(high, low) === -1 || this.#tracker.movesOf(high, low) !== cnxn.moves) return;
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
@@ -596,13 +653,17 @@ export class Server {
     );
   }
 
-  /** `moves` is how often its session had moved when it came, of one that has waited; `isItsTurn` of a long write, and of what waited behind it. */
+  /**
+   * @param moves how often the session had moved when the request arrived, if the request was held.
+   * @param isItsTurn for a long write whose turn has come, and for requests that waited for one.
+   */
   #forwarded(forwarded: ForwardedRequest, now: Now, moves?: number, isItsTurn = false): void {
     if (!isItsTurn && this.#maybeQueueForwarded(forwarded, moves)) return;
     this.#units += unitsPerRequest;
     const { record, ...request } = forwarded;
     const { sessionHigh: high, sessionLow: low } = request;
-    // The session has gone on over another connection since, and is at the server through which this came: it must not pass for what it asks there now.
+    // The session has since moved to another connection at the same server: the request must not be
+    // taken for one of the new connection.
     const isOld = moves !== undefined && this.#tracker.movesOf(high, low) !== moves && this.#tracker.isOwnedBy(high, low, request.owner);
     const owner = isOld ? ownerBefore : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
@@ -612,17 +673,18 @@ export class Server {
   }
 
   /**
-   * Whether this is what a learner passes on for a new session. What a client of a ZooKeeper server sends as a createSession of its own comes
-   * the same way, with whatever record: it is judged like any other request that there is not.
+   * Whether this is the createSession of a learner for a new session. A createSession that a client
+   * of a ZooKeeper server sends as an ordinary request comes the same way, with any record: it is
+   * judged like any other unknown request.
    */
   #opensSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
     if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.find(high, low) !== -1) return false;
     return reader.bytes.readInt32BE(reader.offset) > 0;
   }
 
-  // ---- long writes -------------------------------------------------------------------------------------------------------------------
+  // ---- long writes
 
-  /** What judging a write takes, if that is more than a step; otherwise 0. */
+  /** Units that it takes to validate a write, if that is more than a step; otherwise 0. */
   #unitsOfLong(opCode: number, bytes: number): number {
     const stepUnits = this.#budget.units;
     if (bytes * unitsPerByteOfParts <= stepUnits || !isWrite(opCode)) return 0;
@@ -661,10 +723,10 @@ export class Server {
     this.#longWrites.push(cnxn, units);
   }
 
-  /** Begins long writes while there is room for them. */
+  /** Starts long writes while the limits allow. */
   #beginLong(now: Now): void {
     if (this.#longWrites.isEmpty) return;
-    // However many short ones were let in before: that was a step's work at most.
+    // However many short writes were admitted before, they were a step's work at most.
     this.#leaveRoom();
     while (!this.#longWrites.isEmpty && !this.busy && this.#hasRoomForLong()) {
       if (this.#stepEnds('request')) {
@@ -679,7 +741,7 @@ export class Server {
 
   #beginQueued(cnxn: Cnxn, now: Now): void {
     const first = cnxn.early.shift();
-    // We have given the connection up.
+    // The server has closed the connection.
     if (first === undefined) return;
     this.#load.unparked(first, cnxn.address);
     if (cnxn.isClosed) {
@@ -697,7 +759,9 @@ export class Server {
     cnxn.early.push(frame);
   }
 
-  /** Of a connection that has gone, what has waited behind a long write whose turn has come. */
+  /**
+   * Moves the frames that a closed connection had queued after its long write to the held frames.
+   */
   #holdEarly(cnxn: Cnxn, now: Now): void {
     const early = cnxn.early.takeAll();
     if (early.length === 0) return;
@@ -745,12 +809,13 @@ export class Server {
     }
     const xid = reader.int32();
     const opCode = reader.int32();
-    // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
+    // A session that is closing accepts no more requests. Its connection is closed when the
+    // closeSession is applied.
     if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
-    // A frame that has waited spoke for its session when it arrived; its client may be dead by now.
+    // A held frame counted as a sign of life when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
     const units = isItsTurn ? 0 : this.#unitsOfLong(opCode, reader.remaining);
-    // One that waits is held; what is refused for that is refused below.
+    // A write that must wait is queued; one that the limits refuse is refused below.
     if (units > 0 && this.#mustQueue() && !this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
       this.#queue(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), units);
       return;
@@ -759,7 +824,7 @@ export class Server {
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
-      // Credentials are hashed, and identities gathered.
+      // Credentials are hashed, and identities added.
       this.#units += unitsPerCredentials + reader.remaining / hashedBytesPerUnit;
       this.#authentication.request(cnxn, opCode, xid, reader, now);
       return;
@@ -770,7 +835,7 @@ export class Server {
     }
     if (isWrite(opCode)) {
       const isRefused = throttled || this.#limits.refuses(opCode, reader, this.#order.queuedBytes);
-      // Told now: its connection may be gone before it is answered.
+      // Report it now: the connection may be closed before the reply is sent.
       if (isRefused) this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
       if (isRefused) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
@@ -803,7 +868,10 @@ export class Server {
     }
   }
 
-  /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
+  /**
+   * Session order: a read waits while an earlier request of its connection is unanswered; otherwise
+   * it is answered at once.
+   */
   #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
     if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
@@ -821,7 +889,7 @@ export class Server {
     try {
       return this.#reads.isLong(opCode, reader);
     } catch (error) {
-      // When its turn comes it will be answered that it cannot be read.
+      // It is answered with an error when its turn comes.
       if (error instanceof ProtocolError) return false;
       throw error;
     }
@@ -861,13 +929,13 @@ export class Server {
     if (job !== undefined) this.#begin(job, cnxn.id, (later) => this.#drain(cnxn, later));
   }
 
-  // ---- writes ------------------------------------------------------------------------------------------------------------------------
+  // ---- writes
 
   #headOfLine(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return undefined;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
-    // Of an older connection of the session, whose xids may have been the same.
+    // It belongs to an older connection of the session, which may have used the same xids.
     if (cnxn === undefined || zxid <= cnxn.tookUpBehind) return undefined;
     const head = cnxn.waiting.peek();
     return head?.kind === 'write' ? head : undefined;
@@ -909,7 +977,7 @@ export class Server {
     this.#judging = origin;
   }
 
-  /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
+  /** Continues the running job, then applies txns of the log, then admits requests that waited. */
   #advance(now: Now): void {
     this.#enough = this.#work() + this.#budget.units;
     this.#isAdvancing = true;
@@ -923,8 +991,9 @@ export class Server {
       if (!this.#runJob(now)) return;
       this.#endSessions(now);
       if (this.busy) return;
-      // What waits and what comes take turns: after a job that has waited those are heard who have sent something meanwhile, or a few who ask
-      // for much would have the server to themselves; after any other job it is the turn of what waits.
+      // Requests that waited and new input take turns: after a job from a queue, connections with
+      // new input are served, or a few clients with expensive requests would have the server to
+      // themselves; after any other job, the queues are served.
       if (waited) {
         this.#releasing = !this.#held.isEmpty || (!this.#longWrites.isEmpty && this.#hasRoomForLong());
         return;
@@ -938,7 +1007,7 @@ export class Server {
     while (this.#order.hasNext) {
       if (this.#stepEnds('commit')) return;
       this.#apply(this.#order.take(), now);
-      // Behind an unanswered read of its connection no later write may be answered.
+      // No later write may be answered before an unanswered read of the same connection.
       if (this.busy || this.#draining.length > 0) return;
     }
     this.#releaseHeld(now);
@@ -951,7 +1020,7 @@ export class Server {
 
   readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
 
-  /** The same where there is work of this kind left. */
+  /** Ends the step if its budget is spent. Call it only where work of this kind is left. */
   #stepEnds(kind: StepKind): boolean {
     if (!this.#hasEnough()) return false;
     this.#observer.stepEnded(kind);
@@ -987,7 +1056,7 @@ export class Server {
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
     this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
-    // The connection may have gone meanwhile, and its number may even have been given to another.
+    // The connection may be closed by now, and its id may have been reused.
     if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
@@ -1001,7 +1070,7 @@ export class Server {
     const { zxid, origin } = proposal;
     const { opCode, cxid, arrivedMs } = origin;
     if (error === ErrorCode.SessionMoved) {
-      // Its client speaks to another server by now, and does not want to hear this.
+      // The client is connected to another server by now and must not receive this error.
       this.#cnxns.close(cnxn, 'session moved');
       return;
     }
@@ -1016,7 +1085,7 @@ export class Server {
     answers.end(cnxn, writer, opCode, cxid, zxid, error, arrivedMs, now.elapsedMs, true);
   }
 
-  /** Answers the reads that waited behind the request just answered, up to the next write. */
+  /** Answers the reads that waited for the request just answered, up to the next write. */
   #drain(cnxn: Cnxn, now: Now): void {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
@@ -1025,8 +1094,8 @@ export class Server {
         this.#draining.push(cnxn);
         return;
       }
-      // A thousand small requests may have waited for a thousand large answers. They do not all have to be in memory at once, unless a
-      // write has come behind them: they must not see what it will do.
+      // Many small requests may have large replies. They need not all be in memory at once, unless
+      // a write follows them: they must not see its effect.
       if (cnxn.writesWaiting === 0) {
         cnxn.isFull = this.#out.isFull(cnxn.id);
         if (cnxn.isFull) return;
@@ -1042,7 +1111,10 @@ export class Server {
     }
   }
 
-  /** Takes in the frames that came before the connection was ready for them, ahead of those of its frames that are held. */
+  /**
+   * Admits the frames that arrived before the connection was ready for them, before its held
+   * frames.
+   */
   #readmit(cnxn: Cnxn, now: Now): void {
     const early = cnxn.early.takeAll();
     for (const frame of early) this.#load.unparked(frame, cnxn.address);
@@ -1054,7 +1126,7 @@ export class Server {
         return;
       }
       this.#units += unitsPerRequest;
-      // One of those before it may have said who the client is.
+      // An earlier frame may have authenticated the client.
       this.#admitParked(cnxn, { ...frame, identities: cnxn.identities }, now);
     }
   }
@@ -1070,7 +1142,7 @@ export class Server {
     this.#observer.stepEnded(kind);
   }
 
-  /** Takes the next step of the job under way. Returns whether there is none left. */
+  /** Runs the next step of the current job. Returns whether no job is left. */
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
     this.#jobUnits += this.#budget.units;
@@ -1089,19 +1161,22 @@ export class Server {
     return !this.busy;
   }
 
-  /** Clients may always have more long work for a server. Whose session is due ends before the next of it begins. */
+  /**
+   * Clients can keep a server busy with long work. A session that is due expires before the next
+   * job starts.
+   */
   #endSessions(now: Now): void {
     this.#leaveRoom();
     const job = this.#order.endSessions(now, this.#heardMs, this.#hasEnough);
     if (job !== undefined) this.#begin(job, noCnxn, nothing);
   }
 
-  /** What others had of this step must not be at the cost of ends of sessions. */
+  /** Work that was done earlier in this step must not delay the expiry of sessions. */
   #leaveRoom(): void {
     this.#enough = Math.max(this.#enough, this.#work() + this.#budget.units / 4);
   }
 
-  // ---- sessions ----------------------------------------------------------------------------------------------------------------------
+  // ---- sessions
 
   #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {
     const outcome = this.#handshakes.request(cnxn, reader, now);
@@ -1119,18 +1194,19 @@ export class Server {
     if (job !== undefined) this.#begin(job, noCnxn, nothing);
   }
 
-  /** A closeSession has been applied, whoever asked for it. */
+  /** A closeSession has been applied, whichever server received it. */
   #sessionClosed(high: number, low: number, cxid: number): void {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     const timeoutMs = this.#tracker.timeoutMs(slot);
     this.#tracker.remove(slot);
-    // A client that asked for it need not be there any more.
+    // The client may be gone.
     this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0, timeoutMs, cnxn?.context);
     if (cnxn === undefined) return;
     cnxn.slot = -1;
-    // Who asked for it, and is there, still gets its reply. Another that asked for it too, at a server that the session has left, never would.
+    // A client that sent this closeSession here still gets its reply. A client that sent another
+    // one, through a server that the session has left, never would.
     const waitsForReply = cnxn.waiting.some((one) => one.kind === 'write' && closesSession(one) && one.cxid === cxid);
     if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
@@ -1138,7 +1214,10 @@ export class Server {
 
 function nothing(): void {}
 
-/** What judging a write costs besides what is counted for every request: a part of a multi, and an entry of an ACL, are short and take long. */
+/**
+ * The cost of validating a write beyond the fixed cost of a request: parts of a multi and entries
+ * of an ACL are short but expensive.
+ */
 function unitsOfWrite(opCode: number, bytes: number): number {
   if (opCode === OpCode.multi) return bytes * unitsPerByteOfParts;
   return bytes / (opCode === OpCode.setACL ? bytesPerUnitOfAcl : bytesPerUnit);

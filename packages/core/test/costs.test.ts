@@ -1,4 +1,7 @@
-/** What a client can make long is counted as work, so that a turn ends with it: each row here would be free otherwise. */
+/**
+ * Everything that a client can make long is counted as work, so that a turn ends: each row here
+ * would otherwise be free.
+ */
 import {
   type Acl,
   ErrorCode,
@@ -48,17 +51,17 @@ const showIdentity = (name: string) => (writer: Writer) => {
   writer.buffer(Buffer.from(`${name}:pw`));
 };
 
-/** Entries that anyone but their owner is shown without the hashes of passwords. */
+/** Entries that are shown to clients other than the owner without the hashes of passwords. */
 const digests: Acl[] = Array.from({ length: 1000 }, (_, at) => ({ perms: 1, id: { scheme: 'digest', id: `user${at}:${'x'.repeat(28)}` } }));
 
-/** The work of one call: the request itself, and not what follows from it. */
+/** The work of one call: of the request itself, not of what follows. */
 function costOf(stepper: Stepper, opCode: number, body: (writer: Writer) => void): number {
   const before = stepper.core.work;
   stepper.ask(client, 7, opCode, body);
   return stepper.core.work - before;
 }
 
-describe('what is counted as work', () => {
+describe('the work that is counted', () => {
   it.each<[what: string, unitsMin: number, opCode: number, body: (writer: Writer) => void]>([
     ['names of children', 4000, OpCode.getChildren, watched('/parent')],
     ['descendants', 2000, OpCode.getAllChildrenNumber, path('/parent')],
@@ -70,7 +73,7 @@ describe('what is counted as work', () => {
       (to) =>
         writeMultiRequest(to, { ops: Array.from({ length: 400 }, (): MultiOp => ({ kind: 'getData', path: '/parent', watch: false })) }),
     ],
-    ['entries of an ACL that are looked at', 4000, OpCode.getACL, path('/secret')],
+    ['checked entries of an ACL', 4000, OpCode.getACL, path('/secret')],
     [
       'paths of a setWatches',
       800 * 16,
@@ -85,7 +88,7 @@ describe('what is counted as work', () => {
         to.vector([], () => undefined);
       },
     ],
-    ['credentials that are hashed', 8000, OpCode.auth, showIdentity('x'.repeat(512 * 1024))],
+    ['hashed credentials', 8000, OpCode.auth, showIdentity('x'.repeat(512 * 1024))],
     [
       'parts of a multi',
       300 * 30,
@@ -93,7 +96,7 @@ describe('what is counted as work', () => {
       (to) => writeMultiRequest(to, { ops: Array.from({ length: 300 }, (): MultiOp => ({ kind: 'check', path: '/parent', version: -1 })) }),
     ],
     [
-      'entries of an ACL that is set',
+      'entries of the ACL of a setACL',
       4000,
       OpCode.setACL,
       (to) => {
@@ -119,13 +122,13 @@ describe('what is counted as work', () => {
     expect(costOf(stepper, opCode, body)).toBeGreaterThanOrEqual(unitsMin);
   });
 
-  it('identities that are told to their owner', () => {
+  it('whoAmI costs by the number of identities', () => {
     const stepper = serving(() => undefined);
     for (let at = 0; at < 500; at++) stepper.ask(client, -4, OpCode.auth, showIdentity(`u${at}`));
     expect(costOf(stepper, OpCode.whoAmI, () => undefined)).toBeGreaterThanOrEqual(1000);
   });
 
-  it('the bytes of events: a long path is not told to thousands of watchers in one step', () => {
+  it('events cost by their bytes: a long path is not sent to thousands of watchers in one step', () => {
     const long = `/${'x'.repeat(200_000)}`;
     const stepper = serving((replica) => put(replica, long));
     for (let at = 0; at < 100; at++) {
@@ -143,7 +146,7 @@ describe('what is counted as work', () => {
     expect(stepper.longestBytes).toBeLessThan(6_000_000);
   });
 
-  it('requests that waited for credentials to be judged: they are not all answered in one step', async () => {
+  it('requests that waited for an authentication are not all answered in one step', async () => {
     const later: AuthProvider = {
       scheme: 'later',
       provesIdentity: true,

@@ -1,16 +1,18 @@
-/** A queue against an array that is told the same. */
+/**
+ * Compares a queue with an array.
+ */
 import { describe, expect, it } from 'vitest';
 import { Fifo } from '../src/fifo.ts';
 
 describe('a fifo', () => {
-  it('is a queue at both ends, however many come and go', () => {
+  it('is a queue at both ends, for any number of items', () => {
     const fifo = new Fifo<number>();
     const plain: number[] = [];
     const differs: number[] = [];
     let state = 1;
     for (let step = 0; step < 20_000; step++) {
       state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-      // Long runs of the same, so that it grows and shrinks.
+      // Long runs of the same operation, so that it grows and shrinks.
       const choice = (state >>> 16) % 10 < 6 ? (step >>> 10) % 3 : (state >>> 20) % 3;
       if (choice === 0) {
         fifo.push(step);

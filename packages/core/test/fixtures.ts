@@ -1,4 +1,6 @@
-/** Files recorded from Apache ZooKeeper, and what they hold (fixtures/README.md). */
+/**
+ * Files recorded from Apache ZooKeeper, and their content (fixtures/README.md).
+ */
 import { readFileSync } from 'node:fs';
 
 const folder = new URL('../../../fixtures/', import.meta.url);
@@ -36,7 +38,7 @@ export interface ListedSnapshot {
   readonly lastProcessedZxid?: { readonly zxid: string };
 }
 
-/** What listing.json says of a snapshot. */
+/** The entry of a snapshot in listing.json. */
 export function listedSnapshot(listing: string, file: string): ListedSnapshot {
   const parsed = JSON.parse(fixtureBytes(listing).toString('utf8')) as Record<string, unknown>;
   const files = (parsed['files'] ?? parsed) as Record<string, ListedSnapshot>;

@@ -1,7 +1,7 @@
 /**
- * Stories of the core, told in `golden/*.txt`: lines of input, `----`, and what came of them. `npm run golden -- --write` writes the
- * outcome anew; the difference is then for a reader to judge. A line `# rows: C3-17 C3-18` says which promises of
- * docs/reference/behaviour the story proves.
+ * Golden scripts of the core in `golden/*.txt`: lines of input, `----`, and the output.
+ * `npm run golden -- --write` writes the output again; a reader then reviews the difference. A line
+ * `# rows: C3-17 C3-18` names the rows of docs/reference/behaviour that the script verifies.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,13 +34,13 @@ function render(blocks: readonly Block[]): string {
   return `${blocks.map(({ comment, input, output }) => [...comment, ...input, '----', ...output].join('\n')).join('\n\n')}\n`;
 }
 
-/** A story's first lines may set options: `# options: {"extendedTypesEnabled": true}`. */
+/** The first lines of a script may set options: `# options: {"extendedTypesEnabled": true}`. */
 function optionsOf(text: string): object {
   const line = /^# options: (.*)$/m.exec(text)?.[1];
   return line === undefined ? {} : (JSON.parse(line) as object);
 }
 
-/** The promises a story holds, as the beginning of its title. */
+/** The rows that a script verifies, as the beginning of its title. */
 function rowsOf(text: string): string {
   const rows = [...text.matchAll(/^# rows: (.*)$/gm)].flatMap(([, ids]) => ids!.trim().split(/\s+/));
   return rows.length === 0 ? '' : `${[...new Set(rows)].join(', ')}: `;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Script } from './support/script.ts';
 
-it('F33: four hundred sessions that end in one tick are expired in slices, and one that pings meanwhile stays', () => {
+it('F33: four hundred sessions that expire in one tick are expired in slices, and one that pings meanwhile stays', () => {
   const script = new Script();
   script.run('log at once');
   for (let n = 0; n < 400; n++) {
@@ -11,7 +11,7 @@ it('F33: four hundred sessions that end in one tick are expired in slices, and o
   script.run('honest connects timeout=4000');
   expect(script.core.inspect.sessionCount()).toBe(401);
 
-  // How many sessions end in one step, each of which must stay within about two milliseconds.
+  // The number of sessions expired in one step, which must stay within about two milliseconds.
   let most = 0;
   const { core } = script;
   const wake = core.wake.bind(core);

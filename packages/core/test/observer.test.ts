@@ -1,4 +1,6 @@
-/** What an observer hears, that metrics and audits hang on. */
+/**
+ * The events of an observer, on which metrics and audits depend.
+ */
 import { EventType, openAcl, OpCode, operations } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { expectIs } from '../../../test/expect-is.ts';
@@ -8,7 +10,7 @@ import type { DataTree } from '../src/tree/data-tree.ts';
 import { Script, testOptions } from './support/script.ts';
 import { Stepper } from './support/stepper.ts';
 
-/** Writes down some of what it hears, namespaces by their names. */
+/** Records some events, with namespaces by name. */
 class Notes {
   readonly lines: string[] = [];
   readonly names: string[] = ['no namespace'];
@@ -42,7 +44,7 @@ class Notes {
     };
   }
 
-  /** What has been noted since the last call. */
+  /** The events since the last call. */
   take(): string[] {
     return this.lines.splice(0);
   }
@@ -61,7 +63,7 @@ function scriptWith(notes: Notes, options: Partial<CoreOptions> = {}): Script {
   return script;
 }
 
-// What is read and written of the root is told too: whoever counts by namespaces leaves it out.
+// Reads and writes of the root are reported too: counters by namespace leave it out.
 
 describe('reads', () => {
   const notes = new Notes('znodeRead');
@@ -80,7 +82,7 @@ describe('reads', () => {
     ['getChildren /app/one', ['app 8']],
     ['getData /', ['no namespace 1']],
     ['multiRead [getData /app; getChildren /app; getData /missing; getData /shut; getChildren /app/one]', ['app 9', 'app 12', 'app 8']],
-  ])('%s is told with its namespace, and the bytes of path and data or names', (line, expected) => {
+  ])('%s is reported with its namespace, and the bytes of path and data or names', (line, expected) => {
     script.run(`a ${line}`);
     expect(notes.take()).toEqual(expected.map((text) => `znodeRead ${text}`));
   });
@@ -93,12 +95,12 @@ describe('reads', () => {
     'getACL /app',
     'getAllChildrenNumber /app',
     'sync /app',
-  ])('%s is not told, as in ZooKeeper', (line) => {
+  ])('%s is not reported, as in ZooKeeper', (line) => {
     script.run(`a ${line}`);
     expect(notes.take()).toEqual([]);
   });
 
-  it('paths and names count in UTF-8', () => {
+  it('are reported with the UTF-8 size of paths and names', () => {
     script.run('a create /ä');
     script.run('a create /ä/öü "x"');
     notes.take();
@@ -126,7 +128,7 @@ describe('reads that take more than one step', () => {
     return stepper;
   }
 
-  it('are told once', () => {
+  it('are reported once', () => {
     const notes = new Notes('znodeRead');
     const stepper = largeApp(notes);
     stepper.ask(1, 1, OpCode.getChildren, (writer) => operations.getChildren.request.write(writer, { path: '/app', watch: false }));
@@ -135,7 +137,7 @@ describe('reads that take more than one step', () => {
     expect(notes.take()).toEqual([`znodeRead app ${4 + children * 5}`]);
   });
 
-  it('are told once for each part of a multiRead', () => {
+  it('are reported once for each part of a multiRead', () => {
     const notes = new Notes('znodeRead');
     const stepper = largeApp(notes);
     stepper.ask(1, 1, OpCode.multiRead, (writer) =>
@@ -173,13 +175,13 @@ describe('writes', () => {
     ['setACL /app acl=world:anyone:31', []],
     ['create /ä "x"', ['ä 3']],
     ['delete /ä', ['ä 2']],
-  ])('%s is told with its namespace, and the length of path and data', (line, expected) => {
+  ])('%s is reported with its namespace, and the size of path and data', (line, expected) => {
     notes.take();
     script.run(`a ${line}`);
     expect(notes.take()).toEqual(expected.map((text) => `znodeWritten ${text}`));
   });
 
-  it('the end of a session tells of each of its ephemerals, watched or not', () => {
+  it('the end of a session reports each of its ephemerals, watched or not', () => {
     const told = new Notes('znodeWritten');
     const other = scriptWith(told);
     other.run('a create /app');
@@ -192,7 +194,7 @@ describe('writes', () => {
     expect(told.take().toSorted()).toEqual(['znodeWritten app 7', 'znodeWritten e2 3']);
   });
 
-  it('that a hard limit of a quota refuses are told with their namespace', () => {
+  it('that a hard limit of a quota refuses are reported with their namespace', () => {
     const told = new Notes('quotaExceeded');
     const limited = scriptWith(told, { enforceQuota: true });
     for (const line of [
@@ -212,7 +214,7 @@ describe('writes', () => {
 });
 
 describe('recorded changes', () => {
-  it('are as many as ZooKeeper makes, and forgotten when they have been applied', () => {
+  it('are counted as in ZooKeeper, and forgotten when they have been applied', () => {
     const notes = new Notes('changeRecorded', 'changesForgotten');
     const script = scriptWith(notes);
     const counts = (line: string): number[] => {
@@ -227,13 +229,13 @@ describe('recorded changes', () => {
     expect(counts('multi [create /app/a; check /app; setData /app "2"]')).toEqual([3, 3]);
     expect(counts('delete /app/a')).toEqual([2, 2]);
     expect(counts('delete /app/a')).toEqual([0, 0]);
-    // Taken back, not applied.
+    // Rolled back, not applied.
     expect(counts('multi [create /app/a; delete /missing]')).toEqual([2, 0]);
   });
 });
 
 describe('txns', () => {
-  it('are applied so long after their time on the wall clock', () => {
+  it('are reported with their age on the wall clock when they are applied', () => {
     const notes = new Notes('applied');
     const script = new Script({}, undefined, notes.observer);
     script.run('a connects');
@@ -245,7 +247,7 @@ describe('txns', () => {
     expect(notes.take()).toEqual([`applied ${OpCode.createSession} 7`, `applied ${OpCode.create} 30`]);
   });
 
-  it('are judged in no time, unless that takes more than one step', () => {
+  it('are reported with the duration of their validation, which is 0 unless it takes more than one step', () => {
     const notes = new Notes('proposed');
     const ephemerals = 20_000;
     const stepper = new Stepper(
@@ -274,7 +276,7 @@ describe('txns', () => {
 });
 
 describe('events', () => {
-  it('are told one by one with their size, those of watches and those that a client has missed', () => {
+  it('are reported one by one with their size, those of watches and those that a client has missed', () => {
     const notes = new Notes('eventSent', 'watchesFired');
     const script = scriptWith(notes);
     script.run('b connects');
@@ -292,7 +294,7 @@ describe('events', () => {
 });
 
 describe('handshakes', () => {
-  it('a new session is replied to as a write; one that is taken up again, or refused, is not', () => {
+  it('report a reply for a new session as for a write, and none for a resumed or refused session', () => {
     const notes = new Notes('replied', 'sessionRevalidated');
     const script = new Script({}, undefined, notes.observer);
     script.run('a connects');
@@ -309,7 +311,7 @@ describe('handshakes', () => {
 });
 
 describe('the end of a session', () => {
-  it('is told from expiry, even when the client hung up behind its closeSession', () => {
+  it('is reported as an expiry or not, also if the client disconnected after its closeSession', () => {
     const notes = new Notes('sessionClosed');
     const script = scriptWith(notes);
     script.run('b connects');
@@ -334,11 +336,11 @@ describe('the request throttle', () => {
     return script;
   }
 
-  it('tells of each look at a request that must wait, and how long it waited', () => {
+  it('reports each check of a request that must wait, and how long it waited', () => {
     const notes = new Notes('heldBack', 'admitted');
     const script = withOneUnderWay(notes);
     script.run('b getData /app');
-    // The one behind it has not been looked at.
+    // The one after it has not been checked.
     script.run('c getData /app');
     expect(notes.take()).toEqual(['heldBack']);
     script.run('after 250');
@@ -347,7 +349,7 @@ describe('the request throttle', () => {
     expect(notes.take()).toEqual([`admitted ${OpCode.getData} 250`, `admitted ${OpCode.getData} 250`]);
   });
 
-  it('tells of requests whose connection is gone when their turn comes', () => {
+  it('reports requests whose connection has closed before their turn', () => {
     for (const dropped of [true, false]) {
       const notes = new Notes('stale');
       const script = withOneUnderWay(notes, { requestThrottleDropStale: dropped });
@@ -360,7 +362,7 @@ describe('the request throttle', () => {
     }
   });
 
-  it('a closeSession outlives its connection, unless a request ahead of it was dropped', () => {
+  it('performs a closeSession after its connection has closed, unless an earlier request was dropped', () => {
     for (const [ahead, ended] of [
       ['', true],
       ['b create /late', false],
@@ -376,7 +378,7 @@ describe('the request throttle', () => {
     }
   });
 
-  it('a refused write counts with the reads, since it took no zxid', () => {
+  it('counts a refused write with the reads, since it took no zxid', () => {
     const notes = new Notes('replied');
     const script = withOneUnderWay(notes, { throttledOpWaitMs: 100 });
     script.run('b create /late');
@@ -387,7 +389,7 @@ describe('the request throttle', () => {
 });
 
 describe('namespaces', () => {
-  it('of what was recovered are named before anything is told', () => {
+  it('of recovered data are named before any other event', () => {
     const notes = new Notes('namespaceNamed', 'znodeRead');
     const replica = new Replica(replicaOptions(testOptions, { uint32: () => 7 }));
     put(replica.tree, '/app');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Replica, replicaOptions } from '../src/request/replica.ts';
 import { Script, testOptions } from './support/script.ts';
 
-/** A tree with a znode /q below which so many znodes have been created. */
+/** A tree with a znode /q below which `count` znodes have been created. */
 function afterCreates(count: number): Replica {
   const replica = new Replica(replicaOptions(testOptions, { uint32: () => 1 }));
   const create = (path: string, parentCVersion: number): Txn => {
@@ -17,7 +17,7 @@ function afterCreates(count: number): Replica {
   return replica;
 }
 
-it('A6, C3-19, C3-20, E7: behind 2147483647 the counter of a parent goes on at -2147483648, one by one and many at once', () => {
+it('A6, C3-19, C3-20, E7: after 2147483647 the counter of a parent continues at -2147483648, one by one and many at once', () => {
   const script = new Script({}, afterCreates(2_147_483_646));
   const run = (...lines: string[]): string[] => lines.flatMap((line) => script.run(line)).filter((line) => line.startsWith('a <- create'));
   script.run('log at once');

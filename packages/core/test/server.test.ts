@@ -79,7 +79,7 @@ const setWatches = (xid: number, paths: number): Reader =>
     }),
   );
 
-describe('answers that wait behind a write', () => {
+describe('replies to reads that wait for a write', () => {
   it('are held back while the output of their connection is full, and follow when it has drained', () => {
     const { out, core } = connected();
     core.frame(1, setRoot(1), now);
@@ -94,7 +94,7 @@ describe('answers that wait behind a write', () => {
     expect(out.frames()).toBe(10);
   });
 
-  it('follow when their connection has drained while a long request of another one is under way', () => {
+  it('follow when their connection has drained while a long request of another one is running', () => {
     const { out, core } = connected({ turnUnits: 1000 });
     core.connect(2, context, now);
     core.frame(2, connectRequest(), now);
@@ -112,7 +112,7 @@ describe('answers that wait behind a write', () => {
     expect([core.busy, out.frames()]).toEqual([false, 11]);
   });
 
-  it('are not written for a connection that has gone', () => {
+  it('are not written to a closed connection', () => {
     const { out, core } = connected();
     core.frame(1, setRoot(1), now);
     core.frame(1, getRoot(2), now);
@@ -124,25 +124,25 @@ describe('answers that wait behind a write', () => {
   });
 });
 
-describe('a request that waits because too many are under way', () => {
-  it('keeps its session alive from the moment it has come', () => {
+describe('a request that waits because too many are outstanding', () => {
+  it('keeps its session alive from the time of its arrival', () => {
     const script = new Script({ requestThrottleLimit: 1 });
     for (const line of ['a connects timeout=4000', 'appended', 'b connects timeout=4000', 'appended', 'a create /x "1"']) script.run(line);
-    // The log takes its time, so what b says from now on has to wait.
+    // The log is slow, so requests of b have to wait from now on.
     script.run('after 3000');
     expect([script.run('a ping'), script.run('b ping')]).toEqual([[], []]);
     expect(script.run('after 3000')).toEqual([]);
     expect(script.run('appended')).toEqual(['a <- create 0x3 /x', 'a <- ping 0x3 ok', 'b <- ping 0x3 ok']);
   });
 
-  it('is judged by the credentials that came before it, and that had to wait as well', () => {
+  it('is checked with the credentials sent before it, which had to wait as well', () => {
     const script = new Script({ requestThrottleLimit: 1 });
     for (const line of ['a connects', 'appended', 'b connects', 'appended', 'a create /x "1"']) script.run(line);
     expect([script.run('b auth digest "bob:pw"'), script.run('b create /y "" acl=auth::31')]).toEqual([[], []]);
     expect(script.run('appended')).toEqual(['a <- create 0x3 /x', 'b <- auth 0x0 ok', 'append 0x4 create /y']);
   });
 
-  it('does not keep a client from taking up its session', () => {
+  it('does not prevent a client from resuming its session', () => {
     const script = new Script({ requestThrottleLimit: 1 });
     for (const line of ['a connects', 'appended', 'b connects', 'appended', 'b goes away', 'a create /x "1"']) script.run(line);
     expect(script.run('c connects as b')).toEqual(['c <- session again timeout=10000']);
@@ -150,13 +150,13 @@ describe('a request that waits because too many are under way', () => {
   });
 });
 
-describe('requests under way', () => {
+describe('outstanding requests', () => {
   const setMuch = (xid: number): Reader =>
     request(xid, OpCode.setData, (writer) =>
       operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1_000_000), version: -1 }),
     );
 
-  it('hold no more memory than is bearable: a connection that has large writes waiting is not read from', () => {
+  it('hold a bounded amount of memory: a connection with large waiting writes is not read', () => {
     const { out, core } = connected();
     let xid = 0;
     while (core.wantsInput(1) && xid < 1000) core.frame(1, setMuch(++xid), now);
@@ -168,7 +168,7 @@ describe('requests under way', () => {
     expect(core.wantsInput(1)).toBe(true);
   });
 
-  it('count while they are held back, by number and by size: a connection of which any are held is not read from above the limits', () => {
+  it('count while they are held, by number and by size: a connection with held requests is not read above the limits', () => {
     for (const limits of [{ globalOutstandingLimit: 10 }, { inFlightBytesMax: 5_000_000 }]) {
       const { out, core } = connected({ requestThrottleLimit: 1, requestThrottleStallMs: 0, ...limits });
       core.frame(1, setRoot(1), now);
@@ -189,13 +189,13 @@ describe('requests under way', () => {
     }
   });
 
-  it('do not come ahead of a handshake of their connection that is held back', () => {
+  it('are not processed before a held handshake of their connection', () => {
     const { out, core } = connected({ requestThrottleLimit: 1, requestThrottleStallMs: 0 });
     core.frame(1, setRoot(1), now);
     core.connect(2, context, now);
     core.frame(2, connectRequest(), now);
     expect(core.wantsInput(2)).toBe(false);
-    // Those of a connection that breaks come all the same.
+    // Frames of a broken connection are delivered all the same.
     core.lastFrame(2, setMuch(1), now);
     core.frame(2, setMuch(2), now);
     for (let round = 0; round < 10; round++) {
@@ -205,7 +205,7 @@ describe('requests under way', () => {
     expect(core.inspect.lastZxid()).toBe(5);
   });
 
-  it('leave each address its share: one that has more under way than all may does not keep others from having several', () => {
+  it('leave each address its share: one that exceeds the limits does not prevent others from having several', () => {
     for (const limits of [{ globalOutstandingLimit: 12 }, { inFlightBytesMax: 12_000_000 }]) {
       const { out, core } = connected(limits);
       for (const [id, remoteAddress] of [
@@ -227,7 +227,7 @@ describe('requests under way', () => {
       expect(greedy).toBeGreaterThan(10);
       expect(fill(3)).toBe(1);
       expect(fill(4)).toBeGreaterThan(5);
-      // Between two addresses it is half each; the first has more already.
+      // Two addresses may use half each; the first exceeds that already.
       expect(fill(2) + fill(3)).toBe(0);
       core.appended(out.lastAppended, now);
       while ((core.deadline() ?? 1) <= 0) core.wake(now);
@@ -237,7 +237,7 @@ describe('requests under way', () => {
     }
   });
 
-  it('are forgotten when their connection goes, except for what is in the log already', () => {
+  it('are forgotten when their connection closes, except those in the log', () => {
     const { out, core } = connected();
     let xid = 0;
     while (core.wantsInput(1)) core.frame(1, xid++ === 0 ? setRoot(xid) : setMuch(xid), now);

@@ -18,7 +18,7 @@ import { Stepper } from './support/stepper.ts';
 const session = 0x0100_0000_0000_0001n;
 const cnxn = 1;
 
-/** A core with steps of so many units, and what it tells of steps that ended early. */
+/** A core with steps of this many units, and its reports of steps that ended early. */
 function withSteps(turnUnits: number) {
   const ended: string[] = [];
   const stepper = new Stepper(
@@ -42,12 +42,12 @@ function creates(count: number): MultiOp[] {
 }
 
 describe('a step budget', () => {
-  it('of any size lets every kind of work go on by at least one of its things', () => {
+  it('of any size lets every kind of work advance by at least one item', () => {
     const limits = Object.values(new StepBudget(1)) as number[];
     expect(limits.every((limit) => limit >= 1)).toBe(true);
   });
 
-  it.each([1, 4, 24])('of %i units is one for judging, applying, reading and ending a session', (turnUnits) => {
+  it.each([1, 4, 24])('of %i units is respected by validation, applying, reads and the end of a session', (turnUnits) => {
     const { stepper, ended } = withSteps(turnUnits);
     stepper.ask(cnxn, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: creates(20) }));
     stepper.ask(cnxn, 2, OpCode.getEphemerals, (writer) => writer.ustring(null));
@@ -63,7 +63,7 @@ describe('a step budget', () => {
     expect(ended.filter((kind) => kind === 'commit').length).toBeGreaterThan(10);
   });
 
-  it('as large as ever does small work at once', () => {
+  it('of unlimited size does small work at once', () => {
     const { stepper, ended } = withSteps(16_384);
     stepper.ask(cnxn, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: creates(20) }));
     stepper.finish();

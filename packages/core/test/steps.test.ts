@@ -57,7 +57,7 @@ function putMany(replica: Replica, parent: string, count: number, session = 0n):
   for (let i = 0; i < count; i++) put(replica, `${parent}/n${i}`, null, session);
 }
 
-/** A core over this state, with the owner's connection and a bystander's. */
+/** A core over this state, with the owner's connection and another client's. */
 function serving(fill: (replica: Replica) => void): Stepper {
   const stepper = new Stepper((replica) => {
     openSessions(replica);
@@ -80,7 +80,7 @@ function create(text: string, flags: number = CreateMode.persistent): (writer: W
   return (writer) => writeCreateRequest(writer, { path: text, data: null, acl: openAcl, flags });
 }
 
-/** Takes three steps of a job, lets a bystander speak up between them, and finishes. */
+/** Runs three steps of a job, lets another client send a request between them, and finishes. */
 function withBystander(stepper: Stepper): void {
   expect(stepper.core.busy).toBe(true);
   stepper.ask(other, 1, OpCode.exists, at('/', false));
@@ -102,7 +102,10 @@ function repliesTo(stepper: Stepper, cnxn: number): Received[] {
   return stepper.received.filter((one) => one.cnxn === cnxn);
 }
 
-/** Of one call: twice what gathering 8192 names takes, as a call may end one thing and begin another. No other step takes as much. */
+/**
+ * For one call: twice the work of collecting 8192 names, since a call may end one thing and begin
+ * another. No other step takes as much.
+ */
 const workMax = 160_000;
 
 function expectSteps(stepper: Stepper, callsMin: number): void {
@@ -125,11 +128,11 @@ describe('long reads', () => {
   // Filled once: nothing below changes what is under /many.
   const stepper = serving((replica) => putMany(replica, '/many', count));
 
-  it('lists very many children in steps, and answers in order what came meanwhile', () => {
+  it('list very many children in steps, and answer later requests in order', () => {
     stepper.reset();
     stepper.ask(big, 7, OpCode.getChildren2, at('/many', false));
     withBystander(stepper);
-    // 8192 names are gathered in one step, 256 KiB are sent.
+    // 8192 names are collected in one step, 256 KiB are sent.
     expectSteps(stepper, count / 8192 + (count * 11) / (256 * 1024));
     expect(stepper.longestBytes).toBeLessThan(512 * 1024);
     const [reply] = repliesTo(stepper, big);
@@ -141,7 +144,7 @@ describe('long reads', () => {
     expect(stepper.received[0]).toBe(reply);
   });
 
-  it('would notice a call in which several steps are taken, by its work, and by how few calls are left', () => {
+  it('are checked by a test that detects several steps in one call, and too few calls', () => {
     stepper.reset();
     stepper.ask(big, 7, OpCode.getChildren2, at('/many', false));
     stepper.finish();
@@ -157,7 +160,7 @@ describe('long reads', () => {
     expect(() => expectSteps(stepper, 0)).toThrow(/less than/);
   });
 
-  it('counts very many descendants in steps', () => {
+  it('count very many descendants in steps', () => {
     stepper.reset();
     stepper.ask(big, 8, OpCode.getAllChildrenNumber, at('/many'));
     stepper.finish();
@@ -165,7 +168,7 @@ describe('long reads', () => {
     expect(repliesTo(stepper, big)[0]!.body.int32()).toBe(count);
   });
 
-  it('answers a multiRead of a large frame in steps', () => {
+  it('answer a multiRead of a large frame in steps', () => {
     stepper.reset();
     const ops: MultiOp[] = [];
     for (let i = 0; i < 30_000; i++) ops.push({ kind: 'getData', path: i % 3 === 0 ? '/none' : `/many/n${i}`, watch: false });
@@ -180,7 +183,7 @@ describe('long reads', () => {
     expect(last.kind === 'getChildren' && last.children.length).toBe(count);
   });
 
-  it('answers a multiRead that lists many children from a short frame', () => {
+  it('answer a multiRead that lists many children from a short frame', () => {
     stepper.reset();
     const ops: MultiOp[] = [1, 2].map(() => ({ kind: 'getChildren', path: '/many', watch: false }));
     stepper.ask(big, 10, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
@@ -190,7 +193,7 @@ describe('long reads', () => {
     expect(results.map((result) => result.kind === 'getChildren' && result.children.length)).toEqual([count, count]);
   });
 
-  it('refuses a multiRead whose answer would fill the memory', () => {
+  it('refuse a multiRead whose reply would fill the memory', () => {
     const heavy = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
     const ops: MultiOp[] = Array.from({ length: 30_000 }, () => ({ kind: 'getData', path: '/heavy', watch: false }));
     heavy.ask(big, 1, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
@@ -199,7 +202,7 @@ describe('long reads', () => {
     expect(heavy.core.busy).toBe(false);
   });
 
-  it('writes nothing more to a connection that goes in the middle, whoever has its number next', () => {
+  it('write nothing more to a connection that closes in the middle, even if its id is reused', () => {
     stepper.reset();
     stepper.ask(big, 11, OpCode.getChildren, at('/many', false));
     stepper.step();
@@ -211,7 +214,7 @@ describe('long reads', () => {
     expect(repliesTo(stepper, big).map(({ header }) => header.xid)).toEqual([1]);
   });
 
-  it('lists very many ephemerals in steps', () => {
+  it('list very many ephemerals in steps', () => {
     const mine = breadth(20_000, 60_000);
     const owning = serving((replica) => {
       putMany(replica, '/mine', mine, owner);
@@ -225,7 +228,7 @@ describe('long reads', () => {
     expect(new Set(names)).toEqual(new Set(Array.from({ length: mine }, (_, i) => `/mine/n${i}`)));
   });
 
-  it('answers in steps the reads that have waited behind a write', () => {
+  it('answer reads that waited for a write in steps', () => {
     const heavy = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
     heavy.ask(big, 1, OpCode.create, create('/first'));
     for (let xid = 2; xid < 202; xid++) heavy.ask(big, xid, OpCode.getData, at('/heavy', false));
@@ -236,14 +239,14 @@ describe('long reads', () => {
   });
 });
 
-describe('long reads that have waited behind a write', () => {
+describe('long reads that waited for a write', () => {
   function listing(): Stepper {
     const stepper = serving((replica) => putMany(replica, '/many', 30_000));
     stepper.ask(big, 1, OpCode.create, create('/first'));
     return stepper;
   }
 
-  it('let others in between two of them, though a write has come behind them', () => {
+  it('let other connections in between two of them, though a write follows them', () => {
     const stepper = listing();
     for (let xid = 2; xid <= 4; xid++) stepper.ask(big, xid, OpCode.getChildren, at('/many', false));
     stepper.ask(big, 5, OpCode.create, create('/last'));
@@ -258,7 +261,7 @@ describe('long reads that have waited behind a write', () => {
     expect(repliesTo(stepper, big).map(({ header }) => header.xid)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('and others that come one after the other do not keep writes from being applied', () => {
+  it('do not keep writes from being applied, even if further reads arrive all the time', () => {
     const stepper = serving((replica) => putMany(replica, '/many', 30_000));
     let listings = 0;
     stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
@@ -280,7 +283,7 @@ describe('long reads that have waited behind a write', () => {
       OpCode.multiRead,
       (writer: Writer) => writeMultiRequest(writer, { ops: [{ kind: 'getChildren', path: '/many', watch: false }] }),
     ],
-  ])('keep back what their connection asks behind them: %s', (_name, opCode, body) => {
+  ])('hold back later requests of their connection: %s', (_name, opCode, body) => {
     const stepper = listing();
     expect(stepper.core.wantsInput(big)).toBe(true);
     stepper.ask(big, 2, OpCode.exists, at('/many', false));
@@ -293,7 +296,7 @@ describe('long reads that have waited behind a write', () => {
     expect(stepper.core.wantsInput(big)).toBe(true);
   });
 
-  it('are work for whoever asked for them', () => {
+  it('count as work of their connection', () => {
     const stepper = listing();
     stepper.finish();
     const before = stepper.core.work;
@@ -309,7 +312,7 @@ describe('long reads that have waited behind a write', () => {
 });
 
 describe('a connection whose output is full', () => {
-  it('is not held back from reads that a write has come behind: they must not see what it does', () => {
+  it('answers reads without delay if a write follows them: they must not see its effect', () => {
     const stepper = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
     stepper.fullBytes = 1_000_000;
     stepper.ask(big, 1, OpCode.create, create('/first'));
@@ -338,19 +341,19 @@ describe('setWatches', () => {
     });
   }
 
-  it('goes through a large frame in steps', () => {
+  it('processes a large frame in steps', () => {
     const stepper = serving((replica) => put(replica, '/w1'));
     ask(stepper, [[], paths, [], paths, []]);
     withBystander(stepper);
     expectSteps(stepper, (2 * paths.length) / 16_384 + (2 * paths.length) / 1024);
-    // What has been created meanwhile is told; all else is watched.
+    // Znodes created meanwhile cause events; all others are watched.
     expect(stepper.core.inspect.watchCount()).toBe(paths.length - 1 + 2 * paths.length - (paths.length - 1));
     const [event, reply] = repliesTo(stepper, big);
     expect(readWatcherEvent(event!.body)).toMatchObject({ type: EventType.nodeCreated, path: '/w1' });
     expect(reply!.header).toMatchObject({ xid: Xid.setWatches, err: ErrorCode.Ok });
   });
 
-  it('sets nothing of a large frame that cannot be read to its end', () => {
+  it('sets no watch of a large frame that cannot be decoded to its end', () => {
     const stepper = serving(() => {});
     ask(stepper, [paths, paths], (writer) => writer.int32(77));
     stepper.finish();
@@ -358,7 +361,7 @@ describe('setWatches', () => {
     expect(stepper.core.inspect.watchCount()).toBe(0);
   });
 
-  it('sets no watch for a connection that goes in the middle', () => {
+  it('sets no watch for a connection that closes in the middle', () => {
     const stepper = serving(() => {});
     ask(stepper, [[], paths, [], [], []]);
     while (stepper.core.inspect.watchCount() === 0) stepper.step();
@@ -382,7 +385,7 @@ describe('long writes', () => {
     return Array.from({ length: count }, (_, i) => ({ kind: 'create', path: `/m/n${i}`, data: null, acl: openAcl, flags: 0 }));
   }
 
-  it('judges, applies and answers a multi that fills a frame in steps, and no other write in between', () => {
+  it('validate, apply and answer a multi that fills a frame in steps, without another write in between', () => {
     const stepper = serving((replica) => put(replica, '/m'));
     const ops = creates(15_000);
     stepper.ask(big, 1, OpCode.multi, multi(ops));
@@ -393,11 +396,11 @@ describe('long writes', () => {
     expect(readMultiReply(repliesTo(stepper, big)[0]!.body).results.length).toBe(15_000);
     const { tree } = stepper.replica;
     expect(tree.childCountOf(tree.find('/m'))).toBe(15_000);
-    // The digests in the log are those of the tree that stands.
+    // The digests in the log are those of the present tree.
     expect(stepper.logged.at(-1)!.digest).toMatchObject({ high: tree.digestHigh, low: tree.digestLow });
   });
 
-  it('takes a large multi back in steps when its last part fails', () => {
+  it('roll back a large multi in steps when its last part fails', () => {
     const stepper = serving((replica) => put(replica, '/m'));
     const before = stepper.replica.tree.digestLow;
     stepper.ask(big, 1, OpCode.multi, multi([...creates(15_000), { kind: 'delete', path: '/none', version: -1 }]));
@@ -411,7 +414,7 @@ describe('long writes', () => {
     expectLogInOrder(stepper);
   });
 
-  it('refuses a large multi that cannot be read to its end as a whole', () => {
+  it('refuse a large multi as a whole if it cannot be decoded to its end', () => {
     const stepper = serving((replica) => put(replica, '/m'));
     const bytes = new Writer();
     multi(creates(10_000))(bytes);
@@ -421,7 +424,7 @@ describe('long writes', () => {
     expect(repliesTo(stepper, big).map(({ header }) => header.err)).toEqual([ErrorCode.MarshallingError, ErrorCode.Ok]);
   });
 
-  it('goes on when the connection goes while its multi is judged', () => {
+  it('continue when the connection closes while its multi is validated', () => {
     const stepper = serving((replica) => put(replica, '/m'));
     stepper.ask(big, 1, OpCode.multi, multi(creates(10_000)));
     stepper.step();
@@ -439,12 +442,12 @@ describe('long writes', () => {
       ],
       1,
     ),
-  )('closes a session with $count ephemerals in steps, in one txn', ({ count, listed }) => {
+  )('close a session with $count ephemerals in steps, in one txn', ({ count, listed }) => {
     const stepper = serving((replica) => putMany(replica, '/mine', count, owner));
     stepper.ask(other, 99, OpCode.getChildren, at('/mine', true));
     stepper.finish();
     stepper.reset();
-    // One that the tree does not have yet, and one that it has and will not.
+    // One that the tree does not have yet, and one that it has and will lose.
     stepper.ask(big, 1, OpCode.create, create('/mine/new', CreateMode.ephemeral));
     stepper.ask(big, 2, OpCode.delete, (writer) => {
       writer.ustring('/mine/n5');
@@ -472,14 +475,14 @@ describe('long writes', () => {
     expect(repliesTo(stepper, other).map(({ header }) => header.xid)).toEqual([Xid.notification, 1]);
   });
 
-  it('sweeps nothing while the session of very many ephemerals is being ended: that txn has its zxid', () => {
+  it('delay sweeps while the session of very many ephemerals is being closed: that txn has its zxid', () => {
     const stepper = serving((replica) => {
       putMany(replica, '/mine', 5000, owner);
       put(replica, '/old', null, sessionIdOf(containerOwner.high, containerOwner.low));
       put(replica, '/old/only');
       replica.tree.remove('/old/only', ++replica.lastZxid);
     });
-    // The session's time is up, and so is the container's.
+    // The session is due, and so is the container.
     stepper.pass(60_000);
     stepper.finish();
     expectLogInOrder(stepper);
@@ -488,7 +491,7 @@ describe('long writes', () => {
     expect([tree.ephemeralCount, tree.find('/old')]).toEqual([0, 0]);
   });
 
-  it('counts the usage of a new quota on a large subtree in steps', () => {
+  it('count the usage of a new quota on a large subtree in steps', () => {
     const many = breadth(33_000, 100_000);
     const stepper = serving((replica) => {
       putMany(replica, '/many', many);
@@ -532,7 +535,7 @@ describe('expiry', () => {
     expectLogInOrder(stepper);
   });
 
-  it('is as of when everything had been heard that has come, and not as of when a long job ends', () => {
+  it('is judged as of the time up to which all input has been delivered, not the end of a long job', () => {
     const stepper = crowd(1);
     stepper.attach(3, first, 4000);
     stepper.ask(big, 1, OpCode.multi, (writer) => {
@@ -545,7 +548,7 @@ describe('expiry', () => {
     while (stepper.core.busy) stepper.core.wake(stepper.now, elapsedMs);
     stepper.core.wake(stepper.now, elapsedMs);
     expect(stepper.closed).toEqual([]);
-    // A ping that waited in front of the busy server.
+    // A ping that waited for the busy server.
     stepper.ping(3);
     stepper.pass(3000);
     stepper.finish();

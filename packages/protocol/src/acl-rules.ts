@@ -1,16 +1,19 @@
 /**
- * What becomes of the ACL that a create or setACL asks for, before it is stored; and permissions as text.
+ * Converts the ACL of a create or setACL into the one to be stored; and permissions as text.
  */
 import type { Acl, Id } from './acl.ts';
 import { juteMaxBufferDefault, Perms } from './constants.ts';
 
-/** What must be known of the authentication providers of a server. */
+/** The part of a server's authentication providers that the rules need. */
 export interface AclSchemes {
-  /** Whether a provider is registered for the scheme and would accept this id in an ACL. `world` is not asked for. */
+  /**
+   * Whether a provider is registered for the scheme and accepts this id in an ACL. Not called for
+   * `world`.
+   */
   accepts(scheme: string, id: string): boolean;
   /**
-   * Whether an identity of this scheme shows that the client has authenticated: so for digest, sasl and x509, but not for ip, which
-   * every connection has.
+   * Whether an identity of this scheme proves that the client has authenticated: true for digest,
+   * sasl and x509, but not for ip, which every connection has.
    */
   isAuthenticated(scheme: string): boolean;
 }
@@ -25,15 +28,19 @@ function isDuplicate(list: readonly Acl[], index: number): boolean {
 }
 
 /**
- * Longest list that `auth` may grow into: more would not fit into a frame of the default size, whatever the texts. Without a limit a
- * request full of `auth` entries, on a connection full of identities, would grow into gigabytes.
+ * Longest list to which `auth` may expand: more would not fit into a frame of the default size,
+ * whatever the texts. Without a limit, a request with many `auth` entries, on a connection with
+ * many identities, would expand to gigabytes.
  */
 const entriesMax = Math.floor(juteMaxBufferDefault / 12);
 
-/** Above this an index is worth its memory: a list fills a whole request, and comparing all pairs of it would take seconds. */
+/**
+ * Above this an index is worth its memory: a list can fill a whole request, and comparing all pairs
+ * would take seconds.
+ */
 const pairwiseMax = 16;
 
-/** The list without repetitions; the first of equals stays. */
+/** The list without duplicates; the first of equal entries is kept. */
 function withoutDuplicates(list: readonly Acl[]): readonly Acl[] {
   if (list.length <= pairwiseMax) {
     return list.some((_, index) => isDuplicate(list, index)) ? list.filter((_, index) => !isDuplicate(list, index)) : list;
@@ -48,15 +55,15 @@ function withoutDuplicates(list: readonly Acl[]): readonly Acl[] {
 }
 
 /**
- * The list to be stored, or undefined when the answer is InvalidACL. In this order: a null or empty list is refused; repetitions are dropped;
- * then each entry is kept, replaced or refused.
+ * Returns the list to be stored, or undefined if the reply is InvalidACL. In this order: a null or
+ * empty list is refused; duplicates are dropped; then each entry is kept, replaced or refused.
  *
- * | scheme | outcome |
+ * | scheme | result |
  * | --- | --- |
  * | null | refused |
- * | world | kept when the id is `anyone`, else refused |
- * | auth | one entry for each identity that shows an authentication, whatever the id; refused when there is none, or the list too long |
- * | other | kept when its provider accepts the id, else refused |
+ * | world | kept if the id is `anyone`, otherwise refused |
+ * | auth | one entry for each authenticated identity, whatever the id; refused if there is none, or the list is too long |
+ * | other | kept if its provider accepts the id, otherwise refused |
  */
 export function fixupAcl(requested: readonly Acl[] | null, identities: readonly Id[], schemes: AclSchemes): readonly Acl[] | undefined {
   if (requested === null || requested.length === 0) return undefined;
@@ -86,14 +93,14 @@ const letters: readonly (readonly [letter: string, bit: number])[] = [
   ['a', Perms.admin],
 ];
 
-/** `cdrwa` for all of them. Bits without a letter leave no trace. */
+/** `cdrwa` for all of them. Bits without a letter are omitted. */
 export function permsText(perms: number): string {
   let text = '';
   for (const [letter, bit] of letters) if ((perms & bit) !== 0) text += letter;
   return text;
 }
 
-/** The permissions a text names, in any order; undefined when one of its letters names none. */
+/** The permissions named by a text, in any order; undefined if it contains an unknown letter. */
 export function parsePerms(text: string): number | undefined {
   let perms = 0;
   for (const letter of text) {

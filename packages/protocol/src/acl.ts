@@ -1,41 +1,50 @@
 /**
- * Access control lists: who may do what to one znode. ZooKeeper's records Id and ACL.
+ * Access control lists: which client may do what to one znode. ZooKeeper's records Id and ACL.
  *
- * The rules for what a client may ask for are in acl-rules.ts.
+ * The rules for requested ACLs are in acl-rules.ts.
  */
 import { Perms } from './constants.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
-/** An identity under an authentication scheme: `ip` and `10.0.0.1`, `digest` and `user:hash`. Null texts can travel, but are never granted anything. */
+/**
+ * An identity under an authentication scheme: `ip` and `10.0.0.1`, `digest` and `user:hash`. Null
+ * texts can be encoded, but are never granted anything.
+ */
 export interface Id {
-  /** `world`, `auth`, `digest`, `ip`, `sasl`, `x509`, or one that a provider of the servers knows. */
+  /**
+   * `world`, `auth`, `digest`, `ip`, `sasl`, `x509`, or the scheme of another provider of the
+   * servers.
+   */
   readonly scheme: string | null;
-  /** What the scheme makes of it: `user:hash` for `digest`; see `digestId`. */
+  /** The id in the form of its scheme: `user:hash` for `digest`; see `digestId`. */
   readonly id: string | null;
 }
 
-/** One entry of an access control list: what is granted to whom (ZooKeeper Programmer's Guide, "ZooKeeper access control using ACLs"). */
+/**
+ * One entry of an access control list: permissions granted to an identity (ZooKeeper Programmer's
+ * Guide, "ZooKeeper access control using ACLs").
+ */
 export interface Acl {
-  /** A sum of `Perms`. ZooKeeper keeps the number as given, also when it has bits that mean nothing. */
+  /** A sum of `Perms`. ZooKeeper stores the number as given, including unknown bits. */
   readonly perms: number;
-  /** To whom. */
+  /** The identity to which they are granted. */
   readonly id: Id;
 }
 
 const idBytesMin = 8;
 const aclBytesMin = 4 + idBytesMin;
 
-/** Everyone, whoever they are. */
+/** Every client. */
 export const anyone: Id = Object.freeze({ scheme: 'world', id: 'anyone' });
-/** In requests only: the server puts the identities of the connection in its place. */
+/** In requests only: the server replaces it by the identities of the connection. */
 export const authenticated: Id = Object.freeze({ scheme: 'auth', id: '' });
 
-/** Everyone may do everything (ZooDefs.Ids.OPEN_ACL_UNSAFE). */
+/** Grants all permissions to every client (ZooDefs.Ids.OPEN_ACL_UNSAFE). */
 export const openAcl: readonly Acl[] = Object.freeze([Object.freeze({ perms: Perms.all, id: anyone })]);
-/** Everyone may read (READ_ACL_UNSAFE). */
+/** Grants read permission to every client (READ_ACL_UNSAFE). */
 export const readOnlyAcl: readonly Acl[] = Object.freeze([Object.freeze({ perms: Perms.read, id: anyone })]);
-/** The creator, as authenticated, may do everything (CREATOR_ALL_ACL). */
+/** Grants all permissions to the creator's authenticated identities (CREATOR_ALL_ACL). */
 export const creatorAcl: readonly Acl[] = Object.freeze([Object.freeze({ perms: Perms.all, id: authenticated })]);
 
 export function readId(reader: Reader): Id {
@@ -56,12 +65,15 @@ export function writeAcl(writer: Writer, acl: Acl): void {
   writeId(writer, acl.id);
 }
 
-/** vector<ACL>, where null and empty are the same: what servers store and answer. */
+/** vector<ACL> as stored and sent in replies, where null and empty are equal. */
 export function readAclList(reader: Reader): Acl[] {
   return readRequestedAcl(reader) ?? [];
 }
 
-/** vector<ACL> as a client asks for it. Null is told from empty: alone both are refused alike, in a multi only null spoils the request. */
+/**
+ * vector<ACL> as requested by a client. Null differs from empty: a single request with either is
+ * refused alike, but in a multi only null makes the request invalid.
+ */
 export function readRequestedAcl(reader: Reader): Acl[] | null {
   return reader.vector(aclBytesMin, readAcl);
 }

@@ -37,7 +37,10 @@ export const OpCode = {
 } as const;
 export type OpCode = (typeof OpCode)[keyof typeof OpCode];
 
-/** Result codes by the names users know them by; the texts behind "KeeperErrorCode = " are in error-text.ts. */
+/**
+ * Result codes by the names that users know; the texts after "KeeperErrorCode = " are in
+ * error-text.ts.
+ */
 export const ErrorCode = {
   Ok: 0,
   SystemError: -1,
@@ -75,10 +78,13 @@ export const ErrorCode = {
 /** One of the numbers of `ErrorCode`. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** xids that are not a client's own counter. */
+/** xids that are not from a client's counter. */
 export const Xid = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const;
 
-/** What an ACL can grant, as bits to be added up (ZooDefs.Perms). `create` and `delete` are about children. */
+/**
+ * The permissions of an ACL, as bits to be added (ZooDefs.Perms). `create` and `delete` apply to
+ * children.
+ */
 export const Perms = { read: 1, write: 2, create: 4, delete: 8, admin: 16, all: 31 } as const;
 
 export const EventType = {
@@ -105,7 +111,7 @@ export const KeeperState = {
   expired: -112,
 } as const;
 
-/** What checkWatches and removeWatches are asked about. */
+/** The type in checkWatches and removeWatches requests. */
 export const WatcherType = { children: 1, data: 2, any: 3, persistent: 4, persistentRecursive: 5 } as const;
 
 export const AddWatchMode = { persistent: 0, persistentRecursive: 1 } as const;

@@ -1,7 +1,7 @@
 /** The ids of the digest scheme: a user, and a hash of user and password. */
 import { createHash } from 'node:crypto';
 
-/** By Java's names, which are what zoo.cfg has, to Node's. */
+/** Java's names, used in zoo.cfg, mapped to Node's. */
 const algorithms: ReadonlyMap<string, string> = new Map([
   ['SHA1', 'sha1'],
   ['SHA-1', 'sha1'],
@@ -17,17 +17,18 @@ const algorithms: ReadonlyMap<string, string> = new Map([
   ['SHA3-512', 'sha3-512'],
 ]);
 
-/** Unless the servers are told otherwise. */
+/** The default of the servers. */
 export const digestAlgorithmDefault = 'SHA1';
 
-/** Whether `digestId` knows the algorithm, by the name it has in zoo.cfg. */
+/** Whether `digestId` supports the algorithm, by its name in zoo.cfg. */
 export function isDigestAlgorithm(name: string): boolean {
   return algorithms.has(name.toUpperCase());
 }
 
 /**
- * `user:hash` for `user:password`: what stands in an ACL for someone who authenticates with these. The user is what comes before the
- * first colon; the hash is over the whole text. `algorithm` is one that `isDigestAlgorithm` knows.
+ * Returns `user:hash` for `user:password`: the id in an ACL for a client that authenticates with
+ * these. The user is the text before the first colon; the hash covers the whole text. `algorithm`
+ * is one for which `isDigestAlgorithm` is true; throws a `RangeError` otherwise.
  */
 export function digestId(userAndPassword: string, algorithm: string = digestAlgorithmDefault): string {
   const hashName = algorithms.get(algorithm.toUpperCase());

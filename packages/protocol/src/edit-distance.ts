@@ -1,6 +1,8 @@
-/** How far a word is from another one: for errors that name what was probably meant. */
+/**
+ * The distance between two words, for errors that suggest the intended one.
+ */
 
-/** Letters inserted, dropped, replaced, or exchanged with their neighbour (Damerau). */
+/** Counts letters inserted, deleted, replaced, or exchanged with their neighbour (Damerau). */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);

@@ -1,13 +1,13 @@
 /**
- * Error codes in words. The names are those of `ErrorCode`; the texts are the ones programs and people know from ZooKeeper's
+ * Error codes in words. The names are those of `ErrorCode`; the texts are those of ZooKeeper's
  * exceptions, logs and shell, where they follow "KeeperErrorCode = ".
  */
 import { ErrorCode } from './constants.ts';
 
-/** The words of `ErrorCode`. */
+/** The names in `ErrorCode`. */
 export type ErrorName = keyof typeof ErrorCode;
 
-/** Where the text is not simply the name. */
+/** Texts that differ from the name. */
 const textOf: { readonly [Name in ErrorName]?: string } = {
   Ok: 'ok',
   UnknownSession: 'Unknown error UNKNOWNSESSION',
@@ -29,18 +29,18 @@ const textOf: { readonly [Name in ErrorName]?: string } = {
 const nameOf = new Map<number, ErrorName>();
 for (const [name, code] of Object.entries(ErrorCode)) nameOf.set(code, name as ErrorName);
 
-/** `NoNode` for -101; undefined for a number that is no error code. */
+/** `NoNode` for -101; undefined for an unknown number. */
 export function errorName(code: number): ErrorName | undefined {
   return nameOf.get(code);
 }
 
-/** What follows "KeeperErrorCode = ": `Directory not empty` for -111. */
+/** The text after "KeeperErrorCode = ": `Directory not empty` for -111. */
 export function errorText(code: number): string {
   const name = nameOf.get(code);
   return name === undefined ? `Unknown error ${code}` : (textOf[name] ?? name);
 }
 
-/** `KeeperErrorCode = NoNode for /a`, as ZooKeeper's exceptions say it. */
+/** `KeeperErrorCode = NoNode for /a`, the message of ZooKeeper's exceptions. */
 export function keeperErrorMessage(code: number, path?: string): string {
   const message = `KeeperErrorCode = ${errorText(code)}`;
   return path === undefined ? message : `${message} for ${path}`;

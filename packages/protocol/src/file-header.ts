@@ -1,9 +1,11 @@
-/** What a log and a snapshot begin with. */
+/**
+ * The header of log and snapshot files.
+ */
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
 export interface FileHeader {
-  /** Four letters: what kind of file this is. */
+  /** Four letters: the type of the file. */
   readonly magic: number;
   /** 2; written by every version of ZooKeeper, and checked by none. */
   readonly version: number;

@@ -1,16 +1,22 @@
 /**
- * Cuts a stream of bytes into frames: an int that says how many bytes follow, then those bytes.
+ * Cuts a stream of bytes into frames: an int with the number of bytes that follow, then those
+ * bytes.
  *
- * A frame that lies whole in the bytes that arrived is handed over where it lies. Only one that arrives in pieces is put together in
- * memory of our own (kept-bytes.ts), which is given back when the frame is complete.
+ * A frame that is complete in the received bytes is delivered in place. Only a frame that arrives
+ * in pieces is assembled in memory of our own (kept-bytes.ts), which is released when the frame is
+ * complete.
  *
- * A consumer that cannot take more says so by returning false. What is left then waits here, and is counted, until `resume`.
+ * A consumer that cannot take more returns false. The remaining bytes then wait here, and are
+ * counted, until `resume`.
  */
 import { KeptBytes } from './kept-bytes.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { Reader } from './reader.ts';
 
-/** Takes one frame without its length prefix. The reader and its bytes are valid during the call only. False means: no more for now. */
+/**
+ * Takes one frame without its length prefix. The reader and its bytes are valid during the call
+ * only. False means: no more for now.
+ */
 export type OnFrame = (reader: Reader) => boolean;
 
 const lengthBytes = 4;
@@ -19,14 +25,15 @@ export class FrameCutter {
   readonly #lengthMin: number;
   readonly #lengthMax: number;
   readonly #reader: Reader;
-  /** Bytes that arrived and were not handed over. */
+  /** Bytes that have arrived and are not delivered. */
   readonly #kept = new KeptBytes();
   #stopped = false;
   #closed = false;
 
   /**
-   * `lengthMax` is the longest frame body accepted, on the client port jute.maxbuffer, and `lengthMin` the shortest. Many cutters may
-   * share one reader, since it is only used while a frame is handed over.
+   * `lengthMax` is the longest frame body accepted, on the client port jute.maxbuffer, and
+   * `lengthMin` the shortest. Many cutters may share one reader, since it is only used while a
+   * frame is delivered.
    */
   constructor(lengthMax: number, reader: Reader = new Reader(), lengthMin = 0) {
     this.#lengthMin = lengthMin;
@@ -34,22 +41,28 @@ export class FrameCutter {
     this.#reader = reader;
   }
 
-  /** Memory held for bytes that have arrived and are not handed over. */
+  /** Memory held for bytes that have arrived and are not delivered. */
   get retainedBytes(): number {
     return this.#kept.retainedBytes;
   }
 
-  /** Whether the consumer has said no; until `resume`, whatever arrives is kept. */
+  /** Whether the consumer has returned false; until `resume`, all input is kept. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** The announced length of the frame that has begun to arrive; 0 when none has, or not even its length. */
+  /**
+   * The announced length of the frame that has begun to arrive; 0 if there is none, or its length
+   * is incomplete.
+   */
   get announcedLength(): number {
     return this.#kept.length < lengthBytes ? 0 : this.#kept.bytes.readInt32BE(this.#kept.start);
   }
 
-  /** The first frame that waits here as a whole, if there is one. The reader is valid until bytes arrive or frames are handed over. */
+  /**
+   * The first complete frame that waits here, if any. The reader is valid until bytes arrive or
+   * frames are delivered.
+   */
   peek(): Reader | undefined {
     const { bytes, start, end } = this.#kept;
     const frameEnd = start + lengthBytes + this.announcedLength;
@@ -57,9 +70,9 @@ export class FrameCutter {
   }
 
   /**
-   * Takes what arrived and hands over every frame that is complete with it. Returns false when the consumer has said no. Throws a
-   * ProtocolError at a length that no frame may have; the stream has no meaning from there on. The bytes are the caller's again when
-   * this returns.
+   * Takes received bytes and delivers every complete frame. Returns false if the consumer has
+   * returned false. Throws a ProtocolError at an invalid length; the stream cannot be decoded after
+   * it. The caller may reuse the bytes after the call.
    */
   feed(chunk: Buffer, start: number, end: number, onFrame: OnFrame): boolean {
     if (this.#closed) return false;
@@ -71,23 +84,25 @@ export class FrameCutter {
     return this.#isHalted() ? this.#halt(chunk, at, end) : this.#cut(chunk, at, end, onFrame);
   }
 
-  /** Says no before the next frame, as a consumer can only do behind one. */
+  /** Stops before the next frame, as a consumer does by returning false. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Goes on with what was kept since the consumer said no. Returns false when it says no again. */
+  /**
+   * Delivers the bytes kept since the consumer returned false. Returns false if it does so again.
+   */
   resume(onFrame: OnFrame): boolean {
     if (this.#closed) return false;
     this.#stopped = false;
-    // Taken hold of before the calls: `close` during one lets go of them.
+    // Read before the calls: `close` during one releases them.
     const { bytes, end } = this.#kept;
     let at = this.#kept.start;
     for (;;) {
       const frameEnd = this.#frameEnd(bytes, at, end);
       if (frameEnd === -1) break;
       const body = at + lengthBytes;
-      // Moved on before the call, so that the consumer finds this cutter in order if it looks.
+      // Advanced before the call, so that the consumer may use this cutter.
       at = this.#kept.start = frameEnd;
       if (!onFrame(this.#reader.place(bytes, body, frameEnd))) this.#stopped = true;
       if (this.#isHalted()) break;
@@ -97,7 +112,7 @@ export class FrameCutter {
     return !this.#stopped;
   }
 
-  /** Forgets everything; nothing is handed over any more. May be called while a frame is being handed over. */
+  /** Drops everything; nothing is delivered any more. May be called while a frame is delivered. */
   close(): void {
     this.#closed = true;
     this.#kept.release();
@@ -112,7 +127,7 @@ export class FrameCutter {
     return false;
   }
 
-  /** Hands over the frames of [at, end) where they lie, and keeps what is behind the last. */
+  /** Delivers the frames of [at, end) in place, and keeps the bytes after the last. */
   #cut(chunk: Buffer, start: number, end: number, onFrame: OnFrame): boolean {
     let at = start;
     for (;;) {
@@ -128,8 +143,8 @@ export class FrameCutter {
   }
 
   /**
-   * Adds to the frame that is kept in part just what it lacks, and hands it over when that was enough. Returns where the bytes begin
-   * that are not part of it.
+   * Adds to the incomplete frame only the bytes that it lacks, and delivers it if it is complete.
+   * Returns the offset of the first byte that does not belong to it.
    */
   #completeKept(chunk: Buffer, start: number, end: number, onFrame: OnFrame): number {
     let at = start;
@@ -153,7 +168,7 @@ export class FrameCutter {
     return at;
   }
 
-  /** One past the last byte of the frame that begins at `at`, or -1 while it is not there as a whole. */
+  /** The end of the frame that begins at `at`, or -1 if it is incomplete. */
   #frameEnd(bytes: Buffer, at: number, end: number): number {
     if (end - at < lengthBytes) return -1;
     const frameEnd = at + lengthBytes + this.#checkedLength(bytes, at);

@@ -1,8 +1,10 @@
 /**
- * The first frame each way: a client asks for a session, new or its own from before; the server answers with one, or with a timeout
- * of 0, which says that the session is gone.
+ * The first frame in each direction: a client requests a session, a new one or its own from before;
+ * the server answers with one, or with a timeout of 0, which means that the session no longer
+ * exists.
  *
- * Clients of 3.3 and older, and some in other languages, leave the last byte out. Whoever sent none gets none back.
+ * Clients of 3.3 and older, and some in other languages, omit the last byte. They must not be sent
+ * one.
  */
 import type { Millis, SessionId, Zxid } from './numbers.ts';
 import type { Reader } from './reader.ts';
@@ -11,24 +13,24 @@ import type { Writer } from './writer.ts';
 export interface ConnectRequest {
   /** Always 0; servers ignore it. */
   readonly protocolVersion: number;
-  /** A server that is behind this must not serve the client, or it would see time go backwards. */
+  /** A server with an earlier state must not serve the client, which would see old data. */
   readonly lastZxidSeen: Zxid;
   readonly timeOut: Millis;
-  /** 0 asks for a new session. */
+  /** 0 requests a new session. */
   readonly sessionId: SessionId;
-  /** 16 bytes; zeros, none or null for a new session. */
+  /** 16 bytes; zeros, empty or null for a new session. */
   readonly passwd: Uint8Array | null;
-  /** Whether a read-only server would do; undefined from a client that does not send the byte. */
+  /** Whether the client accepts a read-only server; undefined if the byte is missing. */
   readonly readOnly: boolean | undefined;
 }
 
 export interface ConnectResponse {
   readonly protocolVersion: number;
-  /** As negotiated; 0 when the session is refused. */
+  /** As negotiated; 0 if the session is refused. */
   readonly timeOut: Millis;
   readonly sessionId: SessionId;
   readonly passwd: Uint8Array | null;
-  /** Whether the server is read-only; undefined when the request did not have the byte. */
+  /** Whether the server is read-only; undefined if the request did not have the byte. */
   readonly readOnly: boolean | undefined;
 }
 

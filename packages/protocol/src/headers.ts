@@ -1,4 +1,6 @@
-/** What stands in front of every request, reply and notification, and the notification itself. */
+/**
+ * The headers of requests, replies and notifications, and the notification itself.
+ */
 import type { Zxid } from './numbers.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
@@ -10,18 +12,20 @@ export interface RequestHeader {
 }
 
 export interface ReplyHeader {
-  /** That of the request, or `Xid.notification`. */
+  /** The xid of the request, or `Xid.notification`. */
   readonly xid: number;
-  /** The last txn the server had applied when it answered; of a notification, the txn that fired it. */
+  /**
+   * The last txn applied by the server when it answered; for a notification, the txn that fired it.
+   */
   readonly zxid: Zxid;
-  /** Unless it is 0 there is no record behind the header, with few exceptions: see `readReplyBody`. */
+  /** Unless it is 0, no record follows the header, with few exceptions: see `readReplyBody`. */
   readonly err: number;
 }
 
 /** A watch has fired. */
 export interface WatcherEvent {
   readonly type: number;
-  /** From a server always `KeeperState.syncConnected`. */
+  /** Servers always send `KeeperState.syncConnected`. */
   readonly state: number;
   readonly path: string;
 }

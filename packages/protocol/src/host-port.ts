@@ -1,6 +1,6 @@
 /**
- * How servers write addresses for each other: `host:port`, an IPv6 host in brackets, parts separated by colons. As in ZooKeeper, parts
- * that are empty at the end of a list count as absent.
+ * The syntax of addresses between servers: `host:port`, an IPv6 host in brackets, parts separated
+ * by colons. As in ZooKeeper, empty parts at the end of a list are dropped.
  */
 
 export interface HostPort {
@@ -9,7 +9,10 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** The host and what follows it between colons; undefined when a bracket is not closed or something else than a colon follows it. */
+/**
+ * The host and the parts after it; undefined if a bracket is not closed or is followed by anything
+ * but a colon.
+ */
 export function splitHost(text: string): string[] | undefined {
   if (!text.startsWith('[')) return splitList(text, ':');
   const close = text.indexOf(']');
@@ -19,14 +22,14 @@ export function splitHost(text: string): string[] | undefined {
   return [text.slice(1, close), ...splitList(rest.slice(1), ':')];
 }
 
-/** The parts of a list, without those that are empty at its end. */
+/** The parts of a list, without empty ones at its end. */
 export function splitList(text: string, separator: string): string[] {
   const parts = text.split(separator);
   while (parts.at(-1) === '') parts.pop();
   return parts;
 }
 
-/** 0 to 65535 in decimal digits, else undefined. */
+/** 0 to 65535 in decimal digits, otherwise undefined. */
 export function parsePort(text: string | undefined): number | undefined {
   if (text === undefined || !/^\+?\d{1,9}$/.test(text)) return undefined;
   const port = Number(text);
@@ -49,7 +52,10 @@ export function formatHostPort({ host, port }: HostPort): string {
   return `${formatHost(host)}:${port}`;
 }
 
-/** Whether a host is written as the address that stands for all addresses of a machine: `0.0.0.0`, `::` and their longer forms. */
+/**
+ * Whether a host is the address for all addresses of a machine: `0.0.0.0`, `::` and their longer
+ * forms.
+ */
 export function isWildcardHost(host: string): boolean {
   return /^(?:0+(?:\.0+){0,3}|[0:]*:[0:]*(?::0+(?:\.0+){3})?)$/.test(host);
 }

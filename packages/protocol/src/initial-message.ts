@@ -1,13 +1,13 @@
 /**
- * What the side that dials an election port says first: who it is, and at which addresses it can be dialled back. It is not framed; frames
- * with notifications follow it.
+ * The first message of a server that dials an election port: its sid, and the addresses at which it
+ * can be dialled back. It is not framed; frames with notifications follow it.
  *
- *     long  protocolVersion   -65536, or -65535 when several addresses may follow
+ *     long  protocolVersion   -65536, or -65535 if several addresses may follow
  *     long  sid
  *     int   length            1 to 2048
  *     text  addresses         host:port, separated by "|", IPv6 hosts in brackets
  *
- * A first long that is not negative is the sid of a server of 3.4, which says no more.
+ * A first long that is not negative is the sid of a server of 3.4, which sends nothing else.
  */
 import { formatHostPort, type HostPort, isWildcardHost, parseHostPort, splitList } from './host-port.ts';
 import { KeptBytes } from './kept-bytes.ts';
@@ -17,25 +17,25 @@ import { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
 export const InitialMessageVersion = {
-  /** One address: what servers send unless multiAddress.enabled is set. */
+  /** One address: sent by servers unless multiAddress.enabled is set. */
   oneAddress: -65536,
   /** Any number of addresses. */
   addresses: -65535,
 } as const;
 
 export interface InitialMessage {
-  /** Undefined from an observer that has no number of its own: whoever it dialled gives it one. */
+  /** Undefined from an observer without a number of its own: the server it dialled assigns one. */
   readonly sid: Sid | undefined;
-  /** Undefined from a server of 3.4, which has sent its sid only. */
+  /** Undefined from a server of 3.4, which sends only its sid. */
   readonly protocolVersion: number | undefined;
   /**
-   * Election addresses of the dialler. Those that stand for all addresses of its machine say nothing about where it is, and are left out
-   * on reading.
+   * Election addresses of the dialling server. Wildcard addresses contain no location, and are
+   * dropped by the decoder.
    */
   readonly addresses: readonly HostPort[];
 }
 
-/** Text of the addresses, in bytes; more is refused by whoever reads it. */
+/** Maximum size of the addresses in bytes; servers refuse more. */
 export const addressesBytesMax = 2048;
 
 const longBytes = 8;
@@ -45,8 +45,8 @@ const anonymousHigh = 0x7fffffff;
 const anonymousLow = -1;
 
 /**
- * How many bytes the message that begins at `start` has at least, as far as [start, end) tells; the message is whole when that many are
- * there.
+ * The minimum length of the message that begins at `start`, as far as [start, end) shows; the
+ * message is complete when that many bytes are there.
  */
 function leastLength(bytes: Buffer, start: number, end: number): number {
   if (end - start < longBytes || bytes[start]! < 0x80) return longBytes;
@@ -62,7 +62,7 @@ function readSid(reader: Reader): Sid | undefined {
   const { bytes, offset } = reader;
   const sid = reader.int64();
   if (bytes.readInt32BE(offset) === anonymousHigh && bytes.readInt32BE(offset + 4) === anonymousLow) return undefined;
-  if (!Number.isSafeInteger(sid)) throw new ProtocolError('the number of a server', offset);
+  if (!Number.isSafeInteger(sid)) throw new ProtocolError('a server id', offset);
   return sid;
 }
 
@@ -81,7 +81,7 @@ function parseAddresses(text: string, at: number): HostPort[] {
   return addresses;
 }
 
-/** Reads a whole message. Throws a ProtocolError; the connection is closed then. */
+/** Decodes a complete message. Throws a ProtocolError; the caller then closes the connection. */
 export function readInitialMessage(reader: Reader): InitialMessage {
   const at = reader.offset;
   const first = readSid(reader);
@@ -101,24 +101,25 @@ export function writeInitialMessage(writer: Writer, { sid, protocolVersion, addr
   if (protocolVersion !== undefined) writer.ustring(addresses.map(formatHostPort).join('|'));
 }
 
-/** Puts the initial message together, in whatever pieces it arrives; at most 2068 bytes of memory. */
+/** Assembles the initial message from pieces of any size; uses at most 2068 bytes of memory. */
 export class InitialMessageCollector {
   readonly #kept = new KeptBytes();
   #message: InitialMessage | undefined;
 
-  /** The message, once it is there. */
+  /** The message, once it is complete. */
   get message(): InitialMessage | undefined {
     return this.#message;
   }
 
-  /** Memory held for a message that has arrived in part. */
+  /** Memory held for an incomplete message. */
   get retainedBytes(): number {
     return this.#kept.retainedBytes;
   }
 
   /**
-   * Takes what belongs to the message of [start, end), and returns where the bytes behind it begin; `end` while more is to come. Throws a
-   * ProtocolError as soon as it cannot be a message any more.
+   * Takes the bytes of [start, end) that belong to the message, and returns the offset of the first
+   * byte after it; `end` if it is incomplete. Throws a ProtocolError as soon as the bytes cannot be
+   * a message.
    */
   feed(chunk: Buffer, start: number, end: number): number {
     let at = start;

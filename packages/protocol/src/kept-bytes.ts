@@ -1,19 +1,20 @@
 /**
- * Memory for bytes of a stream that have arrived and cannot be handed over yet. It grows with what has arrived, never with what was
- * announced, and is given back as soon as nothing is kept, so that a connection that is idle between messages holds nothing.
+ * Memory for bytes of a stream that have arrived and cannot be delivered yet. It grows with the
+ * bytes received, never with an announced length, and is released as soon as nothing is kept, so
+ * that a connection that is idle between messages holds none.
  */
 
-/** First piece of memory. Most requests fit. */
+/** Size of the first allocation. Most requests fit. */
 const keptBytesMin = 128;
 const nothing = Buffer.alloc(0);
 
 export class KeptBytes {
-  /** What is kept is [start, end). Ours alone. */
+  /** The kept bytes are [start, end) of this buffer, which is not shared. */
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
 
-  /** How many bytes are kept. */
+  /** Number of bytes kept. */
   get length(): number {
     return this.end - this.start;
   }
@@ -32,7 +33,7 @@ export class KeptBytes {
     this.end += count;
   }
 
-  /** Much more may once have been kept than is left. */
+  /** Releases memory if much more was kept before. */
   giveBackSpare(): void {
     const used = this.length;
     if (used === 0) {
@@ -42,13 +43,13 @@ export class KeptBytes {
     }
   }
 
-  /** Keeps nothing any more. Whoever still reads the bytes may go on: they are left as they are. */
+  /** Drops all bytes. The old buffer is not changed, so readers of it may continue. */
   release(): void {
     this.bytes = nothing;
     this.start = this.end = 0;
   }
 
-  /** Doubling keeps the copying linear in what arrives, and never holds more than twice that. */
+  /** Doubling keeps the copying linear in the input, and never holds more than twice the bytes. */
   #makeRoom(count: number): void {
     const used = this.length;
     const needed = used + count;

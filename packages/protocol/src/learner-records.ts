@@ -1,7 +1,8 @@
 /**
- * What stands in the data of the packets between leader and learners (quorum-packet.ts), by the packet's type. Readers are placed over
- * the data. PROPOSAL and INFORM carry the bytes of a log entry, see `readTxn`; NEWLEADER the text of a configuration, see
- * quorum-config.ts; ACK, COMMIT, SYNC, UPTODATE, DIFF, TRUNC, SNAP and a leader's PING nothing.
+ * The data of packets between leader and learners (quorum-packet.ts), by packet type. Readers are
+ * placed over the data. PROPOSAL and INFORM contain the bytes of a log entry, see `readTxn`;
+ * NEWLEADER the text of a configuration, see quorum-config.ts; ACK, COMMIT, SYNC, UPTODATE, DIFF,
+ * TRUNC, SNAP and a leader's PING nothing.
  */
 import type { Sid } from './notification.ts';
 import type { Millis } from './numbers.ts';
@@ -9,43 +10,51 @@ import { ProtocolError } from './protocol-error.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
-/** Of leaders and learners since 3.4; below it the epoch is not agreed upon first. */
+/**
+ * The version of leaders and learners since 3.4; earlier versions do not agree on the epoch first.
+ */
 export const learnerProtocolVersion = 0x10000;
-/** Of learners that do not say. */
+/** The version of learners that send none. */
 const oldestProtocolVersion = 1;
 
 /** FOLLOWERINFO, OBSERVERINFO. */
 export interface LearnerInfo {
-  /** Undefined from a learner that has none; the leader gives it a negative number. */
+  /** Undefined from a learner that has none; the leader assigns a negative number. */
   readonly serverId: Sid | undefined;
-  /** 1 from a learner that does not say. */
+  /** 1 if the learner sends none. */
   readonly protocolVersion: number;
-  /** Version of the configuration that the learner goes by; undefined from one that does not say. */
+  /** Version of the learner's configuration; undefined if it sends none. */
   readonly configVersion: number | undefined;
-  /** Tells one process from the next that gives the same id; 0 from one that does not say, as those of ZooKeeper, which pass over it. */
+  /**
+   * Distinguishes processes that give the same id; 0 if the learner sends none, as those of
+   * ZooKeeper, which also ignore it.
+   */
   readonly incarnation: number;
 }
 
-/** `hasData` is false when the packet has none, as from the oldest learners. What stands behind the record is left to be read. */
+/**
+ * `hasData` is false if the packet has none, as from the oldest learners. Bytes after the record
+ * are not read.
+ */
 export function readLearnerInfo(reader: Reader, hasData = true): LearnerInfo {
   if (!hasData) return { serverId: undefined, protocolVersion: oldestProtocolVersion, configVersion: undefined, incarnation: 0 };
   return {
-    serverId: reader.exactInt64('the number of a server'),
+    serverId: reader.exactInt64('a server id'),
     protocolVersion: reader.remaining < 4 ? oldestProtocolVersion : reader.int32(),
     configVersion: reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration'),
     incarnation: reader.remaining < 8 ? 0 : incarnationOf(reader.int32(), reader.int32()),
   };
 }
 
-/** So that it is a number without a rest. */
+/** Keeps the result within the exact range of numbers. */
 const incarnationHighMask = 0x1f_ffff;
 
-/** Out of 64 bits. */
+/** Converts 64 bits into a number. */
 export function incarnationOf(high: number, low: number): number {
   return (high & incarnationHighMask) * 2 ** 32 + (low >>> 0);
 }
 
-/** The whole record, which is what learners have sent since 3.5; and, if there is one, the incarnation. */
+/** Writes the whole record, as learners have sent it since 3.5; and the incarnation, if any. */
 export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVersion: number; incarnation?: number | undefined }): void {
   writer.int64(info.serverId);
   writer.int32(learnerProtocolVersion);
@@ -62,7 +71,10 @@ export function writeLeaderInfo(writer: Writer): void {
   writer.int32(learnerProtocolVersion);
 }
 
-/** ACKEPOCH: the learner's currentEpoch; -1 when it had accepted the new epoch before, and so must not be counted for it again. */
+/**
+ * ACKEPOCH: the learner's currentEpoch; -1 if it had accepted the new epoch before, and so must not
+ * be counted again.
+ */
 export function readAckEpoch(reader: Reader): number {
   return reader.int32();
 }
@@ -71,14 +83,14 @@ export function writeAckEpoch(writer: Writer, currentEpoch: number): void {
   writer.int32(currentEpoch);
 }
 
-/** REQUEST: what a client asked of the learner. */
+/** REQUEST: a client's request to the learner. */
 export interface ForwardedRequest {
   readonly sessionHigh: number;
   readonly sessionLow: number;
   readonly cxid: number;
   /** An opcode. */
   readonly type: number;
-  /** The client's record, without its header; a view into the bytes that were read. */
+  /** The client's record, without its header; a view of the decoded bytes. */
   readonly payload: Uint8Array;
 }
 
@@ -99,7 +111,7 @@ export function writeForwardedRequest(writer: Writer, request: ForwardedRequest)
   writer.raw(request.payload);
 }
 
-/** REVALIDATE from a learner: whether this session still lives, which a client brings along from another server. */
+/** REVALIDATE from a learner: asks whether a session is alive that a client wants to resume. */
 export interface RevalidateRequest {
   readonly sessionHigh: number;
   readonly sessionLow: number;
@@ -119,7 +131,7 @@ export function writeRevalidateRequest(writer: Writer, request: RevalidateReques
 export interface RevalidateAnswer {
   readonly sessionHigh: number;
   readonly sessionLow: number;
-  /** False when the session is unknown or about to be closed. */
+  /** False if the session is unknown or being closed. */
   readonly valid: boolean;
 }
 
@@ -132,12 +144,13 @@ export function writeRevalidateAnswer(writer: Writer, answer: RevalidateAnswer):
   writer.boolean(answer.valid);
 }
 
-/** Of one session in a learner's PING. */
+/** Size of one session in a learner's PING. */
 export const touchedSessionBytes = 12;
 
 /**
- * PING from a learner: hands over each session that it has heard of since its last one, with the timeout of the client's connection. All
- * or nothing: data that does not consist of whole entries is refused before the first.
+ * PING from a learner: visits each session with a sign of life since its last PING, with the
+ * timeout of the client's connection. All or nothing: data that does not consist of complete
+ * entries is refused before the first.
  */
 export function readTouchedSessions(reader: Reader, touch: (high: number, low: number, timeOut: Millis) => void): void {
   if (reader.remaining % touchedSessionBytes !== 0) {
@@ -146,18 +159,18 @@ export function readTouchedSessions(reader: Reader, touch: (high: number, low: n
   while (reader.remaining > 0) touch(reader.int32(), reader.int32(), reader.int32());
 }
 
-/** One entry of a learner's PING; it has empty data, not none, when there is no entry. */
+/** One entry of a learner's PING; without entries it has empty data, not null. */
 export function writeTouchedSession(writer: Writer, high: number, low: number, timeOut: Millis): void {
   writer.halves(high, low);
   writer.int32(timeOut);
 }
 
 /**
- * COMMITANDACTIVATE, INFORMANDACTIVATE: the server that leads under the new configuration. In INFORMANDACTIVATE the bytes of the txn
- * follow, and are left to be read.
+ * COMMITANDACTIVATE, INFORMANDACTIVATE: the server that leads under the new configuration. In
+ * INFORMANDACTIVATE the bytes of the txn follow, and are not read here.
  */
 export function readDesignatedLeader(reader: Reader): Sid {
-  return reader.exactInt64('the number of a server');
+  return reader.exactInt64('a server id');
 }
 
 export function writeDesignatedLeader(writer: Writer, leader: Sid): void {
@@ -166,12 +179,14 @@ export function writeDesignatedLeader(writer: Writer, leader: Sid): void {
 
 const snapshotMark = 'BenWasHere';
 
-/** How the snapshot ends that follows a packet SNAP: behind the path "/", where a file would have its seal. */
+/**
+ * The end of the snapshot after a packet SNAP: it follows the path "/", where a file has its seal.
+ */
 export const snapshotMarkBytes: Uint8Array = Uint8Array.of(0, 0, 0, snapshotMark.length, ...Buffer.from(snapshotMark, 'latin1'));
 
 export function readSnapshotMark(reader: Reader): void {
   const at = reader.offset;
-  if (reader.ustring() !== snapshotMark) throw new ProtocolError(`"${snapshotMark}" behind a snapshot`, at);
+  if (reader.ustring() !== snapshotMark) throw new ProtocolError(`"${snapshotMark}" after a snapshot`, at);
 }
 
 export function writeSnapshotMark(writer: Writer): void {

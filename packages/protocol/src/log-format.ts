@@ -6,8 +6,9 @@
  *     byte txn[length]
  *     byte 0x42
  *
- * A log is a file header, entries, and then zeros, since the file grows by large steps ahead of its content. So a length of 0 is where
- * a log ends. What the other ways of ending mean, a tail torn by a crash or rot, is for the one who reads the file to judge.
+ * A log is a file header, entries, and then zeros, since the file is extended in large steps. So a
+ * length of 0 is the end of a log. The reader of the file decides the meaning of other ends, such
+ * as a tail torn by a crash or corruption.
  */
 import { adler32 } from './adler32.ts';
 import type { FileHeader } from './file-header.ts';
@@ -17,14 +18,14 @@ import type { Writer } from './writer.ts';
 export const logMagic = 0x5a4b4c47;
 export const logFileHeader: FileHeader = Object.freeze({ magic: logMagic, version: 2, dbid: 0 });
 
-/** Before the txn: checksum and length. */
+/** Bytes before the txn: checksum and length. */
 export const logEntryHeadBytes = 12;
-/** What an entry takes besides its txn. */
+/** Bytes of an entry besides its txn. */
 export const logEntryFrameBytes = 13;
 /** "B" */
 export const logEntryEndByte = 0x42;
 
-/** Adds the entry for the txn in [start, end). */
+/** Appends the entry for the txn in [start, end). */
 export function writeLogEntry(writer: Writer, txn: Uint8Array, start = 0, end: number = txn.length): void {
   writer.reserve(logEntryFrameBytes + end - start);
   writer.halves(0, adler32(txn, start, end));
@@ -34,9 +35,9 @@ export function writeLogEntry(writer: Writer, txn: Uint8Array, start = 0, end: n
 }
 
 export type LogEntryOutcome =
-  /** A whole entry with the right checksum. */
+  /** A complete entry with the right checksum. */
   | 'entry'
-  /** A whole entry whose checksum is not that of its txn. */
+  /** A complete entry with a wrong checksum. */
   | 'checksum'
   /** No bytes at all. */
   | 'end'
@@ -44,14 +45,14 @@ export type LogEntryOutcome =
   | 'padding'
   /** The bytes end inside the entry. */
   | 'cut'
-  /** The byte behind the txn is not the one that ends an entry. */
+  /** The byte after the txn is not the end byte of an entry. */
   | 'endByte'
-  /** A length that no entry may have. */
+  /** An invalid length. */
   | 'length';
 
 /** Finds one entry after the other, without copying. */
 export class LogEntryCursor {
-  /** Of the entry found last: its txn is [txnStart, txnEnd), and the next entry begins at `next`. */
+  /** The entry found last: its txn is [txnStart, txnEnd), and the next entry begins at `next`. */
   txnStart = 0;
   txnEnd = 0;
   next = 0;
@@ -62,8 +63,8 @@ export class LogEntryCursor {
   }
 
   /**
-   * Looks at the entry that begins at `at`, where nothing at or behind `limit` may be looked at. The fields tell where it lies as soon
-   * as its length is known, also when the outcome is not `entry`.
+   * Examines the entry that begins at `at`, and no byte at `limit` or after it. The fields are set
+   * as soon as its length is known, even if the result is not `entry`.
    */
   read(bytes: Buffer, at: number, limit: number): LogEntryOutcome {
     this.txnStart = this.txnEnd = this.next = at;

@@ -1,8 +1,10 @@
 /**
- * Many operations in one request: multi, which is atomic and writes, and multiRead, which is neither.
+ * Several operations in one request: multi, which is atomic and writes, and multiRead, which is
+ * neither.
  *
- * On the wire each operation and each result follows a small header of its own, and a last header with `done` set ends the list. The
- * kinds here are named after the opcodes in those headers. Whether a list mixes reads with writes is for the server to judge.
+ * On the wire each operation and each result follows a small header of its own, and a last header
+ * with `done` set ends the list. The kinds here are named after the opcodes in those headers. The
+ * server decides whether a list may mix reads with writes.
  */
 import { OpCode } from './constants.ts';
 import { ProtocolError } from './protocol-error.ts';
@@ -67,7 +69,10 @@ export type MultiResult =
   | ({ readonly kind: 'setData' } & StatReply)
   | ({ readonly kind: 'getData' } & GetDataReply)
   | ({ readonly kind: 'getChildren' } & GetChildrenReply)
-  /** Of a multi that failed, every result is one: 0 before the operation that failed, RuntimeInconsistency behind it. */
+  /**
+   * In a failed multi, every result is an error: 0 before the failed operation,
+   * RuntimeInconsistency after it.
+   */
   | { readonly kind: 'error'; readonly err: number };
 
 export interface MultiReply {
@@ -76,7 +81,7 @@ export interface MultiReply {
 
 export const multiHeaderBytes = 9;
 
-/** ZooKeeper's clients put -1 where a request has no use for an error. */
+/** ZooKeeper's clients send -1 in requests, where an error has no meaning. */
 const noErr = -1;
 
 export function readMultiHeader(reader: Reader): MultiHeader {
@@ -89,7 +94,7 @@ export function writeMultiHeader(writer: Writer, header: MultiHeader): void {
   writer.int32(header.err);
 }
 
-/** The header that ends a list, in requests and replies alike. */
+/** The header that ends a list, in requests and replies. */
 export function writeMultiEnd(writer: Writer): void {
   writer.int32(-1);
   writer.boolean(true);
@@ -106,7 +111,8 @@ function readMultiOp(reader: Reader, type: number, at: number): MultiOp {
       return { kind: 'createContainer', ...readCreateRequest(reader) };
     case OpCode.createTTL:
       return { kind: 'createTTL', ...readCreateTTLRequest(reader) };
-    // There may be tens of thousands of these in one request, so they are not copied from a record of their own.
+    // One request may contain tens of thousands of these, so they are not copied from another
+    // record.
     case OpCode.delete:
       return { kind: 'delete', path: reader.ustring(), version: reader.int32() };
     case OpCode.check:
@@ -118,11 +124,14 @@ function readMultiOp(reader: Reader, type: number, at: number): MultiOp {
     case OpCode.getChildren:
       return { kind: 'getChildren', ...readGetDataRequest(reader) };
     default:
-      throw new ProtocolError(`an operation that may be part of a multi, not ${type}`, at);
+      throw new ProtocolError(`an operation of a multi, not ${type}`, at);
   }
 }
 
-/** The next operation, or undefined at the end of the list: for lists too long to be read in one go. */
+/**
+ * The next operation, or undefined at the end of the list: for lists too long to be decoded in one
+ * step.
+ */
 export function readMultiRequestOp(reader: Reader): MultiOp | undefined {
   const at = reader.offset;
   const header = readMultiHeader(reader);
@@ -188,7 +197,7 @@ function readMultiResult(reader: Reader, type: number, at: number): MultiResult 
     case OpCode.error:
       return { kind: 'error', err: reader.int32() };
     default:
-      throw new ProtocolError(`a result that may be part of a multi, not ${type}`, at);
+      throw new ProtocolError(`a result of a multi, not ${type}`, at);
   }
 }
 

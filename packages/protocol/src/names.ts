@@ -1,4 +1,7 @@
-/** vector<ustring>: lists of paths and of names. A null list reads as an empty one; a null element means nothing and is refused. */
+/**
+ * vector<ustring>: lists of paths and of names. A null list reads as an empty one; a null element
+ * is invalid.
+ */
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 

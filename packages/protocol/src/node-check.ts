@@ -1,4 +1,7 @@
-/** Refuses a Node that is too old, in one sentence. To be imported first, before a module asks for what an old Node lacks. */
+/**
+ * Refuses a Node that is too old, in one sentence. Must be imported first, before a module uses
+ * features that an old Node lacks.
+ */
 import { nodeVersionFault } from './node-version.ts';
 
 const fault = nodeVersionFault(process.versions.node);

@@ -1,6 +1,12 @@
-/** Which versions of Node the packages run on. Each package's `engines` says the same, but npm only warns. */
+/**
+ * The versions of Node on which the packages run. Each package's `engines` has the same range, but
+ * npm only warns.
+ */
 
-/** Why this version, `process.versions.node`, will not do; undefined when it will. `zlib` has no crc32 before 20.15, in 21, 22.0 and 22.1. */
+/**
+ * Returns why this version, `process.versions.node`, is not supported; undefined if it is. `zlib`
+ * has no crc32 before 20.15, in 21, 22.0 and 22.1.
+ */
 export function nodeVersionFault(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What servers tell each other in an election, one message after the other on the election port: where the sender stands, whom it
- * votes for, and what configuration it goes by.
+ * The messages of servers in an election, one after the other on the election port: the sender's
+ * state, its vote, and its configuration.
  *
  *     int   state
  *     long  leader
@@ -16,37 +16,46 @@ import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
 /**
- * A server's number in its ensemble (`myid`), a whole number within the exact range of JavaScript's. An observer without a number of its
- * own is given one below 0 by whoever it dials.
+ * A server's number in its ensemble (`myid`), an integer within the exact range of numbers. An
+ * observer without a number of its own gets a negative one from the server it dials.
  */
 export type Sid = number;
 
-/** Where a server stands. LOOKING: it takes part in an election. */
+/** The state of a server. LOOKING: it takes part in an election. */
 export type ServerState = 'looking' | 'following' | 'leading' | 'observing';
 
-/** -2^63: the leader, zxid and peerEpoch that a server proposes which does not vote. It is exact as a number. */
+/**
+ * -2^63: the leader, zxid and peerEpoch in the proposal of a server that does not vote. It is exact
+ * as a number.
+ */
 export const noVote = -(2 ** 63);
 
 export interface Notification {
   /** Of the sender. */
   readonly state: ServerState;
-  /** Whom it votes for, and the last zxid and the currentEpoch of that server as it knows them. */
+  /**
+   * The server for which it votes, and the last zxid and the currentEpoch of that server as known
+   * to it.
+   */
   readonly leader: Sid;
   readonly zxid: Zxid;
   readonly peerEpoch: number;
   /** The sender's round: its logical clock. */
   readonly electionEpoch: number;
-  /** 2 since 3.5; 0 and 1 are those of older servers, which lack what follows. */
+  /** 2 since 3.5; 0 and 1 are those of older servers, whose messages lack the rest. */
   readonly version: number;
-  /** Text of the sender's current configuration; undefined when the message has none. */
+  /** Text of the sender's current configuration; undefined if the message has none. */
   readonly config: string | undefined;
 }
 
-/** The frames that carry notifications: an int that says how many bytes follow, within these bounds. A FrameCutter cuts them. */
+/**
+ * Notifications are framed: an int with the number of bytes that follow, within these bounds. A
+ * FrameCutter cuts them.
+ */
 export const notificationBytesMin = 1;
 export const notificationBytesMax = 524_288;
 
-/** What is sent nowadays: the version that has a config. */
+/** The version sent by current servers: with a config. */
 export const notificationVersion = 2;
 
 /** In the order of their numbers on the wire. */
@@ -54,10 +63,13 @@ const serverStates: readonly ServerState[] = ['looking', 'following', 'leading',
 
 /** Length of a message that ends before peerEpoch. */
 const oldestBytes = 28;
-/** Length of a message that ends before config. The releases of 3.4 did not agree on what its version says, so nobody looks at it. */
+/**
+ * Length of a message that ends before config. The releases of 3.4 differ in the meaning of its
+ * version, so it is ignored.
+ */
 const olderBytes = 40;
 
-/** A number of a vote, which is `noVote` where its sender does not vote. */
+/** A number of a vote, which is `noVote` if its sender does not vote. */
 function readOfVote(reader: Reader, expected: string): number {
   const { bytes, offset } = reader;
   const value = reader.int64();
@@ -75,8 +87,9 @@ function readState(reader: Reader): ServerState {
 }
 
 /**
- * Reads the message between the reader's offset and its limit; what may stand behind the config is a newer version's and is ignored. A
- * ProtocolError means that this message is dropped; the connection stays, as in ZooKeeper.
+ * Decodes the message between the reader's offset and its limit; bytes after the config belong to a
+ * newer version and are ignored. On a ProtocolError the message is dropped; the connection stays,
+ * as in ZooKeeper.
  */
 export function readNotification(reader: Reader): Notification {
   const length = reader.remaining;
@@ -90,7 +103,9 @@ export function readNotification(reader: Reader): Notification {
   return { state, leader, zxid, peerEpoch, electionEpoch, version, config };
 }
 
-/** Writes what servers of that version send: before version 2 the 40 bytes without a config. */
+/**
+ * Writes the message of servers of that version: before version 2 the 40 bytes without a config.
+ */
 export function writeNotification(writer: Writer, notification: Notification): void {
   writer.int32(serverStates.indexOf(notification.state));
   writer.int64(notification.leader);

@@ -1,16 +1,18 @@
 /**
- * The 64-bit numbers of ZooKeeper, and how they are held here.
+ * The 64-bit numbers of ZooKeeper, and their representation here.
  *
- * A zxid is a JavaScript number. It is exact up to 2^53, that is up to epoch 2,097,151; a folder or a peer with a later epoch is
- * refused where it enters (see docs/decisions/zxid-as-number.md). Numbers that a client merely sends us, such as lastZxidSeen, may
- * lie beyond that; they are only ever compared, and rounding to the nearest double keeps the order.
+ * A zxid is a JavaScript number. It is exact up to 2^53, that is up to epoch 2,097,151; a folder or
+ * a peer with a later epoch is refused at the boundary (see docs/decisions/zxid-as-number.md).
+ * Numbers that a client merely sends us, such as lastZxidSeen, may lie beyond that; they are only
+ * ever compared, and rounding to the nearest double keeps the order.
  *
- * A session id uses all 64 bits, so it is a bigint where people see it and two int32 halves where speed matters.
+ * A session id uses all 64 bits, so it is a bigint where users see it and two int32 halves where
+ * speed matters.
  */
 
-/** Transaction id: epoch in the high 32 bits, counter in the low ones. -1 stands for "none". */
+/** Transaction id: epoch in the high 32 bits, counter in the low ones. -1 means none. */
 export type Zxid = number;
-/** A span of time or a wall-clock instant in milliseconds. */
+/** A duration or a wall-clock time in milliseconds. */
 export type Millis = number;
 /** A session's id, signed 64 bits as on the wire. */
 export type SessionId = bigint;
@@ -20,7 +22,10 @@ const twoTo32 = 4294967296;
 /** The latest epoch whose zxids are exact here. */
 export const epochMax = 0x1fffff;
 
-/** Joins two halves of a signed 64-bit number. Exact while the result is below 2^53 in magnitude, else rounded. */
+/**
+ * Joins two halves of a signed 64-bit number. Exact if the result is below 2^53 in magnitude,
+ * otherwise rounded.
+ */
 export function int64(high: number, low: number): number {
   return high * twoTo32 + (low >>> 0);
 }
@@ -53,7 +58,8 @@ export function formatZxid(zxid: Zxid | bigint): string {
 }
 
 export function sessionIdOf(high: number, low: number): SessionId {
-  // What most Stats say, of every znode that is no ephemeral; putting a bigint together takes longer than reading all the rest of them.
+  // The value in most Stats, those of znodes that are not ephemeral; building a bigint takes longer
+  // than reading the rest of a Stat.
   if (high === 0 && low === 0) return 0n;
   return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 }

@@ -1,8 +1,8 @@
 /**
- * Every operation a client can ask for: its opcode, the record it is asked with, and the record it is answered with.
+ * Every operation of clients: its opcode, the record of its request, and the record of its reply.
  *
- * `operations.getData.request.read(reader)` is typed; `operationOf(opCode)` finds the same by number, for whoever does not know which
- * operation it is looking at.
+ * `operations.getData.request.read(reader)` is typed; `operationOf(opCode)` finds the same by
+ * number, for callers that do not know the operation.
  */
 import { ErrorCode, OpCode } from './constants.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
@@ -11,7 +11,7 @@ import * as replies from './replies.ts';
 import * as requests from './requests.ts';
 import type { Writer } from './writer.ts';
 
-/** How one record is read and written. */
+/** Decodes and encodes one record. */
 export interface Codec<T> {
   read(reader: Reader): T;
   write(writer: Writer, value: T): void;
@@ -23,7 +23,7 @@ export interface Operation<Request = unknown, Reply = unknown> {
   readonly reply: Codec<Reply>;
 }
 
-/** No record at all. */
+/** No record. */
 const none: Codec<undefined> = { read() {}, write() {} };
 
 function codec<T>(read: (reader: Reader) => T, write: (writer: Writer, value: T) => void): Codec<T> {
@@ -116,9 +116,9 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** The record an operation is asked with. */
+/** The record of an operation's request. */
 export type RequestOf<Name extends OperationName> = (typeof operations)[Name] extends Operation<infer Request, infer _> ? Request : never;
-/** The record an operation is answered with. */
+/** The record of an operation's reply. */
 export type ReplyOf<Name extends OperationName> = (typeof operations)[Name] extends Operation<infer _, infer Reply> ? Reply : never;
 
 const byOpCode = new Map<number, Operation & { readonly name: OperationName }>();
@@ -132,8 +132,9 @@ export function operationOf(opCode: number): (Operation & { readonly name: Opera
 }
 
 /**
- * The record behind a ReplyHeader, or undefined when there is none. An error stands alone, except that SASL sends its token all the
- * same, and that a multiRead refused for holding writes may be followed by an empty list of results.
+ * The record after a ReplyHeader, or undefined if there is none. An error has no record, except
+ * that SASL sends its token all the same, and that an empty list of results may follow a multiRead
+ * refused because it contains writes.
  */
 export function readReplyBody(reader: Reader, operation: Operation, err: number): unknown {
   if (err === ErrorCode.Ok) return operation.reply.read(reader);

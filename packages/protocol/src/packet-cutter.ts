@@ -1,22 +1,29 @@
 /**
- * Cuts the stream between a leader and a learner into packets, which bear no length of their own: where one ends is found out field by
- * field. In between the stream may be raw, since a snapshot follows the packet SNAP, and packets follow the snapshot.
+ * Cuts the stream between a leader and a learner into packets, which have no length prefix: the end
+ * of one is found field by field. In between the stream may be raw, since a snapshot follows the
+ * packet SNAP, and packets follow the snapshot.
  *
- * A packet that lies whole in the bytes that arrived is handed over where it lies. Only one that arrives in pieces is put together in
- * memory of our own (kept-bytes.ts), and what has been found out about it is not found out again.
+ * A packet that is complete in the received bytes is delivered in place. Only a packet that arrives
+ * in pieces is assembled in memory of our own (kept-bytes.ts), and fields already decoded are not
+ * decoded again.
  *
- * A consumer that cannot take more says so. What is left then waits here, and is counted, until `resume`.
+ * A consumer that cannot take more returns false. The remaining bytes then wait here, and are
+ * counted, until `resume`.
  */
 import { KeptBytes } from './kept-bytes.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { authinfoIdBytesMin, packetHeadBytes, PacketView } from './quorum-packet.ts';
 
 export interface PacketConsumer {
-  /** Takes one packet. The view and its bytes are valid during the call only. False means: no more for now. */
+  /**
+   * Takes one packet. The view and its bytes are valid during the call only. False means: no more
+   * for now.
+   */
   packet(packet: PacketView): boolean;
   /**
-   * Takes bytes of a raw part, and returns where those begin that it did not take. To go back to packets it calls `endRaw` and returns
-   * the end of the raw part. Otherwise leaving bytes means: no more for now.
+   * Takes bytes of a raw part, and returns the offset of the first byte not taken. To return to
+   * packets it calls `endRaw` and returns the end of the raw part. Otherwise bytes not taken mean:
+   * no more for now.
    */
   raw(bytes: Buffer, start: number, end: number): number;
 }
@@ -32,42 +39,44 @@ export class PacketCutter {
   #closed = false;
   #raw = false;
 
-  // What is known of the packet that has begun to arrive. Positions count from its first byte.
-  /** The packet has at least this many bytes; once `#isKnown`, just this many. */
+  // State of the incomplete packet. Positions count from its first byte.
+  /** Minimum length of the packet; its length once `#isKnown`. */
   #needed = packetHeadBytes;
   #isKnown = false;
-  /** Where authinfo begins; 0 while the length of the data is not known. */
+  /** Position of authinfo; 0 while the length of the data is unknown. */
   #authinfoAt = 0;
-  /** Texts of authinfo whose length is not known yet; -1 while their number is not. */
+  /** Number of texts in authinfo whose length is not known yet; -1 while their count is unknown. */
   #textsLeft = -1;
 
   /**
-   * `lengthMax` is jute.maxbuffer and its extra: the most bytes that the data of a packet may have, and its authinfo as a whole. Many
-   * cutters may share one view, since it is only used while a packet is handed over.
+   * `lengthMax` is jute.maxbuffer and its extra: the maximum size of the data of a packet, and of
+   * its authinfo as a whole. Many cutters may share one view, since it is only used while a packet
+   * is delivered.
    */
   constructor(lengthMax: number, view: PacketView = new PacketView(lengthMax)) {
     this.#lengthMax = lengthMax;
     this.#view = view;
   }
 
-  /** Memory held for bytes that have arrived and are not handed over. */
+  /** Memory held for bytes that have arrived and are not delivered. */
   get retainedBytes(): number {
     return this.#kept.retainedBytes;
   }
 
-  /** Whether the consumer has said no; until `resume`, whatever arrives is kept. */
+  /** Whether the consumer has stopped; until `resume`, all input is kept. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** Whether what comes next is raw. */
+  /** Whether the next bytes are raw. */
   get isRaw(): boolean {
     return this.#raw;
   }
 
   /**
-   * Takes what arrived and hands over what is complete with it. Returns false when the consumer has said no. Throws a ProtocolError at
-   * what no packet may have; the stream has no meaning from there on. The bytes are the caller's again when this returns.
+   * Takes received bytes and delivers everything complete. Returns false if the consumer has
+   * stopped. Throws a ProtocolError for an invalid packet; the stream cannot be decoded after it.
+   * The caller may reuse the bytes after the call.
    */
   feed(chunk: Buffer, start: number, end: number, consumer: PacketConsumer): boolean {
     if (this.#closed) return false;
@@ -86,26 +95,32 @@ export class PacketCutter {
     return !this.#stopped;
   }
 
-  /** From now on the stream is raw. Called while a packet is handed over, it holds from the byte behind that packet. */
+  /**
+   * The stream is raw from now on. If called while a packet is delivered, from the byte after that
+   * packet.
+   */
   beginRaw(): void {
     this.#raw = true;
   }
 
-  /** Packets again. Called while raw bytes are handed over, it holds from where the consumer says that it has not taken any more. */
+  /**
+   * The stream has packets from now on. If called while raw bytes are delivered, from the offset
+   * that the consumer returns.
+   */
   endRaw(): void {
     this.#raw = false;
   }
 
-  /** Says no before the next packet, as a consumer can only do behind one. */
+  /** Stops before the next packet, as a consumer does by returning false. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Goes on with what was kept since the consumer said no. Returns false when it says no again. */
+  /** Delivers the bytes kept since the consumer stopped. Returns false if it stops again. */
   resume(consumer: PacketConsumer): boolean {
     if (this.#closed) return false;
     this.#stopped = false;
-    // Taken hold of before the calls: `close` during one lets go of them.
+    // Read before the calls: `close` during one releases them.
     const { bytes, end } = this.#kept;
     let at = this.#kept.start;
     while (at < end && !this.#isHalted()) {
@@ -119,7 +134,7 @@ export class PacketCutter {
     return !this.#stopped;
   }
 
-  /** Forgets everything; nothing is handed over any more. May be called while something is being handed over. */
+  /** Drops everything; nothing is delivered any more. May be called during a delivery. */
   close(): void {
     this.#closed = true;
     this.#kept.release();
@@ -129,7 +144,7 @@ export class PacketCutter {
     return this.#stopped || this.#closed;
   }
 
-  /** Hands over what comes next in [at, end), and returns where that ends; -1 when it is a packet that is not there as a whole. */
+  /** Delivers the next part of [at, end), and returns its end; -1 for an incomplete packet. */
   #handOver(bytes: Buffer, at: number, end: number, consumer: PacketConsumer): number {
     if (this.#raw) {
       const next = consumer.raw(bytes, at, end);
@@ -144,8 +159,8 @@ export class PacketCutter {
   }
 
   /**
-   * Adds to the packet that is kept in part just what it lacks, and hands it over when that was enough. Returns where the bytes begin
-   * that are not part of it.
+   * Adds to the incomplete packet only the bytes that it lacks, and delivers it if it is complete.
+   * Returns the offset of the first byte that does not belong to it.
    */
   #completeKept(chunk: Buffer, start: number, end: number, consumer: PacketConsumer): number {
     const kept = this.#kept;
@@ -170,8 +185,8 @@ export class PacketCutter {
   }
 
   /**
-   * Finds out as much as [start, end) tells of the packet that begins at `start`, going on from what was found out before, and says
-   * whether the packet is there as a whole.
+   * Decodes as many lengths of the packet that begins at `start` as [start, end) contains,
+   * continuing from earlier calls, and returns whether the packet is complete.
    */
   #isWhole(bytes: Buffer, start: number, end: number): boolean {
     while (!this.#isKnown) {
@@ -181,7 +196,7 @@ export class PacketCutter {
     return end - start >= this.#needed;
   }
 
-  /** Reads the one length that is within what is needed and not read yet. */
+  /** Decodes the next length, whose bytes are available. */
   #learnMore(bytes: Buffer, start: number): void {
     if (this.#authinfoAt === 0) {
       const length = this.#length(bytes, start + dataLengthAt, 'of data');
@@ -193,7 +208,7 @@ export class PacketCutter {
     if (this.#textsLeft === -1) {
       const count = bytes.readInt32BE(at);
       if (count * authinfoIdBytesMin > this.#lengthMax) throw new ProtocolError(`${this.#lengthMax} bytes of identities at most`, at);
-      // A count below 0 acts as none.
+      // A negative count means none.
       this.#textsLeft = 2 * Math.max(0, count);
     } else {
       this.#needed += this.#length(bytes, at, 'of an identity');
@@ -206,7 +221,7 @@ export class PacketCutter {
     }
   }
 
-  /** A length that is read at `at`; null has none. */
+  /** The length at `at`; 0 for null. */
   #length(bytes: Buffer, at: number, of: string): number {
     const length = bytes.readInt32BE(at);
     if (length < -1 || length > this.#lengthMax) throw new ProtocolError(`0 to ${this.#lengthMax} bytes ${of}, not ${length}`, at);

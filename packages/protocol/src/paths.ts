@@ -1,10 +1,11 @@
 /**
  * The paths of znodes: absolute, canonical, made of names between slashes.
  *
- * Requests are judged from their bytes, by a table and one loop, since any client may send any bytes and every create passes here.
+ * Paths of requests are checked as bytes, by a table and one loop, since any client may send any
+ * bytes and every create is checked here.
  */
 
-/** What a code unit below 256 is to a path. */
+/** The kind of a code unit below 256. */
 const plain = 0;
 const slash = 1;
 const refused = 2;
@@ -17,7 +18,10 @@ kindOf[0x2f] = slash;
 const slashCode = 0x2f;
 const dotCode = 0x2e;
 
-/** Code units above the table that have no place in a path: surrogates with the private use area, and the specials. */
+/**
+ * Code units above the table that are not allowed in a path: surrogates with the private use area,
+ * and the specials.
+ */
 function isRefusedAboveTable(code: number): boolean {
   return (code >= 0xd800 && code <= 0xf8ff) || code >= 0xfff0;
 }
@@ -27,8 +31,8 @@ function describe(code: number): string {
 }
 
 /**
- * What is wrong with a path, in words that can follow it in a sentence, or undefined when nothing is. The rules are those of
- * ZooKeeper's PathUtils.validatePath.
+ * What is wrong with a path, in words that can follow it in a sentence, or undefined if it is
+ * valid. The rules are those of ZooKeeper's PathUtils.validatePath.
  */
 export function pathFault(path: string | null | undefined): string | undefined {
   if (path === null || path === undefined) return 'must not be null';
@@ -55,7 +59,7 @@ export function pathFault(path: string | null | undefined): string | undefined {
   return undefined;
 }
 
-/** Whether the UTF-8 text in [start, end) is a valid path. Nothing is decoded while it is ASCII. */
+/** Whether the UTF-8 text in [start, end) is a valid path. ASCII is not decoded. */
 export function isValidPath(bytes: Buffer, start: number, end: number): boolean {
   if (start >= end || bytes[start] !== slashCode) return false;
   if (end - start === 1) return true;
@@ -91,20 +95,20 @@ export function nodeName(path: string): string {
 }
 
 /**
- * The counter that ends a sequential znode's path: ten digits, padded with zeros. Past 2147483647 it wraps, as a signed int does, and
- * `-2147483648` takes eleven characters.
+ * The counter at the end of a sequential znode's path: ten digits, padded with zeros. After
+ * 2147483647 it wraps like a signed int, and `-2147483648` has eleven characters.
  */
 export function sequenceSuffix(counter: number): string {
   return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
 }
 
-/** The znodes ZooKeeper makes for itself. */
+/** The znodes that ZooKeeper creates itself. */
 export const systemPath = { zookeeper: '/zookeeper', quota: '/zookeeper/quota', config: '/zookeeper/config' } as const;
 
-/** Names in the quota tree: what a path may use, and what it does use. */
+/** Names in the quota tree: the limits of a path, and its usage. */
 export const quotaNodeName = { limits: 'zookeeper_limits', stats: 'zookeeper_stats' } as const;
 
-/** Whether a path is reserved: it can never be deleted. */
+/** Whether a path is reserved and can never be deleted. */
 export function isReservedPath(path: string): boolean {
   return path === '/' || path === systemPath.zookeeper || path === systemPath.quota || path === systemPath.config;
 }

@@ -1,12 +1,13 @@
 /**
- * Thrown when bytes are not what the protocol says they must be. It is the only thing a decoder throws. The connection that sent
- * the bytes is closed, or the file they came from is named in the message to the operator; the server lives on.
+ * Thrown when bytes violate the protocol. Decoders throw nothing else. The connection that sent the
+ * bytes is closed, or the message to the operator names the file that contains them; the server
+ * continues.
  */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
-  /** Byte offset, within the bytes that were being decoded, at which the expectation failed. */
+  /** Byte offset of the failed expectation within the bytes being decoded. */
   readonly offset: number;
-  /** What should have been there, in words. */
+  /** What was expected there, in words. */
   readonly expected: string;
 
   constructor(expected: string, offset: number) {

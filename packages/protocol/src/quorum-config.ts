@@ -1,17 +1,17 @@
 /**
- * Who belongs to an ensemble, as text: in `/zookeeper/config`, in notifications, in NEWLEADER, in dynamic configuration files, and in
- * zoo.cfg, where only the words are the same and the file's own syntax comes on top.
+ * The configuration of an ensemble as text: in `/zookeeper/config`, in notifications, in NEWLEADER,
+ * in dynamic configuration files, and in zoo.cfg, which uses the same keys in its own syntax.
  *
  *     server.1=host:quorumPort:electionPort[:role][;[clientHost:]clientPort]
  *     group.1=1:2:3
  *     weight.1=1
  *     version=100000003
  *
- * A server may have several addresses, separated by "|". With groups or weights a quorum is a majority of the weight in a majority of the
- * groups, without them a majority of the participants.
+ * A server may have several addresses, separated by "|". With groups or weights a quorum is a
+ * majority of the weight in a majority of the groups, without them a majority of the participants.
  *
- * What is accepted is what ZooKeeper's QuorumServer, QuorumMaj and QuorumHierarchical accept, but that a number is refused here that
- * ZooKeeper takes and stumbles over later: a negative one, or a weight that nobody gave.
+ * Accepts what ZooKeeper's QuorumServer, QuorumMaj and QuorumHierarchical accept, except numbers
+ * that ZooKeeper accepts and fails on later: a negative one, or a missing weight.
  */
 import { formatHost, formatHostPort, type HostPort, parsePort, splitHost, splitList } from './host-port.ts';
 import type { Sid } from './notification.ts';
@@ -21,7 +21,7 @@ export type PeerRole = 'participant' | 'observer';
 export interface QuorumAddress {
   /** A name or an address; without brackets. */
   readonly host: string;
-  /** Where learners dial the leader. */
+  /** The port of a leader for its learners. */
   readonly quorumPort: number;
   readonly electionPort: number;
 }
@@ -31,27 +31,36 @@ export interface QuorumServer {
   /** At least one. */
   readonly addresses: readonly QuorumAddress[];
   readonly role: PeerRole;
-  /** Where its clients connect, if the text says so; `0.0.0.0` when it gives a port alone. */
+  /** The address for its clients, if the text has one; `0.0.0.0` if it has only a port. */
   readonly clientAddress?: HostPort;
 }
 
 export interface QuorumConfig {
-  /** The zxid of the reconfig it came by; 0 for what was in zoo.cfg, as long as no leader has given it another. */
+  /**
+   * The zxid of the reconfig that created it; 0 for that of zoo.cfg, until a leader assigns
+   * another.
+   */
   readonly version: number;
   readonly servers: ReadonlyMap<Sid, QuorumServer>;
-  /** Members of each group, by its number; none unless quorums are hierarchical. */
+  /** Members of each group, by its number; empty unless quorums are hierarchical. */
   readonly groups: ReadonlyMap<number, readonly Sid[]>;
-  /** Weights of servers. With groups or weights every participant has one, 1 unless given; without them there are none. */
+  /**
+   * Weights of servers. With groups or weights every participant has one, 1 by default; otherwise
+   * empty.
+   */
   readonly weights: ReadonlyMap<Sid, number>;
 }
 
-/** One line: `server.1` and what follows the `=`. */
+/** One line: `server.1` and the text after the `=`. */
 export interface QuorumConfigLine {
   readonly name: string;
   readonly value: string;
 }
 
-/** A configuration that cannot be. The message is one sentence without the line's place, which only its reader knows. */
+/**
+ * An invalid configuration. The message is one sentence without the position of the line, which
+ * only the caller knows.
+ */
 export class QuorumConfigError extends Error {
   override readonly name = 'QuorumConfigError';
   /** The line: `server.1`. */
@@ -63,12 +72,12 @@ export class QuorumConfigError extends Error {
   }
 }
 
-/** Whether a key is one of this configuration's. */
+/** Whether a key belongs to this configuration. */
 export function isQuorumConfigKey(name: string): boolean {
   return /^(?:server|group|weight)\./.test(name) || name === 'version';
 }
 
-/** Whether a server votes. One of weight 0 counts as a participant, and nothing it says counts. */
+/** Whether a server votes. One of weight 0 is a participant, but its vote counts nothing. */
 export function isParticipant(server: QuorumServer): boolean {
   return server.role === 'participant';
 }
@@ -78,8 +87,9 @@ export function isHierarchical(config: QuorumConfig): boolean {
 }
 
 /**
- * Reads the text that servers exchange: one line for each key, empty lines and those that begin with # or ! aside. Of two lines for one
- * key the later counts. Keys that are none of the configuration's are passed over, as in ZooKeeper. Throws `QuorumConfigError`.
+ * Parses the text that servers exchange: one line for each key, except empty lines and those that
+ * begin with # or !. Of two lines for one key the later counts. Unknown keys are ignored, as in
+ * ZooKeeper. Throws `QuorumConfigError`.
  */
 export function parseQuorumConfig(text: string): QuorumConfig {
   const lines: QuorumConfigLine[] = [];
@@ -91,7 +101,7 @@ export function parseQuorumConfig(text: string): QuorumConfig {
   return quorumConfigOf(lines);
 }
 
-/** The same, of lines that have been taken apart already. */
+/** The same, from lines that are already split. */
 export function quorumConfigOf(lines: Iterable<QuorumConfigLine>): QuorumConfig {
   const last = new Map<string, string>();
   for (const { name, value } of lines) {
@@ -107,7 +117,7 @@ export function quorumConfigOf(lines: Iterable<QuorumConfigLine>): QuorumConfig 
       continue;
     }
     const dot = name.indexOf('.');
-    const number = wholeNumber(name, name.slice(dot + 1), 'the number behind the dot');
+    const number = wholeNumber(name, name.slice(dot + 1), 'the number after the dot');
     // `server.01` is `server.1` again.
     if (name.startsWith('server')) servers.set(number, parseQuorumServer(number, value, name));
     else if (name.startsWith('group')) groups.set(number, parseGroup(name, value));
@@ -118,8 +128,9 @@ export function quorumConfigOf(lines: Iterable<QuorumConfigLine>): QuorumConfig 
 }
 
 /**
- * The text that ZooKeeper makes of a configuration: servers, groups and weights in the order of their numbers, and the version, without a
- * newline at the end. The role is always there, and of several addresses the least host comes first.
+ * ZooKeeper's text of a configuration: servers, groups and weights in the order of their numbers,
+ * and the version, without a newline at the end. The role is always included, and several addresses
+ * are sorted by host.
  */
 export function formatQuorumConfig(config: QuorumConfig): string {
   const lines: string[] = [];
@@ -132,14 +143,14 @@ export function formatQuorumConfig(config: QuorumConfig): string {
   return lines.join('\n');
 }
 
-/** `host:2888:3888:participant;clientHost:2181`: what follows `server.N=`. */
+/** `host:2888:3888:participant;clientHost:2181`: the text after `server.N=`. */
 export function formatQuorumServer({ addresses, role, clientAddress }: QuorumServer): string {
   const sorted = [...addresses].sort((a, b) => (a.host < b.host ? -1 : a.host > b.host ? 1 : 0));
   const where = sorted.map(({ host, quorumPort, electionPort }) => `${formatHost(host)}:${quorumPort}:${electionPort}`).join('|');
   return `${where}:${role}${clientAddress === undefined ? '' : `;${formatHostPort(clientAddress)}`}`;
 }
 
-/** Reads what follows `server.N=`. `line` is what errors are about. Throws `QuorumConfigError`. */
+/** Parses the text after `server.N=`. Errors refer to `line`. Throws `QuorumConfigError`. */
 export function parseQuorumServer(sid: Sid, value: string, line = `server.${sid}`): QuorumServer {
   const refuse = (): never => {
     throw new QuorumConfigError(
@@ -163,7 +174,7 @@ export function parseQuorumServer(sid: Sid, value: string, line = `server.${sid}
     if (roleText === undefined) continue;
     const said = parseRole(line, roleText);
     if (role !== undefined && role !== said) {
-      throw new QuorumConfigError(line, `${line} has an address as ${role} and another as ${said}: a server has one role.`);
+      throw new QuorumConfigError(line, `${line} has an address as ${role} and another as ${said}: give the server one role.`);
     }
     role = said;
   }
@@ -205,7 +216,10 @@ function wholeNumber(line: string, text: string, what: string): number {
   return number;
 }
 
-/** Every participant in just one group and with a weight; gives those without one the weight 1. */
+/**
+ * Checks that every participant is in exactly one group and has a weight; sets missing weights to
+ * 1.
+ */
 function checkGroups(servers: Map<Sid, QuorumServer>, groups: Map<number, Sid[]>, weights: Map<Sid, number>): void {
   const groupOf = new Map<Sid, number>();
   for (const [group, members] of groups) {
@@ -213,7 +227,7 @@ function checkGroups(servers: Map<Sid, QuorumServer>, groups: Map<number, Sid[]>
       const other = groupOf.get(sid);
       if (other !== undefined) {
         const where = other === group ? `group.${group} twice` : `group.${other} and in group.${group}`;
-        throw new QuorumConfigError(`group.${group}`, `server ${sid} is in ${where}: a server is in one group.`);
+        throw new QuorumConfigError(`group.${group}`, `server ${sid} is in ${where}: list it in exactly one group.`);
       }
       groupOf.set(sid, group);
     }
@@ -223,14 +237,14 @@ function checkGroups(servers: Map<Sid, QuorumServer>, groups: Map<number, Sid[]>
     if (!groupOf.has(server.sid)) {
       throw new QuorumConfigError(
         `server.${server.sid}`,
-        `server ${server.sid} is in no group: with groups or weights every participant is.`,
+        `server ${server.sid} is in no group: with groups or weights, list every participant in one.`,
       );
     }
     if (!weights.has(server.sid)) weights.set(server.sid, 1);
   }
   for (const [sid, group] of groupOf) {
     if (!weights.has(sid)) {
-      throw new QuorumConfigError(`group.${group}`, `group.${group} names server ${sid}, which is no participant and has no weight.`);
+      throw new QuorumConfigError(`group.${group}`, `group.${group} names server ${sid}, which is not a participant and has no weight.`);
     }
   }
 }

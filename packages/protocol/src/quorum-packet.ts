@@ -1,55 +1,55 @@
 /**
- * What a leader and its learners send each other: one packet after the other, without a length before them.
+ * Packets between a leader and its learners, one after the other, without a length prefix.
  *
  *     int         type
  *     long        zxid
- *     buffer      data        null where the type has none
- *     vector<Id>  authinfo    null but in requests
+ *     buffer      data        null if the type has none
+ *     vector<Id>  authinfo    null except in requests
  *
- * What stands in the data is in learner-records.ts; packet-cutter.ts finds where a packet ends.
+ * learner-records.ts defines the data; packet-cutter.ts finds the end of a packet.
  */
 import { type Id, readId, writeId } from './acl.ts';
 import type { Zxid } from './numbers.ts';
 import { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
-/** Under the names of ZooKeeper's `Leader`. */
+/** By the names of ZooKeeper's `Leader`. */
 export const PacketType = {
   /** From a learner: a write of one of its clients, or a sync. */
   REQUEST: 1,
   /** To followers: a txn to be logged. */
   PROPOSAL: 2,
-  /** From a learner: a proposal is in its log; or it has followed as far as NEWLEADER, or UPTODATE. */
+  /** From a learner: a proposal is in its log; or it has processed NEWLEADER, or UPTODATE. */
   ACK: 3,
   /** To followers: a quorum has logged the proposal. */
   COMMIT: 4,
-  /** Both ways, so that either side hears that the other lives; sessions that were heard of go along. */
+  /** Both ways, as a sign of life; a learner's contains the sessions with signs of life. */
   PING: 5,
-  /** Both ways: does this session still live? */
+  /** Both ways: whether a session is alive. */
   REVALIDATE: 6,
   /** To a learner: everything committed before its sync request has been sent. */
   SYNC: 7,
-  /** To observers: a txn that is committed. */
+  /** To observers: a committed txn. */
   INFORM: 8,
   /** COMMIT of a reconfig. */
   COMMITANDACTIVATE: 9,
-  /** To a learner: what it had to be told to be in sync has been sent. */
+  /** To a learner: the history that it lacked has been sent. */
   NEWLEADER: 10,
-  /** From a follower: here I am. */
+  /** From a follower: introduces it. */
   FOLLOWERINFO: 11,
   /** To a learner: serve clients now. */
   UPTODATE: 12,
   /** To a learner: the txns that it lacks follow. */
   DIFF: 13,
-  /** To a learner: its log has txns that nobody else has, and is cut. */
+  /** To a learner: truncate the txns that no other server has. */
   TRUNC: 14,
-  /** To a learner: a snapshot follows, in the stream, and no packet. */
+  /** To a learner: a snapshot follows in the stream, not in a packet. */
   SNAP: 15,
-  /** From an observer: here I am. */
+  /** From an observer: introduces it. */
   OBSERVERINFO: 16,
-  /** To a learner: the epoch that begins. */
+  /** To a learner: the new epoch. */
   LEADERINFO: 17,
-  /** From a learner: the epoch is accepted; this is how far my log goes. */
+  /** From a learner: it has accepted the epoch; contains its last zxid. */
   ACKEPOCH: 18,
   /** INFORM of a reconfig. */
   INFORMANDACTIVATE: 19,
@@ -58,13 +58,13 @@ export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 
 const names = new Map<number, string>(Object.entries(PacketType).map(([name, type]) => [type, name]));
 
-/** `PROPOSAL`; `UNKNOWN 77` for a type that is none. */
+/** `PROPOSAL`; `UNKNOWN 77` for an unknown type. */
 export function packetTypeName(type: number): string {
   return names.get(type) ?? `UNKNOWN ${type}`;
 }
 
 export interface QuorumPacket {
-  /** One of `PacketType`; others can be read too, and mean nothing. */
+  /** One of `PacketType`; others can be decoded too, and have no meaning. */
   readonly type: number;
   readonly zxid: Zxid;
   readonly data: Uint8Array | null;
@@ -75,10 +75,10 @@ export interface QuorumPacket {
 export const packetHeadBytes = 16;
 /** A packet without data and authinfo. */
 export const packetBytesMin = 20;
-/** Of an identity in authinfo. */
+/** Minimum size of an identity in authinfo. */
 export const authinfoIdBytesMin = 8;
 
-/** Reads one packet. Its data is a view into the reader's bytes. */
+/** Decodes one packet. Its data is a view into the reader's bytes. */
 export function readQuorumPacket(reader: Reader): QuorumPacket {
   return {
     type: reader.int32(),
@@ -95,7 +95,7 @@ export function writeQuorumPacket(writer: Writer, packet: QuorumPacket): void {
   writer.vector(packet.authinfo, writeId);
 }
 
-/** Writes a packet without data: ACK, COMMIT, the leader's PING and the like. */
+/** Writes a packet without data: ACK, COMMIT, the leader's PING and others. */
 export function writeEmptyPacket(writer: Writer, type: PacketType, zxid: Zxid): void {
   writer.int32(type);
   writer.int64(zxid);
@@ -103,7 +103,10 @@ export function writeEmptyPacket(writer: Writer, type: PacketType, zxid: Zxid): 
   writer.int32(-1);
 }
 
-/** Opens a packet with data, which is written behind it; returns what `endQuorumPacket` wants to know. */
+/**
+ * Begins a packet with data, which the caller writes next; returns the argument of
+ * `endQuorumPacket`.
+ */
 export function beginQuorumPacket(writer: Writer, type: PacketType, zxid: Zxid): number {
   writer.int32(type);
   writer.int64(zxid);
@@ -116,8 +119,8 @@ export function endQuorumPacket(writer: Writer, start: number, authinfo: readonl
 }
 
 /**
- * A packet that lies somewhere, without a copy and without an object for each. One view serves many packets, one after the other, and is
- * valid for as long as their bytes are.
+ * A packet in place, without a copy and without an object for each. One view serves many packets,
+ * one after the other, and is valid as long as their bytes are.
  */
 export class PacketView {
   type = 0;
@@ -126,19 +129,19 @@ export class PacketView {
   bytes: Buffer = Buffer.alloc(0);
   start = 0;
   end = 0;
-  /** Whether there is data at all; none is told from empty data. */
+  /** Whether the data is not null; null differs from empty data. */
   hasData = false;
-  /** Placed over the data; empty when there is none. */
+  /** Placed over the data; empty if it is null. */
   readonly data = new Reader();
 
-  /** `lengthMax` holds for buffers and texts within the data: jute.maxbuffer and its extra. */
+  /** `lengthMax` limits buffers and texts within the data: jute.maxbuffer and its extra. */
   constructor(lengthMax: number = 0x7fffffff) {
     this.data.lengthMax = lengthMax;
   }
 
   /**
-   * Points this view at a packet that fills [start, end). Throws a ProtocolError if its zxid is beyond what a number can hold, which its
-   * sender will not take back: the connection has to be closed.
+   * Places this view over a packet that fills [start, end). Throws a ProtocolError if its zxid is
+   * beyond the exact range; the connection must then be closed.
    */
   place(bytes: Buffer, start: number, end: number): this {
     const { data } = this;
@@ -153,7 +156,7 @@ export class PacketView {
     return this;
   }
 
-  /** Identities of the client whose request this is; null when the packet has none. */
+  /** Identities of the client that sent the request; null if the packet has none. */
   authinfo(): readonly Id[] | null {
     const { data } = this;
     const reader = new Reader(this.bytes, data.limit, this.end);
@@ -161,7 +164,7 @@ export class PacketView {
     return reader.vector(authinfoIdBytesMin, readId);
   }
 
-  /** The packet as a value; its data still lies where it lay. */
+  /** The packet as a value; its data remains a view. */
   toPacket(): QuorumPacket {
     const reader = new Reader(this.bytes, this.start, this.end);
     reader.lengthMax = this.data.lengthMax;

@@ -1,9 +1,10 @@
 /**
- * Reads jute, ZooKeeper's record encoding: big-endian numbers, length-prefixed text and buffers, no tags.
+ * Decodes jute, ZooKeeper's record encoding: big-endian numbers, length-prefixed text and buffers,
+ * no tags.
  *
- * A reader is placed over bytes it does not own and hands out views into them, so what a caller wants to keep, it copies. Nothing is
- * ever allocated because a length was announced: a length is first compared with the bytes that are really there. A reader throws
- * nothing but `ProtocolError`.
+ * A reader is placed over bytes it does not own and returns views into them, so a caller copies
+ * what it keeps. Nothing is allocated by an announced length: a length is first compared with the
+ * bytes available. A reader throws only `ProtocolError`.
  */
 import { int64, sessionIdOf } from './numbers.ts';
 import { ProtocolError } from './protocol-error.ts';
@@ -12,17 +13,17 @@ const none = Buffer.alloc(0);
 
 export class Reader {
   bytes: Buffer = none;
-  /** Where the next value begins. */
+  /** Offset of the next value. */
   offset = 0;
-  /** One past the last byte that belongs to the record. Invariant: offset <= limit <= bytes.length. */
+  /** The end of the record. Invariant: offset <= limit <= bytes.length. */
   limit = 0;
-  /** First byte of what `range` found. */
+  /** Start of the bytes found by `range`. */
   rangeStart = 0;
-  /** One past the last byte of what `range` found. */
+  /** End of the bytes found by `range`. */
   rangeEnd = 0;
   /**
-   * Longest buffer or text accepted, in bytes: jute.maxbuffer plus its extra. The margin lets a server read back from its log what it
-   * accepted from the wire.
+   * Longest buffer or text accepted, in bytes: jute.maxbuffer plus its extra. The margin lets a
+   * server read from its log everything it accepted from the wire.
    */
   lengthMax = 0x7fffffff;
 
@@ -30,7 +31,7 @@ export class Reader {
     if (bytes !== undefined) this.place(bytes, offset, limit);
   }
 
-  /** Points this reader at other bytes. */
+  /** Places this reader over other bytes. */
   place(bytes: Buffer, offset: number, limit: number): this {
     this.bytes = bytes;
     this.offset = offset;
@@ -54,7 +55,7 @@ export class Reader {
     return (this.bytes[at]! << 24) >> 24;
   }
 
-  /** Any byte but 0 is true, as in Java. */
+  /** Any byte except 0 is true, as in Java. */
   boolean(): boolean {
     return this.bytes[this.#need(1, 'a boolean')] !== 0;
   }
@@ -65,7 +66,7 @@ export class Reader {
     return (b[at]! << 24) | (b[at + 1]! << 16) | (b[at + 2]! << 8) | b[at + 3]!;
   }
 
-  /** A long as a number; see numbers.ts for what that means above 2^53. */
+  /** A long as a number; see numbers.ts for values above 2^53. */
   int64(): number {
     const at = this.#need(8, 'a long');
     const b = this.bytes;
@@ -74,7 +75,10 @@ export class Reader {
     return int64(high, low);
   }
 
-  /** A long that is kept or sent on, and must not be rounded: a ProtocolError when a number cannot hold it. */
+  /**
+   * A long that is stored or sent on, and must not be rounded: throws a ProtocolError beyond the
+   * exact range.
+   */
   exactInt64(expected = 'a long'): number {
     const at = this.offset;
     const value = this.int64();
@@ -89,7 +93,8 @@ export class Reader {
   }
 
   /**
-   * Finds the next buffer or text without decoding it: its bytes are [rangeStart, rangeEnd). Returns false for null (length -1).
+   * Finds the next buffer or text without decoding it: its bytes are [rangeStart, rangeEnd).
+   * Returns false for null (length -1).
    */
   range(expected = 'a buffer'): boolean {
     const at = this.offset;
@@ -106,24 +111,24 @@ export class Reader {
     return true;
   }
 
-  /** A view of the bytes, valid for as long as the reader's own bytes are. */
+  /** A view of the bytes, valid as long as the reader's own bytes are. */
   buffer(): Buffer | null {
     return this.range() ? this.bytes.subarray(this.rangeStart, this.rangeEnd) : null;
   }
 
-  /** Whatever is left: a view, as of `buffer`. */
+  /** The rest of the bytes: a view, as from `buffer`. */
   rest(): Buffer {
     const at = this.offset;
     this.offset = this.limit;
     return this.bytes.subarray(at, this.limit);
   }
 
-  /** UTF-8 text. Malformed bytes become U+FFFD and are no error, as in Java. */
+  /** UTF-8 text. Malformed bytes become U+FFFD without an error, as in Java. */
   ustring(): string | null {
     return this.range('text') ? this.bytes.toString('utf8', this.rangeStart, this.rangeEnd) : null;
   }
 
-  /** Text that has no meaning when null, such as the path of a request. */
+  /** Text that must not be null, such as the path of a request. */
   text(expected: string): string {
     const at = this.offset;
     const value = this.ustring();
@@ -132,8 +137,9 @@ export class Reader {
   }
 
   /**
-   * The count that opens a vector: -1 for null, which is told apart from 0; any other negative count acts as empty, as in Java.
-   * `elementBytesMin` is the least an element can take; a count that could not possibly fit is refused before anyone loops over it.
+   * The count at the start of a vector: -1 for null, which differs from 0; any other negative count
+   * means empty, as in Java. `elementBytesMin` is the minimum size of an element; a count that
+   * cannot fit is refused before a caller loops over it.
    */
   count(elementBytesMin: number): number {
     const at = this.offset;
@@ -145,7 +151,7 @@ export class Reader {
     return count;
   }
 
-  /** The elements one behind the other, or null. See `count` for `elementBytesMin`. */
+  /** The elements one after the other, or null. See `count` for `elementBytesMin`. */
   vector<T>(elementBytesMin: number, element: (reader: this) => T): T[] | null {
     const count = this.count(elementBytesMin);
     if (count === -1) return null;

@@ -1,7 +1,7 @@
 /**
- * What servers answer, behind the ReplyHeader. Which opcode is answered by which record is in operations.ts.
+ * The records of replies, after the ReplyHeader. operations.ts maps opcodes to them.
  *
- * Buffers are views into the frame they were read from. Whoever keeps one copies it.
+ * Buffers are views into the frame from which they were decoded. A caller copies those it keeps.
  */
 import { type Acl, readAclList, writeAclList } from './acl.ts';
 import { readNames, writeNames } from './names.ts';
@@ -11,7 +11,7 @@ import type { Writer } from './writer.ts';
 
 /** create; and sync, which echoes the path. */
 export interface CreateReply {
-  /** As created: with the counter, when the znode is sequential. */
+  /** As created: with the counter, if the znode is sequential. */
   readonly path: string;
 }
 export type SyncReply = CreateReply;
@@ -27,7 +27,7 @@ export interface StatReply {
   readonly stat: Stat;
 }
 
-/** getData; and reconfig, which answers with the new configuration. */
+/** getData; and reconfig, whose reply is the new configuration. */
 export interface GetDataReply {
   readonly data: Buffer | null;
   readonly stat: Stat;
@@ -47,7 +47,7 @@ export interface GetChildren2Reply extends GetChildrenReply {
   readonly stat: Stat;
 }
 
-/** addWatch, with 0; and an operation of a multi that failed. */
+/** addWatch, with 0; and an operation of a failed multi. */
 export interface ErrorReply {
   readonly err: number;
 }
@@ -60,11 +60,11 @@ export interface GetAllChildrenNumberReply {
   readonly totalNumber: number;
 }
 
-/** An identity of a connection, as whoAmI tells it. */
+/** An identity of a connection, as in the reply of whoAmI. */
 export interface ClientInfo {
-  /** The scheme it was proved under: `digest`, `ip`, `x509` ... */
+  /** The scheme of the identity: `digest`, `ip`, `x509` ... */
   readonly authScheme: string;
-  /** Who it is, without what proves it. */
+  /** The user, without its proof. */
   readonly user: string;
 }
 
@@ -72,7 +72,10 @@ export interface WhoAmIReply {
   readonly clientInfo: readonly ClientInfo[];
 }
 
-/** The other side's step of SASL: ZooKeeper's SetSASLResponse. Also sent with an error, then with a null token. */
+/**
+ * The server's step of SASL: ZooKeeper's SetSASLResponse. Also sent with an error, then with a null
+ * token.
+ */
 export interface SaslReply {
   readonly token: Buffer | null;
 }

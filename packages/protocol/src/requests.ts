@@ -1,9 +1,10 @@
 /**
- * What clients ask, behind the RequestHeader. Which opcode carries which record is in operations.ts.
+ * The records of requests, after the RequestHeader. operations.ts maps opcodes to them.
  *
- * The path of a write may be null, because what is wrong with it is found in the order of the other checks. Elsewhere a null path makes
- * a request that cannot be decoded, which is how ZooKeeper answers it. A null vector of paths reads as an empty one, since no request
- * tells the two apart; a null ACL does not. Data tells null from empty, and keeps it.
+ * The path of a write may be null, because it is validated in the order of the other checks.
+ * Elsewhere a request with a null path cannot be decoded, as in ZooKeeper. A null vector of paths
+ * reads as an empty one, since no request distinguishes the two; a null ACL does not. Null data
+ * stays different from empty data.
  */
 import { type Acl, readRequestedAcl, writeAclList } from './acl.ts';
 import { readNames, writeNames } from './names.ts';
@@ -47,7 +48,7 @@ export interface SetDataRequest {
   readonly version: number;
 }
 
-/** getACL, sync, getAllChildrenNumber, deleteContainer: nothing but a path. */
+/** getACL, sync, getAllChildrenNumber, deleteContainer: only a path. */
 export interface PathRequest {
   readonly path: string;
 }
@@ -63,12 +64,12 @@ export interface SetACLRequest {
   readonly version: number;
 }
 
-/** Either an increment (joining, leaving) or the whole new membership. */
+/** Either a change (joining, leaving) or the whole new membership. */
 export interface ReconfigRequest {
   readonly joiningServers: string | null;
   readonly leavingServers: string | null;
   readonly newMembers: string | null;
-  /** The version of the configuration this one follows, -1 for any. */
+  /** The version of the preceding configuration, -1 for any. */
   readonly curConfigId: number;
 }
 
@@ -87,11 +88,11 @@ export interface AddWatchRequest {
 }
 
 export interface GetEphemeralsRequest {
-  /** Null and empty both stand for all. */
+  /** Null and empty both mean all. */
   readonly prefixPath: string | null;
 }
 
-/** What a client watched before it lost its connection, and what it had seen by then. */
+/** The watches of a client that lost its connection, and the last zxid it had seen. */
 export interface SetWatchesRequest {
   readonly relativeZxid: Zxid;
   readonly dataWatches: readonly string[];

@@ -1,8 +1,9 @@
 /**
- * The password of a session: 16 bytes that follow from its id, so that every server of an ensemble can check it and none has to keep
- * it. The rule is that of ZooKeeper's SessionTrackerImpl and cannot differ from it while servers in Java are members.
+ * The password of a session: 16 bytes derived from its id, so that every server of an ensemble can
+ * check it and none has to store it. The rule is that of ZooKeeper's SessionTrackerImpl and cannot
+ * differ from it while servers in Java are members.
  *
- * It is a password in name only: whoever knows the id can compute it.
+ * It is a password in name only: any program that knows the id can compute it.
  */
 import { timingSafeEqual } from 'node:crypto';
 
@@ -11,7 +12,8 @@ export const sessionPasswordBytes = 16;
 /** ZooKeeper's constant, the same in every server. */
 const secret = 0xb3415c00;
 
-// The generator of java.util.Random: a 48-bit number, kept here as two halves of 24 bits, whose products are exact in a double.
+// The generator of java.util.Random: a 48-bit number, stored here as two halves of 24 bits, whose
+// products are exact in a double.
 const multiplierHigh = 0x5de;
 const multiplierLow = 0xece66d;
 const increment = 0xb;
@@ -21,7 +23,8 @@ const twoTo24 = 0x1000000;
 /** The password of the session whose id has these halves. */
 export function sessionPassword(idHigh: number, idLow: number): Buffer {
   const password = Buffer.alloc(sessionPasswordBytes);
-  // The seed is the low 48 bits of the id, mixed with the secret and, as java.util.Random does with any seed, with the multiplier.
+  // The seed is the low 48 bits of the id, combined with the secret and, as java.util.Random does
+  // with any seed, with the multiplier.
   const seedLow = (idLow ^ secret) >>> 0;
   let low = (seedLow & mask24) ^ multiplierLow;
   let high = (((idHigh & 0xffff) << 8) | (seedLow >>> 24)) ^ multiplierHigh;
@@ -35,7 +38,10 @@ export function sessionPassword(idHigh: number, idLow: number): Buffer {
   return password;
 }
 
-/** Whether a client knows the password of the session. Takes the same time for every wrong one. Id 0 is nobody's. */
+/**
+ * Whether a client knows the password of the session. Takes the same time for every wrong one. Id 0
+ * has no valid password.
+ */
 export function sessionPasswordMatches(idHigh: number, idLow: number, password: Uint8Array | null): boolean {
   if ((idHigh === 0 && idLow === 0) || password === null || password.length !== sessionPasswordBytes) return false;
   return timingSafeEqual(password, sessionPassword(idHigh, idLow));

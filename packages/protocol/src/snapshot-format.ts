@@ -4,14 +4,15 @@
  *     file header
  *     sessions   int count, then each: long id, int timeout
  *     ACLs       int count, then each: long key, vector<ACL>
- *     znodes     one behind the other, parents first, until the path "/"
+ *     znodes     one after the other, parents first, until the path "/"
  *     seal
- *     digest     of the tree, and seal: since 3.6, if the server was told to
- *     last zxid  and seal: since 3.9, if the server was told to
+ *     digest     of the tree, and seal: since 3.6, if configured
+ *     last zxid  and seal: since 3.9, if configured
  *
- * A seal is the Adler-32 of everything before it, and the text "/". The root's own path is the empty text, so "/" can never be a
- * znode's. The last two parts bear no tag, and ZooKeeper itself takes one for the other when its settings have changed; we tell them
- * apart by how many bytes are left.
+ * A seal is the Adler-32 of everything before it, and the text "/". The root's own path is the
+ * empty text, so "/" can never be a znode's. The last two parts have no tag, and ZooKeeper itself
+ * takes one for the other when its settings have changed; we distinguish them by the number of
+ * bytes left.
  */
 import { type Acl, readAclList, writeAclList } from './acl.ts';
 import type { FileHeader } from './file-header.ts';
@@ -25,17 +26,23 @@ import type { Writer } from './writer.ts';
 export const snapshotMagic = 0x5a4b534e;
 export const snapshotFileHeader: FileHeader = Object.freeze({ magic: snapshotMagic, version: 2, dbid: -1 });
 
-/** What ends the znodes, and every seal. */
+/** Ends the znodes, and every seal. */
 export const snapshotTerminator = '/';
 export const sealBytes = 13;
-/** The five bytes a complete snapshot ends with: the text of its last seal. */
+/** The last five bytes of a complete snapshot: the text of its last seal. */
 export const snapshotEnding: Uint8Array = Uint8Array.of(0, 0, 0, 1, 0x2f);
-/** The ACL that everyone has everything by: the key of znodes that ZooKeeper makes itself. It stands in no table. */
+/**
+ * The key of the ACL that grants everything to every client, for znodes that ZooKeeper creates
+ * itself. No table contains it.
+ */
 export const openAclKey = -1;
 
-/** How a compressed snapshot begins. */
+/** The first bytes of a compressed snapshot. */
 export const gzipMagic: Uint8Array = Uint8Array.of(0x1f, 0x8b);
-/** The framing of snappy-java: these eight bytes, int 1, int 1, then blocks of int length and raw snappy. */
+/**
+ * The framing of snappy-java: these eight bytes, int 1, int 1, then blocks of int length and raw
+ * snappy.
+ */
 export const snappyMagic: Uint8Array = Uint8Array.of(0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00);
 
 export interface SnapshotSession {
@@ -57,10 +64,10 @@ export interface SnapshotNode {
 }
 
 export interface SnapshotDigest {
-  /** The digest is that of the tree at this txn, which may be later than the snapshot's name. */
+  /** The txn after which the tree has this digest; it may be later than the snapshot's name. */
   readonly zxid: Zxid;
   readonly version: number;
-  /** Two int32; both 0 for a version before 2, whose digests nobody can compare. */
+  /** Two int32; both 0 for a version before 2, whose digests cannot be compared. */
   readonly high: number;
   readonly low: number;
 }
@@ -95,7 +102,7 @@ export function readSnapshotAcls(reader: Reader): SnapshotAcl[] {
   return reader.vector(snapshotAclBytesMin, readSnapshotAcl) ?? [];
 }
 
-/** The next znode, or undefined when the terminator stands in its place. */
+/** The next znode, or undefined at the terminator. */
 export function readSnapshotNode(reader: Reader): SnapshotNode | undefined {
   const path = reader.text('the path of a znode');
   if (path === snapshotTerminator) return undefined;
@@ -109,7 +116,7 @@ export function writeSnapshotNode(writer: Writer, node: SnapshotNode): void {
   writeStatPersisted(writer, node.stat);
 }
 
-/** Returns the checksum the file claims to have up to here. */
+/** Returns the checksum that the file contains here. */
 export function readSeal(reader: Reader): number {
   const at = reader.offset;
   const checksum = reader.int64();
@@ -122,7 +129,7 @@ export function writeSeal(writer: Writer, checksum: number): void {
   writer.ustring(snapshotTerminator);
 }
 
-/** What a snapshot goes on with behind a seal, by the bytes that are left of it. */
+/** The part of a snapshot after a seal, by the number of bytes left. */
 export function snapshotPartAfterSeal(bytesLeft: number): 'end' | 'digest' | 'lastZxid' {
   if (bytesLeft === 0) return 'end';
   return bytesLeft === lastZxidBytes + sealBytes ? 'lastZxid' : 'digest';
@@ -132,7 +139,7 @@ export function readSnapshotDigest(reader: Reader): SnapshotDigest {
   const zxid = reader.int64();
   const version = reader.int32();
   if (version < 2) {
-    // Hexadecimal text then; read so as to get past it.
+    // Hexadecimal text in these versions; read to skip it.
     reader.ustring();
     return { zxid, version, high: 0, low: 0 };
   }

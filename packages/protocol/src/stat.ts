@@ -1,9 +1,10 @@
 /**
- * What is known of a znode besides its data: Stat as clients see it, StatPersisted as snapshots keep it.
+ * The metadata of a znode: Stat as clients see it, StatPersisted as in snapshots.
  *
- * The two differ in more than two fields. `cversion` in a StatPersisted counts the creates below the znode and names its sequential
- * children; in a Stat it counts creates and deletes. `ephemeralOwner` in a StatPersisted also tells containers and TTL nodes apart;
- * in a Stat it is 0 for both.
+ * The two differ in more than two fields. `cversion` in a StatPersisted counts the creates below
+ * the znode and names its sequential children; in a Stat it counts creates and deletes.
+ * `ephemeralOwner` in a StatPersisted also marks containers and TTL nodes; in a Stat it is 0 for
+ * both.
  */
 import type { Millis, SessionId, Zxid } from './numbers.ts';
 import type { Reader } from './reader.ts';
@@ -16,13 +17,13 @@ export interface Stat {
   readonly mzxid: Zxid;
   readonly ctime: Millis;
   readonly mtime: Millis;
-  /** Changes of the data. */
+  /** Number of changes of the data. */
   readonly version: number;
-  /** Creates and deletes of children. */
+  /** Number of creates and deletes of children. */
   readonly cversion: number;
-  /** Changes of the ACL. */
+  /** Number of changes of the ACL. */
   readonly aversion: number;
-  /** The session an ephemeral lives as long as; 0 for every other kind. */
+  /** The session that owns an ephemeral; 0 for every other kind. */
   readonly ephemeralOwner: SessionId;
   readonly dataLength: number;
   readonly numChildren: number;
@@ -62,17 +63,19 @@ export function writeStat(writer: Writer, stat: Stat): void {
   writer.int64(stat.pzxid);
 }
 
-/** A snapshot holds one for each znode, so the owner is kept as two int32 rather than as a bigint. */
+/**
+ * A snapshot contains one for each znode, so the owner is stored as two int32 instead of a bigint.
+ */
 export interface StatPersisted {
   readonly czxid: Zxid;
   readonly mzxid: Zxid;
   readonly ctime: Millis;
   readonly mtime: Millis;
   readonly version: number;
-  /** Creates below this znode. */
+  /** Number of creates below this znode. */
   readonly cversion: number;
   readonly aversion: number;
-  /** The raw value: a session id, or one of the forms that mark containers and TTL nodes. */
+  /** The raw value: a session id, or one of the values that mark containers and TTL nodes. */
   readonly ephemeralOwnerHigh: number;
   readonly ephemeralOwnerLow: number;
   readonly pzxid: Zxid;

@@ -1,8 +1,10 @@
 /**
- * Transactions, as the log keeps them and as leaders propose them: a header, what is to change, and the digest of the tree after it.
+ * Transactions, as in the log and in proposals: a header, the change, and the digest of the tree
+ * after it.
  *
- * A txn says what happened, not what was asked: the path is final, the versions are the new ones, and the outcome needs no judging.
- * Applying it to a tree that already has it changes nothing. A write that was refused is a txn too, of kind `error`.
+ * A txn is a result, not a request: the path is final, the versions are the new ones, and it needs
+ * no validation. Applying it to a tree that already has it changes nothing. A refused write is a
+ * txn too, of kind `error`.
  */
 import { type Acl, readAclList, writeAclList } from './acl.ts';
 import { OpCode } from './constants.ts';
@@ -13,15 +15,20 @@ import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
 export interface TxnHeader {
-  /** The session that asked, as two int32; 0 when the server itself did. It becomes the owner of an ephemeral. */
+  /**
+   * The session that sent the request, as two int32; 0 for the server itself. It becomes the owner
+   * of an ephemeral.
+   */
   readonly clientHigh: number;
   readonly clientLow: number;
   /** The xid of the request. */
   readonly cxid: number;
   readonly zxid: Zxid;
-  /** The leader's wall clock; the ctime and mtime of what is changed. */
+  /** The leader's wall clock; the ctime and mtime of changed znodes. */
   readonly time: Millis;
-  /** An opcode: which record follows. Opcodes that share a record differ in nothing else but this. */
+  /**
+   * An opcode, which determines the record. Opcodes with the same record differ in nothing else.
+   */
   readonly type: number;
 }
 
@@ -32,7 +39,7 @@ export interface CreateTxn {
   readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
   readonly ephemeral: boolean;
-  /** The parent's new count of creates. -1, as in logs older than the field, means: add one. */
+  /** The parent's new count of creates. -1, as in logs without the field, means: add one. */
   readonly parentCVersion: number;
 }
 
@@ -83,11 +90,14 @@ export interface CreateSessionTxn {
 
 export interface CloseSessionTxn {
   readonly kind: 'closeSession';
-  /** The ephemerals that go with it; null in logs that leave this to whoever applies the txn. */
+  /**
+   * The ephemerals deleted with it; null in logs that leave this to the server that applies the
+   * txn.
+   */
   readonly paths2Delete: readonly string[] | null;
 }
 
-/** Nothing changes. */
+/** Changes nothing. */
 export interface ErrorTxn {
   readonly kind: 'error';
   readonly err: number;
@@ -100,7 +110,7 @@ export interface CheckVersionTxn {
   readonly version: number;
 }
 
-/** What may be part of a multi. */
+/** The txns that a multi may contain. */
 export type MultiMemberTxn = CreateTxn | CreateContainerTxn | CreateTTLTxn | DeleteTxn | SetDataTxn | ErrorTxn | CheckVersionTxn;
 
 export interface MultiMember {
@@ -131,7 +141,7 @@ export interface LoggedTxn {
 
 export const txnHeaderBytes = 32;
 export const txnDigestBytes = 12;
-/** How a node's digest is computed has changed once; servers compare digests of equal versions only. */
+/** The algorithm of the digest has changed once; servers compare digests of equal versions only. */
 export const digestVersion = 2;
 
 const memberBytesMin = 8;
@@ -166,7 +176,7 @@ function readCreateTxn(reader: Reader, parentCVersionMayLack: boolean): CreateTx
     data: reader.buffer(),
     acl: readAclList(reader),
     ephemeral: reader.boolean(),
-    // ZooKeeper 3.3 wrote the record without its last field; it is known by ending early.
+    // ZooKeeper 3.3 wrote the record without its last field; it is recognised by its end.
     parentCVersion: parentCVersionMayLack && reader.remaining < 4 ? -1 : reader.int32(),
   };
 }
@@ -208,12 +218,12 @@ function readMemberTxn(reader: Reader, type: number, at: number): MultiMemberTxn
   }
 }
 
-/** Each member's record is in a buffer of its own, and whatever that holds behind the record is ignored. */
+/** Each member's record is in a buffer of its own; bytes after the record are ignored. */
 function readMember(reader: Reader): MultiMember {
   const at = reader.offset;
   const type = reader.int32();
   if (!reader.range("a txn's record")) throw new ProtocolError("a txn's record, not null", at + 4);
-  // A reader for each would cost as much as what it reads.
+  // Another reader for each record would cost as much as decoding it.
   const { limit, rangeStart, rangeEnd } = reader;
   reader.offset = rangeStart;
   reader.limit = rangeEnd;
@@ -224,8 +234,9 @@ function readMember(reader: Reader): MultiMember {
 }
 
 /**
- * Servers told not to list the ephemerals write no record at all, and then maybe a digest. A digest alone is told from a list by its
- * length and its version: the only list of that length that begins alike would name two empty paths.
+ * Servers configured not to list the ephemerals write no record at all, and then possibly a digest.
+ * A digest without a list is recognised by its length and its version: the only list of that length
+ * with the same first bytes would contain two empty paths.
  */
 function readCloseSessionTxn(reader: Reader): CloseSessionTxn {
   const { remaining, offset, bytes } = reader;
@@ -233,7 +244,7 @@ function readCloseSessionTxn(reader: Reader): CloseSessionTxn {
   return { kind: 'closeSession', paths2Delete: listIsMissing ? null : readNames(reader) };
 }
 
-/** The record behind a header of this type. */
+/** The record after a header of this type. */
 export function readTxnRecord(reader: Reader, type: number): Txn {
   switch (type) {
     case OpCode.create:
@@ -251,7 +262,7 @@ export function readTxnRecord(reader: Reader, type: number): Txn {
   }
 }
 
-/** One member of a multi's list: for lists too long to be written in one go. */
+/** One member of a multi's list: for lists too long to be written in one step. */
 export function writeMultiMember(writer: Writer, member: MultiMember): void {
   writer.int32(member.type);
   const start = writer.beginFrame();
@@ -325,8 +336,8 @@ export function writeTxnDigest(writer: Writer, digest: TxnDigest): void {
 }
 
 /**
- * A txn as it stands in a log entry or a proposal: everything up to the reader's limit belongs to it. A digest is taken if there is
- * one; bytes behind that are a newer version's, and are ignored.
+ * A txn in a log entry or a proposal: everything up to the reader's limit belongs to it. A digest
+ * is read if there is one; bytes after it belong to a newer version, and are ignored.
  */
 export function readTxn(reader: Reader): LoggedTxn {
   const header = readTxnHeader(reader);

@@ -1,8 +1,9 @@
 /**
- * Writes jute, ZooKeeper's record encoding, into a buffer that grows.
+ * Encodes jute, ZooKeeper's record encoding, into a buffer that grows.
  *
- * One writer serves a whole turn of a connection or of the log: values are appended one behind the other, and the owner takes the
- * bytes [0, offset) when it has something to send. A frame's length is patched in once its end is known.
+ * One writer serves a whole turn of a connection or of the log: values are appended one after the
+ * other, and the owner takes the bytes [0, offset) to send them. A frame's length is patched in at
+ * its end.
  */
 import { highHalf } from './numbers.ts';
 
@@ -11,11 +12,12 @@ const shortTextMax = 48;
 
 export class Writer {
   bytes: Buffer;
-  /** Where the next value goes; also the number of bytes written. */
+  /** Offset of the next value; also the number of bytes written. */
   offset = 0;
 
   constructor(capacity = 256) {
-    // Every byte below `offset` has been written by us, and nobody is handed more, so the memory needs no clearing.
+    // Every byte below `offset` has been written, and callers get no others, so the memory need not
+    // be cleared.
     this.bytes = Buffer.allocUnsafeSlow(capacity);
   }
 
@@ -78,7 +80,7 @@ export class Writer {
     this.halves(Number(BigInt.asIntN(32, value >> 32n)), Number(BigInt.asIntN(32, value)));
   }
 
-  /** Bytes as they are, without a length before them. */
+  /** Bytes without a length prefix. */
   raw(source: Uint8Array, start = 0, end: number = source.length): void {
     const count = end - start;
     this.reserve(count);
@@ -107,7 +109,8 @@ export class Writer {
       this.int32(-1);
       return;
     }
-    // UTF-8 takes at most three bytes for a UTF-16 code unit, so the text is written first and its length patched in behind.
+    // UTF-8 takes at most three bytes for a UTF-16 code unit, so the text is written first and its
+    // length patched in afterwards.
     this.reserve(4 + value.length * 3);
     if (value.length <= shortTextMax && this.#ascii(value)) return;
     const length = this.bytes.write(value, this.offset + 4, 'utf8');
@@ -115,7 +118,10 @@ export class Writer {
     this.offset += 4 + length;
   }
 
-  /** As paths are, nearly all of them: a call into the runtime costs more than a short loop. Returns false for what is no ASCII. */
+  /**
+   * For ASCII text, as nearly all paths are: a call into the runtime costs more than a short loop.
+   * Returns false for other text.
+   */
   #ascii(value: string): boolean {
     const b = this.bytes;
     let at = this.offset + 4;
@@ -138,7 +144,7 @@ export class Writer {
     for (const value of elements) element(this, value);
   }
 
-  /** Opens a frame: leaves room for its length and returns where that is, for `endFrame`. */
+  /** Begins a frame: leaves room for its length and returns the offset for `endFrame`. */
   beginFrame(): number {
     this.reserve(frameLengthBytes);
     const start = this.offset;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
 import { adler32, adler32Seed } from '../src/index.ts';
 
-/** A zlib stream ends with the Adler-32 of what it holds. */
+/** A zlib stream ends with the Adler-32 of its content. */
 function byZlib(bytes: Uint8Array): number {
   return deflateSync(bytes, { level: 0 }).readUInt32BE(deflateSync(bytes, { level: 0 }).length - 4);
 }
@@ -15,22 +15,22 @@ test.each([
   ['abc', 0x024d0127],
   ['Wikipedia', 0x11e60398],
   ['message digest', 0x29750586],
-])('of "%s" it is what is published', (text, checksum) => {
+])('the checksum of "%s" is the published one', (text, checksum) => {
   expect(adler32(Buffer.from(text))).toBe(checksum);
 });
 
 test.each([1, 7, 8, 9, 3799, 3800, 3801, 7600, 65521, 100_003, 1 << 20])(
-  'of %i bytes of 0xff, which grow the sums fastest, it is that of zlib',
+  'the checksum of %i bytes of 0xff, which grow the sums fastest, is that of zlib',
   (length) => {
     const bytes = Buffer.alloc(length, 0xff);
     expect(adler32(bytes)).toBe(byZlib(bytes));
-    // The largest sums to begin with, too.
+    // Also with the largest sums as the seed.
     const halfway = adler32(bytes, 0, length >> 1);
     expect(adler32(bytes, length >> 1, length, halfway)).toBe(byZlib(bytes));
   },
 );
 
-test('of any bytes, in one go or in pieces, it is that of zlib', () => {
+test('the checksum of any bytes, in one call or in pieces, is that of zlib', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 9_000, size: 'max' }), fc.array(fc.nat(9_000), { maxLength: 5 }), (bytes, cuts) => {
       const ends = [...cuts.filter((cut) => cut < bytes.length).toSorted((a, b) => a - b), bytes.length];

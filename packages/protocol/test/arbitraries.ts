@@ -21,7 +21,7 @@ import {
   type TxnHeader,
 } from '../src/index.ts';
 
-/** Plain objects, as decoders make them. */
+/** Plain objects, as decoders create them. */
 function record<T>(fields: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
   return fc.record(fields, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }
@@ -29,7 +29,7 @@ function record<T>(fields: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbit
 export const int32 = fc.integer({ min: -0x80000000, max: 0x7fffffff });
 export const long = fc.oneof(fc.maxSafeInteger(), fc.constantFrom(-1, 0, 1, 2 ** 53 - 1, -(2 ** 53 - 1), 2 ** 32, -(2 ** 32)));
 export const bigLong = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
-/** Any text that UTF-8 can carry: no lone surrogates. */
+/** Any text that UTF-8 can encode: no lone surrogates. */
 export const text = fc.string({ unit: 'binary', maxLength: 20 });
 const nullableText = fc.option(text);
 export const bytes: fc.Arbitrary<Buffer> = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array));

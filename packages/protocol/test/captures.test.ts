@@ -25,7 +25,7 @@ import { bodyOf, captureNames, captures, frameHex, plain, recordOf, saslFrames }
 interface Taken {
   readonly header: unknown;
   readonly record: unknown;
-  /** The frame, encoded anew from what was decoded. */
+  /** The frame, encoded again from the decoded value. */
   readonly again: string;
 }
 
@@ -35,7 +35,10 @@ interface Frame {
   readonly handshake: boolean;
 }
 
-/** Decodes one frame as the side that receives it would, and encodes it again; the requests still unanswered decide what a reply is. */
+/**
+ * Decodes one frame as its receiver would, and encodes it again; the unanswered requests determine
+ * the type of a reply.
+ */
 class Conversation {
   readonly #pending = new Map<number, Operation>();
 
@@ -96,12 +99,12 @@ class Conversation {
 describe.each(captureNames)('a session with Apache ZooKeeper, %s', (name) => {
   const frames = captures(name);
 
-  test('was recorded as a whole', () => {
+  test('is recorded completely', () => {
     expect(frames.length).toBeGreaterThan(130);
     expect(new Set(frames.map((frame) => frame.step)).size).toBeGreaterThan(60);
   });
 
-  test('decodes, frame by frame, to what was recorded, and encodes to the same bytes', () => {
+  test('decodes, frame by frame, to the recorded values, and encodes to the same bytes', () => {
     const conversation = new Conversation();
     for (const { dir, hex, decoded, step } of frames) {
       const handshake = 'ConnectRequest' in decoded || 'ConnectResponse' in decoded;
@@ -113,7 +116,7 @@ describe.each(captureNames)('a session with Apache ZooKeeper, %s', (name) => {
     }
   });
 
-  test('holds session passwords that follow from the session ids', () => {
+  test('has session passwords that are derived from the session ids', () => {
     const answers = frames
       .filter((frame) => 'ConnectResponse' in frame.decoded)
       .map((frame) => readConnectResponse(new Reader(bodyOf(frame.hex))))
@@ -125,7 +128,7 @@ describe.each(captureNames)('a session with Apache ZooKeeper, %s', (name) => {
     }
   });
 
-  test('is not mistaken for something else when a single bit differs', () => {
+  test('decodes differently or not at all if a single bit is flipped', () => {
     // The canary of the comparison above: a flipped bit must show, in the record or by an error.
     const { hex, decoded } = frames.find((frame) => frame.step === 'exists' && frame.dir === 'S>C')!;
     const bytes = bodyOf(hex);

@@ -66,7 +66,7 @@ interface ListedSnapshot {
   readonly lastProcessedZxidSeal?: { offset: number; checksum: string };
 }
 
-/** The record of a listed txn, in the shape of our own type for it. */
+/** The record of a listed txn, in the shape of our own type. */
 function listedRecord(listed: Record<string, unknown>): unknown {
   const [name, record] = Object.entries(listed).find(([key]) => key.endsWith('Txn'))!;
   if (name === 'MultiTxn') {
@@ -92,7 +92,7 @@ describe.each(['disk-3.9.5', 'disk-3.8.0'])('the files of %s', (folder) => {
     files: { 'log.1': ListedLog } & Record<string, ListedSnapshot | ListedLog>;
   };
 
-  test('A65: the log decodes to what is listed, entry by entry, and encodes to the same bytes', () => {
+  test('A65: the log decodes to the listed entries, one by one, and encodes to the same bytes', () => {
     const listed = files['log.1'];
     const log = fixtureBytes(`${folder}/log.1`);
     expect(log.length).toBe(listed.size);
@@ -127,12 +127,12 @@ describe.each(['disk-3.9.5', 'disk-3.8.0'])('the files of %s', (folder) => {
 
   const snapshots = Object.keys(files).filter((name) => name.startsWith('snapshot.'));
 
-  test.each(snapshots)('A66: %s decodes to what is listed and encodes to the same bytes', (name) => {
+  test.each(snapshots)('A66: %s decodes to the listed values and encodes to the same bytes', (name) => {
     expectSnapshot(fixtureBytes(`${folder}/${name}`), files[name] as ListedSnapshot);
   });
 });
 
-/** Listings tell the length of each record in a multi, which is no field of ours. */
+/** Listings contain the length of each record in a multi, which is not a field of ours. */
 function withoutLengths(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(withoutLengths);
   if (record === null || typeof record !== 'object') return record;
@@ -207,7 +207,7 @@ function expectSnapshot(bytes: Buffer, listed: ListedSnapshot): void {
 }
 
 describe('compressed snapshots', () => {
-  test('a gzip one decodes to what is listed', () => {
+  test('a gzip one decodes to the listed values', () => {
     const listing = fixtureJson('disk-compressed/listing.json') as { 'snapshot.6.gz': ListedSnapshot };
     expectSnapshot(gunzipSync(fixtureBytes('disk-compressed/snapshot.6.gz')), listing['snapshot.6.gz']);
   });
@@ -237,8 +237,8 @@ describe('the end of a log', () => {
 
   test.each([
     ['another end byte', end - 1, 0x43, 'endByte'],
-    ['a byte of the txn that rotted', 40, 0xff, 'checksum'],
-    ['a byte of the checksum that rotted', 23, 0xff, 'checksum'],
+    ['a corrupted byte of the txn', 40, 0xff, 'checksum'],
+    ['a corrupted byte of the checksum', 23, 0xff, 'checksum'],
     ['a bit in the upper half of the checksum', 16, 1, 'checksum'],
     ['a negative length', 24, 0xff, 'length'],
     ['a length beyond the limit', 24, 0x7f, 'length'],
@@ -250,11 +250,11 @@ describe('the end of a log', () => {
   });
 });
 
-test('bytes left behind a seal tell which part of a snapshot follows', () => {
+test('the number of bytes after a seal determines the next part of a snapshot', () => {
   expect([0, 21, 33, 54].map(snapshotPartAfterSeal)).toEqual(['end', 'lastZxid', 'digest', 'digest']);
 });
 
-test('a digest from before version 2 is text, and is passed over', () => {
+test('a digest from before version 2 is text, and is skipped', () => {
   const writer = new Writer();
   writer.int64(5);
   writer.int32(1);

@@ -7,6 +7,6 @@ it.each([
   ['abc', 'abc', 0],
   ['abcd', 'acbd', 1],
   ['kitten', 'sitting', 3],
-])('from %s to %s are %i slips', (a, b, distance) => {
+])('the distance from %s to %s is %i', (a, b, distance) => {
   expect(editDistance(a, b)).toBe(distance);
 });

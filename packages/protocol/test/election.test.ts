@@ -1,4 +1,6 @@
-/** What servers say on an election port, recorded and made up. */
+/**
+ * Messages on an election port, recorded and generated.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -25,13 +27,15 @@ import { recordedStreams } from './quorum-fixtures.ts';
 
 const streams = recordedStreams('election');
 
-/** Hears a stream as an acceptor does, or as the one who dialled, in pieces of at most `size` bytes. */
+/**
+ * Decodes a stream as its acceptor, or as the dialling server, in pieces of at most `size` bytes.
+ */
 function hear(bytes: Buffer, fromInitiator: boolean, size: number): { initial: InitialMessage | undefined; notifications: Notification[] } {
   const collector = new InitialMessageCollector();
   const cutter = new FrameCutter(notificationBytesMax, new Reader(), notificationBytesMin);
   const notifications: Notification[] = [];
   for (let at = 0; at < bytes.length; at += size) {
-    // A copy, spoiled afterwards: nothing may still point into it.
+    // A copy, overwritten afterwards: nothing may still point into it.
     const piece = Buffer.from(bytes.subarray(at, at + size));
     const from = fromInitiator ? collector.feed(piece, 0, piece.length) : 0;
     cutter.feed(piece, from, piece.length, (reader) => {
@@ -51,7 +55,7 @@ describe('recorded elections', () => {
     expect(messages.filter(({ notification }) => notification !== undefined).length).toBeGreaterThan(35);
   });
 
-  test.each([1, 7, 100_000])('decode to what was recorded, in pieces of %i bytes', (size) => {
+  test.each([1, 7, 100_000])('decode to the recorded values, in pieces of %i bytes', (size) => {
     for (const { title, bytes, messages, fromInitiator } of streams) {
       const { initial, notifications } = hear(bytes, fromInitiator, size);
       const greeting = messages.find((message) => message.initial !== undefined)?.initial;
@@ -85,7 +89,7 @@ describe('recorded elections', () => {
     }
   });
 
-  test('carry configurations that can be read, with the version in the last line', () => {
+  test('contain readable configurations, with the version in the last line', () => {
     for (const { messages } of streams) {
       for (const { notification } of messages) {
         if (notification === undefined) continue;
@@ -96,7 +100,7 @@ describe('recorded elections', () => {
     }
   });
 
-  test('tell an observer by a vote that is none', () => {
+  test('show an observer by a vote for no server', () => {
     const votes = streams.flatMap(({ messages }) => messages.flatMap(({ hex, notification }) => (notification ? [hex] : [])));
     const none = votes.map((hex) => readNotification(new Reader(bodyOf(hex)))).filter(({ leader }) => leader === noVote);
     expect(none.length).toBeGreaterThan(0);
@@ -133,12 +137,12 @@ describe('a notification', () => {
     expect(readNotification(new Reader(longer))).toEqual({ ...sample, version: 1, config: undefined });
   });
 
-  test('of a later version is read as far as it is known', () => {
+  test('of a later version is decoded as far as it is known', () => {
     const later = Buffer.concat([written((writer) => writeNotification(writer, { ...sample, version: 3 })), Buffer.from('more')]);
     expect(readNotification(new Reader(later))).toEqual({ ...sample, version: 3 });
   });
 
-  test('cut short is refused, but where an older version ends', () => {
+  test('cut short is refused, except where an older version ends', () => {
     const readable: number[] = [];
     for (let length = 0; length <= bytes.length; length++) {
       try {
@@ -156,14 +160,14 @@ describe('a notification', () => {
     ['a negative state', 0, -1],
     ['a config of a negative length', 40, -1],
     ['a config longer than the message', 40, 0x7fffffff],
-    ['a zxid beyond what a number can hold', 12, 0x200000],
+    ['a zxid beyond the exact range', 12, 0x200000],
   ])('with %s is refused', (_what, at, value) => {
     const lying = Buffer.from(bytes);
     lying.writeInt32BE(value, at);
     expect(() => readNotification(new Reader(lying))).toThrow(ProtocolError);
   });
 
-  test('of any content comes out as it went in', () => {
+  test('of any content is decoded as it was encoded', () => {
     const vote = fc.oneof(long, fc.constant(noVote));
     const notification = fc.record({
       state: fc.constantFrom('looking' as const, 'following' as const, 'leading' as const, 'observing' as const),
@@ -214,12 +218,12 @@ describe('an initial message', () => {
     ['of a server of 3.4', greeting(7, undefined), '0000000000000007'],
     ['of an observer without a number', greeting(undefined, oneAddress, ['a', 1]), 'ffffffffffff00007fffffffffffffff00000003613a31'],
     ['of such an observer of 3.4', greeting(undefined, undefined), '7fffffffffffffff'],
-  ])('%s is read and written', (_what, message, hex) => {
+  ])('%s is decoded and encoded', (_what, message, hex) => {
     expect(written((writer) => writeInitialMessage(writer, message)).toString('hex')).toBe(hex);
     expect(readInitialMessage(new Reader(Buffer.from(hex, 'hex')))).toEqual(message);
   });
 
-  test('is known to end where it ends, byte by byte, and the rest is left alone', () => {
+  test('ends at the right byte, also byte by byte, and later bytes are not consumed', () => {
     const bytes = written((writer) => writeInitialMessage(writer, greeting(5, addresses, ['h', 1], ['i', 2])));
     const stream = Buffer.concat([bytes, Buffer.from('behind')]);
     const collector = new InitialMessageCollector();
@@ -232,7 +236,7 @@ describe('an initial message', () => {
     expect(new InitialMessageCollector().feed(stream, 0, stream.length)).toBe(bytes.length);
   });
 
-  test.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '0', '::0.0.0.0'])('says nothing with the address %s', (host) => {
+  test.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '0', '::0.0.0.0'])('drops the address %s', (host) => {
     const bytes = written((writer) => writeInitialMessage(writer, greeting(5, addresses, [host, 1], ['h', 2])));
     expect(readInitialMessage(new Reader(bytes)).addresses).toEqual([{ host: 'h', port: 2 }]);
   });
@@ -261,7 +265,7 @@ describe('an initial message', () => {
     expect(collector.retainedBytes).toBeLessThanOrEqual(128);
   });
 
-  test('of a version that is not known, or a sid that is no number, is refused', () => {
+  test('of an unknown version, or with a sid that is not a number, is refused', () => {
     for (const hex of [
       'ffffffffffff000200000000000000010000000161',
       'ffffffffffffffff',
@@ -272,7 +276,7 @@ describe('an initial message', () => {
     }
   });
 
-  test('cut short is refused, and waited for by the collector', () => {
+  test('cut short is refused by the decoder, and awaited by the collector', () => {
     const bytes = written((writer) => writeInitialMessage(writer, greeting(1, oneAddress, ['host', 3888])));
     for (let length = 0; length < bytes.length; length++) {
       expect(() => readInitialMessage(new Reader(bytes, 0, length))).toThrow(ProtocolError);

@@ -40,11 +40,11 @@ test.each([
   expect(Object.values(ErrorCode)).toContain(code);
 });
 
-test('A17: the table above has every code', () => {
+test('A17: the table above contains every code', () => {
   expect(Object.keys(ErrorCode)).toHaveLength(32);
 });
 
-test('a number that is no code has no name, and a text that shows it', () => {
+test('an unknown number has no name, and a text that contains it', () => {
   expect(errorName(-99)).toBeUndefined();
   expect(errorText(-99)).toBe('Unknown error -99');
 });

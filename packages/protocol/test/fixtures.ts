@@ -1,4 +1,6 @@
-/** Bytes recorded from Apache ZooKeeper, and what they were recorded to mean (fixtures/README.md). */
+/**
+ * Bytes recorded from Apache ZooKeeper, and their recorded meaning (fixtures/README.md).
+ */
 import { readFileSync } from 'node:fs';
 import { type Codec, OpCode, operationOf, operations, type OperationName, type Reader, Writer } from '../src/index.ts';
 
@@ -12,7 +14,10 @@ export function fixtureJson(name: string): unknown {
   return JSON.parse(fixtureBytes(name).toString('utf8'));
 }
 
-/** A frame as it crossed the wire, its length included; `hex` is empty where the server closed the connection. */
+/**
+ * A frame as on the wire, including its length; `hex` is empty where the server closed the
+ * connection.
+ */
 export interface CapturedFrame {
   readonly dir: 'C>S' | 'S>C';
   readonly step: string;
@@ -46,7 +51,7 @@ export function bodyOf(hex: string): Buffer {
   return Buffer.from(hex, 'hex').subarray(4);
 }
 
-/** The whole frame that `write` makes, as hex. */
+/** The whole frame written by `write`, as hex. */
 export function frameHex(write: (writer: Writer) => void): string {
   const writer = new Writer();
   const start = writer.beginFrame();
@@ -64,8 +69,8 @@ export function written(write: (writer: Writer) => void): Buffer {
 const nameOfType = new Map<number, string>(Object.entries(OpCode).map(([name, code]) => [code, name]));
 
 /**
- * One form for what a fixture says and for what we decoded: numbers of every kind as decimal text, signed as the wire has them; bytes
- * as hex; fields that are not there left out.
+ * One form for the content of a fixture and for decoded values: numbers of every kind as decimal
+ * text, signed as on the wire; bytes as hex; missing fields left out.
  */
 export function plain(value: unknown): unknown {
   if (typeof value === 'number' || typeof value === 'bigint') return `${BigInt.asIntN(64, BigInt(value))}`;
@@ -78,14 +83,14 @@ export function plain(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, field]) => [key, plain(field)]));
 }
 
-/** `{ kind, ...record }` for an operation or a result in a recorded multi, as our unions have it. */
+/** `{ kind, ...record }` for an operation or a result in a recorded multi, as in our unions. */
 function flatMember(member: Record<string, unknown>): Record<string, unknown> {
   const { op, header, ...records } = member as { op?: string; header?: { type: number } };
   const kind = op ?? nameOfType.get(header!.type)!;
   return { kind, ...Object.assign({}, ...Object.values(records)) };
 }
 
-/** What a fixture says the record behind a header is, in the shape of our own type for it. */
+/** A fixture's record after a header, in the shape of our own type. */
 export function recordOf(decoded: Record<string, unknown>): unknown {
   const record = Object.entries(decoded).find(([key]) => key !== 'RequestHeader' && key !== 'ReplyHeader');
   if (record === undefined || record[1] === null) return undefined;
@@ -108,7 +113,7 @@ export function allCodecs(): [name: string, codec: Codec<unknown>][] {
   });
 }
 
-/** A generator of numbers that gives the same ones for the same seed. */
+/** A generator of numbers that are the same for the same seed. */
 export function seeded(seed: number): (below: number) => number {
   let state = seed | 0;
   return (below) => {

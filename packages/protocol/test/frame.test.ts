@@ -9,7 +9,7 @@ function frameOf(body: Uint8Array): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Collects what a cutter hands over; says no whenever `accepts` does. */
+/** Collects the frames of a cutter; returns false whenever `accepts` does. */
 class Consumer {
   readonly bodies: string[] = [];
   readonly cutter: FrameCutter;
@@ -34,13 +34,13 @@ class Consumer {
 }
 
 describe('cutting', () => {
-  test.each(captureNames)('every frame of %s comes out whole when it arrives one byte at a time', (name) => {
+  test.each(captureNames)('every frame of %s is delivered complete when it arrives one byte at a time', (name) => {
     const recorded = captures(name);
     const consumer = new Consumer();
     for (const { hex } of recorded) {
       const bytes = Buffer.from(hex, 'hex');
       for (let at = 0; at < bytes.length; at++) {
-        // A fresh buffer for each byte, spoiled afterwards: nothing may still point into it.
+        // A new buffer for each byte, overwritten afterwards: nothing may still point into it.
         const piece = Buffer.from([bytes[at]!]);
         expect(consumer.feed(piece)).toBe(true);
         piece.fill(0xee);
@@ -50,7 +50,7 @@ describe('cutting', () => {
     expect(consumer.bodies).toEqual(recorded.map((frame) => bodyOf(frame.hex).toString('hex')));
   });
 
-  test('any frames in any pieces come out as they went in, and nothing is held at the end', () => {
+  test('any frames in any pieces are delivered as they were sent, and nothing is held at the end', () => {
     const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 });
     const cuts = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 20 });
     fc.assert(
@@ -65,7 +65,7 @@ describe('cutting', () => {
           arrived += piece.length;
           consumer.feed(piece);
           piece.fill(0xee);
-          // As a port does: sometimes at once, sometimes after more has arrived.
+          // Like a port: sometimes at once, sometimes after more input.
           if (i % 2 === 0) while (consumer.cutter.stopped) consumer.resume();
         }
         while (consumer.cutter.stopped) consumer.resume();
@@ -75,7 +75,7 @@ describe('cutting', () => {
     );
   });
 
-  test('a frame that lies whole in what arrived is handed over where it lies', () => {
+  test('a frame that is complete in the input is delivered in place', () => {
     const chunk = Buffer.concat([frameOf(Buffer.from([1])), frameOf(Buffer.from([2, 3]))]);
     const places: [boolean, number, number][] = [];
     new FrameCutter(100).feed(chunk, 0, chunk.length, (reader) => {
@@ -88,7 +88,7 @@ describe('cutting', () => {
     ]);
   });
 
-  test('only the frame that was begun earlier is put together; those behind it stay where they lie', () => {
+  test('only a frame that began earlier is assembled; later frames are delivered in place', () => {
     const first = frameOf(Buffer.alloc(50, 1));
     const chunk = Buffer.concat([first.subarray(20), frameOf(Buffer.from([2]))]);
     const cutter = new FrameCutter(100);
@@ -102,7 +102,7 @@ describe('cutting', () => {
     expect(cutter.retainedBytes).toBe(0);
   });
 
-  test('bytes outside the given range are not looked at', () => {
+  test('bytes outside the given range are not read', () => {
     const bytes = Buffer.concat([Buffer.alloc(3, 0xff), frameOf(Buffer.from([7])), Buffer.alloc(5, 0xff)]);
     const consumer = new Consumer();
     consumer.feed(bytes, 3, 8);
@@ -138,7 +138,7 @@ describe('lengths', () => {
     return head;
   };
 
-  test.each([0x7fffffff, 101, -1, -0x80000000])('%i is refused, whole or in pieces, where 100 is the most', (length) => {
+  test.each([0x7fffffff, 101, -1, -0x80000000])('%i is refused, in one piece or several, if 100 is the maximum', (length) => {
     const head = headOf(length);
     expect(() => new Consumer(100).feed(head)).toThrow(ProtocolError);
     const consumer = new Consumer(100);
@@ -146,7 +146,7 @@ describe('lengths', () => {
     expect(() => consumer.feed(head, 3)).toThrow(ProtocolError);
   });
 
-  test('the longest allowed is waited for, and known as soon as it is there', () => {
+  test('the maximum is accepted, and reported as soon as it is known', () => {
     const consumer = new Consumer(100);
     consumer.feed(headOf(100), 0, 3);
     expect(consumer.cutter.announcedLength).toBe(0);
@@ -156,14 +156,14 @@ describe('lengths', () => {
     expect(consumer.bodies).toHaveLength(1);
   });
 
-  test('a length that cannot be is noticed at its last byte, behind whole frames that still count', () => {
+  test('an invalid length is detected at its last byte, after complete frames that are still delivered', () => {
     const consumer = new Consumer(100);
     const bytes = Buffer.concat([frameOf(Buffer.from([1])), Buffer.from('7fffffff', 'hex')]);
     expect(() => consumer.feed(bytes)).toThrow('expected a frame of 0 to 100 bytes, not 2147483647 at byte 5');
     expect(consumer.bodies).toEqual(['01']);
   });
 
-  test('memory grows with what has arrived, not with what was announced', () => {
+  test('memory grows with the bytes received, not with the announced length', () => {
     const consumer = new Consumer();
     const length = 0xfffff;
     consumer.feed(headOf(length));
@@ -183,7 +183,7 @@ describe('lengths', () => {
   });
 });
 
-describe('a consumer that says no', () => {
+describe('a consumer that returns false', () => {
   const frames = [1, 2, 3, 4].map((n) => frameOf(Buffer.from([n])));
 
   test('gets nothing until it resumes, and then the rest in order', () => {
@@ -198,7 +198,7 @@ describe('a consumer that says no', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('may say no again, each time after one more', () => {
+  test('may do so again, each time after one more frame', () => {
     const consumer = new Consumer();
     consumer.accepts = () => false;
     consumer.feed(Buffer.concat(frames));
@@ -209,7 +209,7 @@ describe('a consumer that says no', () => {
     expect(consumer.resume()).toBe(true);
   });
 
-  test('does not lose what arrives meanwhile, whole or in part', () => {
+  test('loses no input meanwhile, complete or partial', () => {
     const consumer = new Consumer();
     consumer.accepts = () => false;
     consumer.feed(frames[0]!);
@@ -223,7 +223,7 @@ describe('a consumer that says no', () => {
     expect(consumer.bodies).toEqual(['01', '02', '03']);
   });
 
-  test('gives back the memory of what it took in the end', () => {
+  test('releases the memory of all frames in the end', () => {
     const consumer = new Consumer();
     consumer.accepts = () => false;
     consumer.feed(Buffer.concat([...frames, frameOf(Buffer.alloc(10_000))]));
@@ -236,7 +236,7 @@ describe('a consumer that says no', () => {
     expect(consumer.bodies.at(-1)).toBe('01');
   });
 
-  test('may close the cutter while it is given a frame, and hears no more', () => {
+  test('may close the cutter while it takes a frame, and gets nothing more', () => {
     const consumer = new Consumer();
     consumer.accepts = () => {
       consumer.cutter.close();
@@ -249,7 +249,7 @@ describe('a consumer that says no', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('may close it while it resumes, or while it is given what arrived in pieces', () => {
+  test('may close it while it resumes, or while it takes a frame that arrived in pieces', () => {
     const resumed = new Consumer();
     resumed.accepts = () => false;
     resumed.feed(Buffer.concat(frames));

@@ -1,4 +1,7 @@
-/** What nobody honest sends. Every decoder answers it with a ProtocolError or with a record, and with no memory to speak of. */
+/**
+ * Input that no honest peer sends. Every decoder gives a ProtocolError or a record, and allocates
+ * almost no memory.
+ */
 import { describe, expect, test } from 'vitest';
 import { breadth, strided } from '../../../test/breadth.ts';
 import {
@@ -36,7 +39,7 @@ interface Sample {
   readonly title: string;
   readonly bytes: Buffer;
   readonly read: Read;
-  /** A cut that is no error, since what follows may be left out. */
+  /** A cut that is not an error, since the rest is optional. */
   readonly optionalFrom?: number;
 }
 
@@ -62,7 +65,7 @@ function readPacketAndData(fromLearner: boolean): Read {
   };
 }
 
-/** Every frame and log entry that was recorded, with the decoder that is meant to read it. */
+/** Every recorded frame and log entry, with its decoder. */
 function samples(): Sample[] {
   const found: Sample[] = [];
   const opCodes = new Map<number, number>();
@@ -86,7 +89,7 @@ function samples(): Sample[] {
     const bytes = bodyOf(hex);
     if (dir === 'C>S') opCodes.set(bytes.readInt32BE(0), bytes.readInt32BE(4));
     const read = dir === 'C>S' ? readRequest : readReplyTo(opCodes.get(bytes.readInt32BE(0))!);
-    // A refused token is sent as null, and might as well be left out.
+    // A refused token is sent as null, and might as well be omitted.
     const optionalFrom = what.includes('err=-115') ? 16 : bytes.length;
     found.push({ title: `sasl ${what}`, bytes, read, optionalFrom });
   }
@@ -109,7 +112,8 @@ function samples(): Sample[] {
       const bytes = Buffer.from(log.subarray(cursor.txnStart, cursor.txnEnd));
       const reader = new Reader(bytes);
       const { header, digest } = readTxn(reader);
-      // Left out of a txn may be the digest; the parentCVersion of a create; and all of a closeSession.
+      // Optional in a txn are the digest; the parentCVersion of a create; and all of a
+      // closeSession.
       const recordEnd = reader.offset - (digest === undefined ? 0 : 12);
       const optionalFrom = header.type === -11 ? 32 : header.type === 1 ? recordEnd - 4 : recordEnd;
       found.push({ title: `${folder} txn ${header.zxid}`, bytes, read: readTxn, optionalFrom });
@@ -129,7 +133,7 @@ function readSnapshot(reader: Reader): void {
 }
 
 const recorded = samples();
-/** Lengths and counts that are not there, at the edges of what an int can say. */
+/** False lengths and counts, at the limits of an int. */
 const lies = [-0x80000000, -2, -1, 0x7fffffff, 0x7ffffffe, 0x40000000, 0x10000000, 0x00ffffff, 0x000fffff, 255];
 
 function expectOnlyProtocolError(outcome: unknown, title: string): void {
@@ -137,14 +141,15 @@ function expectOnlyProtocolError(outcome: unknown, title: string): void {
     throw new Error(`${title}: ${String(outcome)}`, { cause: outcome });
 }
 
-test('the samples are many, and each is read by its decoder to the last byte', () => {
+test('the samples are many, and each is decoded to its last byte', () => {
   expect(recorded.length).toBeGreaterThan(650);
   for (const { title, bytes, read } of recorded) expect(outcomeOf(read, new Reader(bytes)), title).toBe(bytes.length);
 });
 
 test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', () => {
   for (const { title, bytes, read, optionalFrom = bytes.length } of recorded) {
-    // Behind the cut are the bytes that were cut off: a decoder that looks beyond its limit would find them.
+    // The bytes after the cut are still there: a decoder that reads beyond its limit would find
+    // them.
     const lengths = [...strided(bytes.length, 7)];
     const outcomes = lengths.map((length) => outcomeOf(read, new Reader(bytes, 0, length)));
     for (const outcome of outcomes) expectOnlyProtocolError(outcome, title);
@@ -164,7 +169,7 @@ test('a snapshot cut short at any length is a ProtocolError', () => {
   }
 });
 
-test('a lie in the place of any int is a ProtocolError or a record, and costs no memory', () => {
+test('a false value in place of any int is a ProtocolError or a record, and costs no memory', () => {
   const before = process.memoryUsage();
   for (const { title, bytes, read } of recorded) {
     const lying = Buffer.from(bytes);
@@ -178,32 +183,29 @@ test('a lie in the place of any int is a ProtocolError or a record, and costs no
     }
   }
   const after = process.memoryUsage();
-  // The least of the large lies, believed once, would take 16 MiB outside the heap.
+  // The smallest of the large lengths, trusted once, would take 16 MiB outside the heap.
   expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(8 << 20);
 });
 
-describe('a lying length', () => {
+describe('a false length', () => {
   const codecs = allCodecs();
 
-  test.each(lies.filter((lie) => lie > 255 || lie < -1))(
-    '%i in front of nothing is refused by every decoder that begins with one',
-    (lie) => {
-      const bytes = Buffer.alloc(64, 0x61);
-      let refusals = 0;
-      for (let at = 0; at <= 32; at += 4) {
-        bytes.writeInt32BE(lie, at);
-        for (const [name, codec] of codecs) {
-          const outcome = outcomeOf((reader) => codec.read(reader), new Reader(bytes));
-          expectOnlyProtocolError(outcome, name);
-          if (outcome instanceof ProtocolError) refusals++;
-        }
-        bytes.fill(0, 0, at + 4);
+  test.each(lies.filter((lie) => lie > 255 || lie < -1))('%i before no bytes is refused by every decoder that starts with one', (lie) => {
+    const bytes = Buffer.alloc(64, 0x61);
+    let refusals = 0;
+    for (let at = 0; at <= 32; at += 4) {
+      bytes.writeInt32BE(lie, at);
+      for (const [name, codec] of codecs) {
+        const outcome = outcomeOf((reader) => codec.read(reader), new Reader(bytes));
+        expectOnlyProtocolError(outcome, name);
+        if (outcome instanceof ProtocolError) refusals++;
       }
-      expect(refusals).toBeGreaterThan(codecs.length);
-    },
-  );
+      bytes.fill(0, 0, at + 4);
+    }
+    expect(refusals).toBeGreaterThan(codecs.length);
+  });
 
-  test('is refused although a buffer may be as long as it likes', () => {
+  test('is refused even if a buffer may have any length', () => {
     const reader = new Reader(Buffer.from('7fffffff00', 'hex'));
     expect(() => reader.buffer()).toThrow(ProtocolError);
     expect(reader.lengthMax).toBe(0x7fffffff);
@@ -215,7 +217,7 @@ describe('a lying length', () => {
     expect(() => reader.ustring()).toThrow('expected text of a reasonable length, not 3 at byte 0');
   });
 
-  test('of a vector is refused before anything is made for its elements', () => {
+  test('of a vector is refused before memory is allocated for its elements', () => {
     const reader = new Reader(Buffer.from('7fffffff00', 'hex'));
     expect(() => reader.vector(1, () => expect.fail('no element may be read'))).toThrow('expected 2147483647 elements');
   });
@@ -249,7 +251,7 @@ function mutate(source: Buffer, other: Buffer, below: (n: number) => number): Bu
 
 const mutantCount = breadth(20_000, 200_000);
 
-test(`${mutantCount} mutated frames and txns yield records or ProtocolErrors, nothing else`, () => {
+test(`${mutantCount} mutated frames and txns give records or ProtocolErrors, nothing else`, () => {
   const below = seeded(20260817);
   const usual: Read[] = [
     readRequest,
@@ -267,23 +269,23 @@ test(`${mutantCount} mutated frames and txns yield records or ProtocolErrors, no
   for (let i = 0; i < mutantCount; i++) {
     const sample = recorded[below(recorded.length)]!;
     const bytes = mutate(sample.bytes, recorded[below(recorded.length)]!.bytes, below);
-    // Mostly its own decoder, which goes deepest; now and then one that expects something else.
+    // Mostly its own decoder, which goes deepest; sometimes one that expects something else.
     const read = below(4) === 0 ? usual[below(usual.length)]! : sample.read;
     const outcome = outcomeOf(read, reader.place(bytes, 0, bytes.length));
     expectOnlyProtocolError(outcome, `mutant ${i} of ${sample.title}: ${bytes.toString('hex')}`);
     if (outcome instanceof ProtocolError) errors++;
   }
-  // Both ends must really occur, or the mutator has gone blunt.
+  // Both results must occur, or the mutator is useless.
   expect(errors).toBeGreaterThan(mutantCount / 10);
   expect(errors).toBeLessThan((mutantCount * 9) / 10);
 });
 
-test('the check above would notice a decoder that throws something else', () => {
+test('the check above would detect a decoder that throws something else', () => {
   const broken: Read = () => Buffer.alloc(0).readInt32BE(0);
   expect(() => expectOnlyProtocolError(outcomeOf(broken, new Reader()), 'canary')).toThrow('canary');
 });
 
-test('a frame cutter fed any bytes in any pieces yields frames or a ProtocolError', () => {
+test('a frame cutter gives frames or a ProtocolError for any bytes in any pieces', () => {
   const below = seeded(42);
   for (let i = 0; i < breadth(200, 2_000); i++) {
     const frames = Buffer.concat(
@@ -311,7 +313,7 @@ test('a frame cutter fed any bytes in any pieces yields frames or a ProtocolErro
   }
 });
 
-test('an ACL full of auth entries, from a client with many identities, is refused instead of growing', () => {
+test('an ACL full of auth entries, from a client with many identities, is refused instead of expanding', () => {
   const requested = Array.from({ length: 40_000 }, (_, perms) => ({ perms, id: { scheme: 'auth', id: '' } }));
   const identities = Array.from({ length: 1_000 }, (_, i) => ({ scheme: 'digest', id: `user${i}:x` }));
   expect(fixupAcl(requested, identities, { accepts: () => true, isAuthenticated: () => true })).toBeUndefined();

@@ -41,15 +41,15 @@ describe('the bytes of', () => {
 describe('reading', () => {
   const read = (hex: string): Reader => new Reader(Buffer.from(hex, 'hex'));
 
-  test('any byte but 0 is true', () => {
+  test('any byte except 0 is true', () => {
     expect(['00', '01', '02', 'ff'].map((hex) => read(hex).boolean())).toEqual([false, true, true, true]);
   });
 
-  test('text that is not UTF-8 has U+FFFD in it, and is no error', () => {
+  test('text that is not UTF-8 contains U+FFFD, without an error', () => {
     expect(read('00000003ff6180').ustring()).toBe('\ufffda\ufffd');
   });
 
-  test('the pairs of three-byte sequences that servers in Java write for one character become U+FFFD', () => {
+  test('surrogate pairs that Java encodes as two three-byte sequences become U+FFFD', () => {
     expect(read('00000006eda0bdedb880').ustring()).toMatch(/^\ufffd+$/);
   });
 
@@ -59,7 +59,7 @@ describe('reading', () => {
     expect(read('ffffffff').vector(1, () => 0)).toBeNull();
   });
 
-  test('a buffer is a view, and a range is not even that', () => {
+  test('a buffer is a view, and a range creates no object', () => {
     const reader = read('000000020102');
     const view = reader.buffer()!;
     reader.bytes[4] = 9;
@@ -73,7 +73,7 @@ describe('reading', () => {
     expect(reader.rangeEnd - reader.rangeStart).toBe(0);
   });
 
-  test('an error says what was expected and where', () => {
+  test('an error has the expectation and the position', () => {
     const reader = read('0000000161');
     reader.int8();
     expect(() => reader.int64()).toThrow(new ProtocolError('a long', 1));
@@ -86,13 +86,13 @@ describe('reading', () => {
     expect(() => reader.int32()).toThrow('expected an int at byte 2');
   });
 
-  test('an empty reader has nothing', () => {
+  test('an empty reader has no bytes', () => {
     expect(new Reader().remaining).toBe(0);
     expect(() => new Reader().int8()).toThrow(ProtocolError);
   });
 });
 
-test('a writer grows from nothing, and its values come out in order', () => {
+test('a writer grows from nothing, and its values are read in order', () => {
   const value = fc.oneof(
     fc.record({ kind: fc.constant('int32' as const), value: int32 }),
     fc.record({ kind: fc.constant('int64' as const), value: long }),
@@ -113,7 +113,7 @@ test('a writer grows from nothing, and its values come out in order', () => {
 });
 
 describe('a writer', () => {
-  test('patches the length of a frame in when it ends', () => {
+  test('patches the length of a frame at its end', () => {
     expect(
       hexOf((writer) => {
         writer.int8(9);
@@ -124,7 +124,7 @@ describe('a writer', () => {
     ).toBe('090000000400000005');
   });
 
-  test('adds part of other bytes, short or long, without a length', () => {
+  test('appends part of other bytes, short or long, without a length', () => {
     const source = Buffer.alloc(200, 1).fill(2, 100);
     for (const [start, end] of [
       [99, 101],
@@ -136,7 +136,7 @@ describe('a writer', () => {
     }
   });
 
-  test('begins again when cleared, in the memory it has', () => {
+  test('starts again when cleared, in its memory', () => {
     const writer = new Writer();
     writer.int32(1);
     const { bytes: memory } = writer;

@@ -1,4 +1,6 @@
-/** The data of packets, where the recorded ones do not reach: old forms, edges, lies. */
+/**
+ * The data of packets that the recordings do not contain: old forms, limits, false values.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -25,11 +27,11 @@ describe('LearnerInfo', () => {
     [20, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: 0x1_00000005, incarnation: 0 }],
     [12, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: undefined, incarnation: 0 }],
     [8, { serverId: 3, protocolVersion: 1, configVersion: undefined, incarnation: 0 }],
-  ])('of %i bytes says as much as it has', (length, info) => {
+  ])('of %i bytes is decoded as far as it goes', (length, info) => {
     expect(readLearnerInfo(new Reader(whole, 0, length))).toEqual(info);
   });
 
-  test('may be missing as a whole, in the packets of the oldest learners', () => {
+  test('may be missing completely, in the packets of the oldest learners', () => {
     expect(readLearnerInfo(new Reader(), false)).toEqual({
       serverId: undefined,
       protocolVersion: 1,
@@ -38,7 +40,7 @@ describe('LearnerInfo', () => {
     });
   });
 
-  test('tells one process from the next, from those that say so, and is read without it by those that do not', () => {
+  test('distinguishes processes of learners that send an incarnation, and is decoded without it by those that do not', () => {
     const incarnation = incarnationOf(-1, -2);
     const bytes = written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 5, incarnation }));
     expect(readLearnerInfo(new Reader(bytes))).toMatchObject({ serverId: 3, configVersion: 5, incarnation });
@@ -46,19 +48,19 @@ describe('LearnerInfo', () => {
     expect(readLearnerInfo(new Reader(Buffer.concat([bytes.subarray(0, 20), Buffer.alloc(8, 0xff)]))).incarnation).toBe(2 ** 53 - 1);
   });
 
-  test('leaves what stands behind it to be read', () => {
+  test('does not consume the bytes after it', () => {
     const reader = new Reader(Buffer.concat([whole, Buffer.from('more')]));
     readLearnerInfo(reader);
     expect(reader.rest().toString()).toBe('more');
   });
 
-  test('without a whole sid is refused', () => {
+  test('without a complete sid is refused', () => {
     for (let length = 0; length < 8; length++) expect(() => readLearnerInfo(new Reader(whole, 0, length))).toThrow(ProtocolError);
   });
 });
 
 describe('touched sessions', () => {
-  test('of any ids come out as they went in', () => {
+  test('of any ids are decoded as they were encoded', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(int32, int32, int32)), (sessions) => {
         const bytes = written((writer) => sessions.forEach((session) => writeTouchedSession(writer, ...session)));
@@ -69,7 +71,7 @@ describe('touched sessions', () => {
     );
   });
 
-  test('are refused as a whole when the last is cut short', () => {
+  test('are refused completely when the last is cut short', () => {
     const bytes = Buffer.alloc(24);
     for (let length = 0; length <= 24; length++) {
       const touched: number[] = [];
@@ -91,8 +93,11 @@ test('the payload of a forwarded request is a view, and may be empty', () => {
   expect(payload).toEqual(Buffer.from([8]));
 });
 
-test('recorded data cut short is refused, unless an older server would end there', () => {
-  /** Lengths at which the data of a packet may end, beside its own; for txns hostile.test.ts knows more. */
+test('recorded data cut short is refused, except where an older server would end', () => {
+  /**
+   * Lengths at which the data of a packet may end, besides its own; hostile.test.ts has more for
+   * txns.
+   */
   const shorter: Record<number, (length: number) => boolean> = {
     [PacketType.FOLLOWERINFO]: (length) => length >= 8,
     [PacketType.OBSERVERINFO]: (length) => length >= 8,

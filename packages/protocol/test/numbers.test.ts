@@ -41,7 +41,7 @@ describe('a zxid', () => {
     [1, 0],
     [1, 0xffffffff],
     [epochMax, 0xffffffff],
-  ])('of epoch %i and counter %i gives both back', (epoch, counter) => {
+  ])('of epoch %i and counter %i returns both', (epoch, counter) => {
     const zxid = makeZxid(epoch, counter);
     expect(Number.isSafeInteger(zxid)).toBe(true);
     expect([epochOf(zxid), counterOf(zxid)]).toEqual([epoch, counter]);
@@ -51,7 +51,7 @@ describe('a zxid', () => {
     expect(Number.isSafeInteger(makeZxid(epochMax + 1, 1))).toBe(false);
   });
 
-  test('beyond the exact range keeps its order when it is only compared', () => {
+  test('beyond the exact range keeps its order in comparisons', () => {
     expect(int64(0x7fffffff, -1)).toBeGreaterThan(makeZxid(epochMax, 0xffffffff));
     expect(int64(0x00200000, 2)).toBeGreaterThan(int64(0x00200000, 0));
   });

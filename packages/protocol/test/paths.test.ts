@@ -3,11 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
 import { isReservedPath, isValidPath, nodeName, parentPath, pathFault, sequenceSuffix } from '../src/index.ts';
 
-/** Both judges must agree on every path: the one that explains itself, and the one that looks at bytes. */
+/**
+ * Both functions must agree on every path: the one that returns a reason, and the one that reads
+ * bytes.
+ */
 function faultOf(path: string): string | undefined {
   const fault = pathFault(path);
   const bytes = Buffer.from(`xx${path}xx`);
-  // A lone surrogate has no UTF-8 of its own; it travels as U+FFFD, which is refused as well.
+  // A lone surrogate has no UTF-8 of its own; it is encoded as U+FFFD, which is refused as well.
   expect(isValidPath(bytes, 2, bytes.length - 2), JSON.stringify(path)).toBe(fault === undefined);
   return fault;
 }
@@ -62,11 +65,11 @@ describe('invalid paths', () => {
     expect(faultOf(path)).toBe(fault);
   });
 
-  test('C3-3: U+0000 is refused wherever it stands', () => {
+  test('C3-3: U+0000 is refused at every position', () => {
     for (const path of atEveryPlace('\0')) expect(faultOf(path)).toMatch(/^must not have U\+0000, as at \d$/);
   });
 
-  test.each([0x01, 0x02, 0x1e, 0x1f, 0x7f, 0x80, 0x9e, 0x9f])('C3-4: the control character %i is refused wherever it stands', (code) => {
+  test.each([0x01, 0x02, 0x1e, 0x1f, 0x7f, 0x80, 0x9e, 0x9f])('C3-4: the control character %i is refused at every position', (code) => {
     for (const path of atEveryPlace(String.fromCharCode(code))) expect(faultOf(path)).toMatch(/^must not have U\+00/);
   });
 
@@ -75,7 +78,7 @@ describe('invalid paths', () => {
   });
 
   test.each([0xd800, 0xd801, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xf8fe, 0xf8ff, 0xfff0, 0xfff1, 0xfffd, 0xfffe, 0xffff])(
-    'C3-5: the code unit %i is refused wherever it stands',
+    'C3-5: the code unit %i is refused at every position',
     (code) => {
       for (const path of atEveryPlace(String.fromCharCode(code))) expect(faultOf(path)).toMatch(/^must not have U\+[DEF]/);
     },
@@ -96,14 +99,14 @@ describe('invalid paths', () => {
     }
   });
 
-  test('nothing at all is refused', () => {
+  test('null and undefined are refused', () => {
     expect(pathFault(null)).toBe('must not be null');
     expect(pathFault(undefined)).toBe('must not be null');
     expect(isValidPath(Buffer.from('/a'), 1, 1)).toBe(false);
   });
 });
 
-test('the two judges agree on any text made of what matters', () => {
+test('pathFault and isValidPath agree on any text of relevant characters', () => {
   const unit = fc.constantFrom(
     '/',
     '/',
@@ -131,7 +134,7 @@ test('the two judges agree on any text made of what matters', () => {
   );
 });
 
-test('the judges follow a plain statement of the rules', () => {
+test('pathFault and isValidPath follow a plain statement of the rules', () => {
   const refused = (code: number): boolean =>
     code <= 0x1f || (code >= 0x7f && code <= 0x9f) || (code >= 0xd800 && code <= 0xf8ff) || (code >= 0xfff0 && code <= 0xffff);
   const obeys = (path: string): boolean =>
@@ -157,7 +160,7 @@ test.each(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config'])('C3-7: %
   expect(isReservedPath(path)).toBe(true);
 });
 
-test.each(['/zookeeper/quota/a', '/zookeeper2', '/a/zookeeper', '', '/zookeeper/'])('C3-7: %s is not', (path) => {
+test.each(['/zookeeper/quota/a', '/zookeeper2', '/a/zookeeper', '', '/zookeeper/'])('C3-7: %s is not reserved', (path) => {
   expect(isReservedPath(path)).toBe(false);
 });
 
@@ -184,7 +187,7 @@ test.each([
   [-2147483648, '-2147483648'],
   [-2147483647, '-2147483647'],
   [-1, '-000000001'],
-])('C3-20: past its end the counter goes on at the other: %i is written %s', (counter, text) => {
+])('C3-20: after its end the counter wraps: %i is written %s', (counter, text) => {
   expect(sequenceSuffix(counter)).toBe(text);
   expect(sequenceSuffix((2147483647 + 1) | 0)).toBe('-2147483648');
 });

@@ -1,4 +1,6 @@
-/** The text of an ensemble's configuration, as recorded and as operators may write it. */
+/**
+ * The text of an ensemble's configuration, as recorded and as operators may write it.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
@@ -37,12 +39,12 @@ describe('recorded configurations', () => {
     }
   }
 
-  test('are several, and are written again as they were', () => {
+  test('are several, and are formatted as they were', () => {
     expect(texts.size).toBeGreaterThan(5);
     for (const text of texts) expect(formatQuorumConfig(parseQuorumConfig(text))).toBe(text);
   });
 
-  test('say who the servers are', () => {
+  test('contain the servers', () => {
     const first = parseQuorumConfig([...texts].find((text) => text.includes('observer') && text.endsWith('version=0'))!);
     expect([...first.servers.keys()]).toEqual([1, 2, 3, 4]);
     expect(first.servers.get(4)).toEqual({
@@ -107,8 +109,8 @@ describe('a server', () => {
   test.each([
     ['h:2888:3888:arbiter', 'server.7 has the role "arbiter": it must be participant or observer.'],
     ['h:2888:2888', 'server.7 has 2888 as its quorum port and its election port: choose two different ports.'],
-    ['a:1:2:observer|b:1:2:participant', 'server.7 has an address as observer and another as participant: a server has one role.'],
-  ])('cannot be "%s" either, and is told why', (value, sentence) => {
+    ['a:1:2:observer|b:1:2:participant', 'server.7 has an address as observer and another as participant: give the server one role.'],
+  ])('cannot be "%s" either, with its own message', (value, sentence) => {
     expect(refusal(() => parseQuorumServer(7, value))).toEqual(['server.7', sentence]);
   });
 });
@@ -116,7 +118,7 @@ describe('a server', () => {
 describe('groups and weights', () => {
   const servers = [1, 2, 3, 4].map((sid) => `server.${sid}=h${sid}:1:2${sid === 4 ? ':observer' : ''}`).join('\n');
 
-  test('are written in order, with the weights that nobody gave', () => {
+  test('are formatted in order, with the default weights', () => {
     const config = parseQuorumConfig(`${servers}\ngroup.2=3\ngroup.1=2:1\nweight.2=0\nweight.9=5`);
     expect(isHierarchical(config)).toBe(true);
     expect([...config.groups]).toEqual([
@@ -141,16 +143,16 @@ describe('groups and weights', () => {
   });
 
   test.each([
-    ['group.1=1:2', 'server.3', 'server 3 is in no group: with groups or weights every participant is.'],
-    ['weight.1=1', 'server.1', 'server 1 is in no group: with groups or weights every participant is.'],
-    ['group.1=1:2:3\ngroup.2=3', 'group.2', 'server 3 is in group.1 and in group.2: a server is in one group.'],
-    ['group.1=1:2:3:3', 'group.1', 'server 3 is in group.1 twice: a server is in one group.'],
-    ['group.1=1:2:3:4', 'group.1', 'group.1 names server 4, which is no participant and has no weight.'],
-    ['group.1=1:2:3:8', 'group.1', 'group.1 names server 8, which is no participant and has no weight.'],
+    ['group.1=1:2', 'server.3', 'server 3 is in no group: with groups or weights, list every participant in one.'],
+    ['weight.1=1', 'server.1', 'server 1 is in no group: with groups or weights, list every participant in one.'],
+    ['group.1=1:2:3\ngroup.2=3', 'group.2', 'server 3 is in group.1 and in group.2: list it in exactly one group.'],
+    ['group.1=1:2:3:3', 'group.1', 'server 3 is in group.1 twice: list it in exactly one group.'],
+    ['group.1=1:2:3:4', 'group.1', 'group.1 names server 4, which is not a participant and has no weight.'],
+    ['group.1=1:2:3:8', 'group.1', 'group.1 names server 8, which is not a participant and has no weight.'],
     ['group.1=1:x', 'group.1', 'group.1: a list of server numbers separated by colons must be in decimal digits, not "x".'],
-    ['group.a=1:2:3', 'group.a', 'group.a: the number behind the dot must be in decimal digits, not "a".'],
+    ['group.a=1:2:3', 'group.a', 'group.a: the number after the dot must be in decimal digits, not "a".'],
     ['group.1=1:2:3\nweight.1=-1', 'weight.1', 'weight.1: a weight must be in decimal digits, not "-1".'],
-  ])('that cannot be are refused: %s', (lines, line, sentence) => {
+  ])('that are invalid are refused: %s', (lines, line, sentence) => {
     expect(refusal(() => parseQuorumConfig(`${servers}\n${lines}`))).toEqual([line, sentence]);
   });
 
@@ -169,7 +171,7 @@ describe('a configuration', () => {
     );
   });
 
-  test('goes by the later of two lines for one key, as a properties file', () => {
+  test('uses the later of two lines for one key, like a properties file', () => {
     expect(formatQuorumConfig(parseQuorumConfig('server.1=h:1:2\nserver.1=i:1:2\nversion=1\nversion=2'))).toBe(
       'server.1=i:1:2:participant\nversion=2',
     );
@@ -180,13 +182,13 @@ describe('a configuration', () => {
   });
 
   test.each([
-    ['server.x=h:1:2', 'server.x', 'server.x: the number behind the dot must be in decimal digits, not "x".'],
-    ['server.-1=h:1:2', 'server.-1', 'server.-1: the number behind the dot must be in decimal digits, not "-1".'],
-    ['server.0x1=h:1:2', 'server.0x1', 'server.0x1: the number behind the dot must be in decimal digits, not "0x1".'],
+    ['server.x=h:1:2', 'server.x', 'server.x: the number after the dot must be in decimal digits, not "x".'],
+    ['server.-1=h:1:2', 'server.-1', 'server.-1: the number after the dot must be in decimal digits, not "-1".'],
+    ['server.0x1=h:1:2', 'server.0x1', 'server.0x1: the number after the dot must be in decimal digits, not "0x1".'],
     [
       'server.9007199254740992=h:1:2',
       'server.9007199254740992',
-      'server.9007199254740992: the number behind the dot must be in decimal digits, not "9007199254740992".',
+      'server.9007199254740992: the number after the dot must be in decimal digits, not "9007199254740992".',
     ],
     ['version=x', 'version', 'version must be a hexadecimal number below 2^53, not "x".'],
     ['version=20000000000000', 'version', 'version must be a hexadecimal number below 2^53, not "20000000000000".'],
@@ -199,7 +201,7 @@ describe('a configuration', () => {
     expect(['server', 'serverCnxnFactory', 'groups', 'clientPort', 'versions'].some(isQuorumConfigKey)).toBe(false);
   });
 
-  test('of any servers comes out as it went in', () => {
+  test('of any servers is parsed as it was formatted', () => {
     const host = fc.constantFrom('a', 'b.example', '10.0.0.1', '::1', '2001:db8::2');
     const port = fc.integer({ min: 0, max: 32_767 });
     const address = fc.record({ host, quorumPort: port, electionPort: port.map((value) => value + 32_768) });
@@ -258,7 +260,7 @@ describe('a configuration', () => {
     );
   });
 
-  test('may be made of lines that have been taken apart', () => {
+  test('may be made of lines that are already split', () => {
     const config = quorumConfigOf([
       { name: 'tickTime', value: '2000' },
       { name: 'server.1', value: 'h:1:2' },

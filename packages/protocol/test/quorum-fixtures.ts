@@ -1,4 +1,7 @@
-/** What the servers of two ensembles sent each other (fixtures/README.md), and every packet's data decoded and encoded again. */
+/**
+ * Packets between the servers of two ensembles (fixtures/README.md), and the data of every packet
+ * decoded and encoded again.
+ */
 import {
   type Id,
   type PacketConsumer,
@@ -52,7 +55,7 @@ interface RecordedConnection {
   readonly messages: readonly RecordedMessage[];
 }
 
-/** One way of one connection, in order. */
+/** One direction of one connection, in order. */
 export interface RecordedStream {
   readonly title: string;
   readonly fromInitiator: boolean;
@@ -76,7 +79,7 @@ export function recordedStreams(port: RecordedConnection['port']): RecordedStrea
   });
 }
 
-/** Decoded data, in the words of the fixtures, and how it is written again. */
+/** Decoded data in the form of the fixtures, and how to encode it again. */
 export interface PacketData {
   readonly decoded: Record<string, unknown> | undefined;
   readonly write: ((writer: Writer) => void) | undefined;
@@ -113,7 +116,7 @@ function describeTxn({ header, txn, digest }: LoggedTxn): Record<string, unknown
   };
 }
 
-/** What stands in the data of a packet, by its type and who sent it. */
+/** The data of a packet, by its type and sender. */
 export function readPacketData(type: number, fromLearner: boolean, data: Reader, hasData: boolean): PacketData {
   switch (type) {
     case PacketType.FOLLOWERINFO:
@@ -193,7 +196,7 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
   }
 }
 
-/** What a fixture says of the data, without what only explains it. */
+/** A fixture's value of the data, without explanations. */
 export function recordedData({ decoded }: RecordedMessage): unknown {
   if (decoded === undefined) return undefined;
   const text = JSON.stringify(decoded, (key, value: unknown) => (key === 'op' || key === 'dataLength' ? undefined : value));
@@ -201,7 +204,8 @@ export function recordedData({ decoded }: RecordedMessage): unknown {
 }
 
 /**
- * Takes packets as hex, and raw bytes behind each SNAP until `rawBytes` of them have come. Whatever `accepts` says no to waits.
+ * Takes packets as hex, and raw bytes after each SNAP until `rawBytes` of them have arrived.
+ * Everything for which `accepts` returns false waits.
  */
 export class RecordingConsumer implements PacketConsumer {
   readonly cutter: PacketCutter;
@@ -209,7 +213,7 @@ export class RecordingConsumer implements PacketConsumer {
   /** Lengths of the raw parts to come. */
   readonly rawLengths: number[];
   accepts = (): boolean => true;
-  /** How much of a raw part is taken at once, at most. */
+  /** Maximum size of a piece of a raw part. */
   rawAppetite = Number.POSITIVE_INFINITY;
   #rawLeft = 0;
   #raw = '';

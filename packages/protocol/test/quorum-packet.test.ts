@@ -1,4 +1,6 @@
-/** What leaders and learners send each other, recorded and made up, and how the stream of it is cut. */
+/**
+ * Packets between leaders and learners, recorded and generated, and how their stream is cut.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
@@ -65,7 +67,7 @@ describe('recorded packets', () => {
     expect(Object.keys(PacketType).filter((name) => !seen.has(name as keyof typeof PacketType))).toEqual([]);
   });
 
-  test('decode to what was recorded, down to the records in their data', () => {
+  test('decode to the recorded values, down to the records in their data', () => {
     for (const message of packets) {
       const { packet, type, zxid, authinfo, hex, fromLearner } = message;
       const reader = new Reader(Buffer.from(hex, 'hex'));
@@ -98,7 +100,7 @@ describe('recorded packets', () => {
     }
   });
 
-  test('are seen through a view as they are read', () => {
+  test('have the same fields in a view', () => {
     const view = new PacketView();
     for (const { hex } of packets) {
       const inside = Buffer.concat([Buffer.from('before'), Buffer.from(hex, 'hex'), Buffer.from('behind')]);
@@ -113,7 +115,7 @@ describe('recorded packets', () => {
   });
 });
 
-describe('the snapshot behind a packet SNAP', () => {
+describe('the snapshot after a packet SNAP', () => {
   test('is that of a file without header and seals, and ends with its mark', () => {
     for (const { hex, snapshotBody } of snapshots) {
       const reader = new Reader(Buffer.from(hex, 'hex'));
@@ -137,7 +139,7 @@ describe('the snapshot behind a packet SNAP', () => {
     }
   });
 
-  test('that ends otherwise is refused', () => {
+  test('with another end is refused', () => {
     expect(() => readSnapshotMark(new Reader(Buffer.from(snapshotMarkBytes)))).not.toThrow();
     for (const hex of ['0000000a42656e57617348657266', 'ffffffff', '0000000a42656e576173486572', '']) {
       expect(() => readSnapshotMark(new Reader(Buffer.from(hex, 'hex')))).toThrow(ProtocolError);
@@ -146,7 +148,7 @@ describe('the snapshot behind a packet SNAP', () => {
 });
 
 describe('cutting', () => {
-  test.each([1, 3, 64, 100_000])('recorded streams, snapshots within, come out whole in pieces of %i bytes', (size) => {
+  test.each([1, 3, 64, 100_000])('recorded streams, including snapshots, are delivered completely in pieces of %i bytes', (size) => {
     for (const stream of streams) {
       const consumer = new RecordingConsumer(rawLengths(stream));
       for (let at = 0; at < stream.bytes.length; at += size) {
@@ -159,7 +161,7 @@ describe('cutting', () => {
     }
   });
 
-  test('a packet that lies whole in what arrived is handed over where it lies, one begun earlier is put together', () => {
+  test('a packet that is complete in the input is delivered in place, one that began earlier is assembled', () => {
     const one = packetBytes(withIdentities);
     const chunk = Buffer.concat([one.subarray(30), one, packetBytes(empty)]);
     const inPlace: boolean[] = [];
@@ -171,7 +173,7 @@ describe('cutting', () => {
     expect(cutter.retainedBytes).toBe(0);
   });
 
-  test('raw bytes are handed over where they lie, from the byte behind the packet to where packets begin again', () => {
+  test('raw bytes are delivered in place, from the byte after the packet to the next packet', () => {
     const snap = packetBytes({ ...empty, type: PacketType.SNAP });
     const chunk = Buffer.concat([snap, Buffer.from('snapshot'), packetBytes(empty)]);
     const places: unknown[] = [];
@@ -193,7 +195,7 @@ describe('cutting', () => {
     expect(cutter.isRaw).toBe(false);
   });
 
-  test('any packets with any snapshots come out as they went in, in any pieces and with any pauses', () => {
+  test('any packets with any snapshots are delivered as they were sent, in any pieces and with any pauses', () => {
     const packet: fc.Arbitrary<QuorumPacket> = fc.record({
       type: fc.oneof(int32, fc.integer({ min: 1, max: 19 })).filter((type) => type !== PacketType.SNAP),
       zxid: long,
@@ -226,7 +228,7 @@ describe('cutting', () => {
           consumer.feed(piece);
           piece.fill(0xee);
           expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(Math.max(128, 2 * arrived));
-          // As a port does: sometimes at once, sometimes after more has arrived.
+          // Like a port: sometimes at once, sometimes after more input.
           if (i % 2 === 0) while (consumer.cutter.stopped) consumer.resume();
         }
         while (consumer.cutter.stopped) consumer.resume();
@@ -250,7 +252,7 @@ describe('lengths', () => {
     ['data longer than the limit', head(101)],
     ['data of a huge length', head(0x7fffffff)],
     ['data of a negative length', head(-2)],
-    ['more identities than can be', withAuthinfo((writer) => writer.int32(13))],
+    ['more identities than possible', withAuthinfo((writer) => writer.int32(13))],
     ['a huge number of identities', withAuthinfo((writer) => writer.int32(0x7fffffff))],
     [
       'an identity longer than the limit',
@@ -276,7 +278,7 @@ describe('lengths', () => {
     ],
   ];
 
-  test.each(lying)('%s: refused as soon as it is known, whole or byte by byte', (_what, bytes) => {
+  test.each(lying)('%s: refused as soon as it is known, in one piece or byte by byte', (_what, bytes) => {
     expect(() => new RecordingConsumer([], 100).feed(bytes)).toThrow(ProtocolError);
     const consumer = new RecordingConsumer([], 100);
     const feedAll = (): void => {
@@ -287,7 +289,7 @@ describe('lengths', () => {
     expect(consumer.taken).toEqual([]);
   });
 
-  test('at the limit are taken', () => {
+  test('at the limit are accepted', () => {
     const most = packetBytes({ type: 1, zxid: 0, data: Buffer.alloc(100), authinfo: [{ scheme: 'x'.repeat(92), id: '' }] });
     const consumer = new RecordingConsumer([], 100);
     consumer.feed(most);
@@ -300,7 +302,7 @@ describe('lengths', () => {
     expect(consumer.taken).toHaveLength(1);
   });
 
-  test('grow memory by what has arrived, not by what was announced', () => {
+  test('grow memory by the bytes received, not by the announced length', () => {
     const consumer = new RecordingConsumer([], 0x1ffffe);
     consumer.feed(head(0x1ffffe));
     expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(128);
@@ -312,8 +314,8 @@ describe('lengths', () => {
     expect(consumer.taken).toHaveLength(0);
   });
 
-  test('of very many identities, byte by byte, are each looked at once', () => {
-    // Beginning anew with every byte would take some 10^10 steps.
+  test('of very many identities, byte by byte, are each decoded once', () => {
+    // Starting again with every byte would take some 10^10 steps.
     const ids = Array.from({ length: 60_000 }, () => ({ scheme: '', id: '' }));
     const bytes = packetBytes({ ...empty, authinfo: ids });
     const consumer = new RecordingConsumer([], 0x1ffffe);
@@ -321,7 +323,7 @@ describe('lengths', () => {
     expect(consumer.taken).toHaveLength(1);
   });
 
-  test('of zxids that no number can hold are refused', () => {
+  test('of zxids beyond the exact range are refused', () => {
     const bytes = packetBytes(empty);
     bytes.writeInt32BE(0x200000, 4);
     expect(() => new RecordingConsumer().feed(bytes)).toThrow('expected a zxid below 2^53 at byte 4');
@@ -329,11 +331,11 @@ describe('lengths', () => {
   });
 });
 
-describe('a consumer that says no', () => {
+describe('a consumer that returns false', () => {
   const three = [1, 2, 3].map((zxid) => packetBytes({ ...empty, zxid }));
   const hexes = three.map((bytes) => bytes.toString('hex'));
 
-  test('gets nothing until it resumes, and does not lose what arrives meanwhile', () => {
+  test('gets nothing until it resumes, and loses no input meanwhile', () => {
     const consumer = new RecordingConsumer();
     consumer.accepts = () => false;
     expect(consumer.feed(Buffer.concat([three[0]!, three[1]!]))).toBe(false);
@@ -348,7 +350,7 @@ describe('a consumer that says no', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('may do so before a packet', () => {
+  test('may stop before a packet', () => {
     const consumer = new RecordingConsumer();
     consumer.cutter.stop();
     expect(consumer.feed(three[0]!)).toBe(false);
@@ -357,7 +359,7 @@ describe('a consumer that says no', () => {
     expect(consumer.taken).toEqual(hexes.slice(0, 1));
   });
 
-  test('may do so in the middle of a snapshot, by leaving bytes', () => {
+  test('may stop in the middle of a snapshot, by leaving bytes', () => {
     const snap = packetBytes({ ...empty, type: PacketType.SNAP });
     const consumer = new RecordingConsumer([10]);
     consumer.rawAppetite = 4;
@@ -368,7 +370,7 @@ describe('a consumer that says no', () => {
     expect(consumer.taken.slice(1)).toEqual([Buffer.from('0123456789').toString('hex'), hexes[0]]);
   });
 
-  test('gives back the memory of what it took in the end', () => {
+  test('releases the memory of all packets in the end', () => {
     const consumer = new RecordingConsumer();
     consumer.accepts = () => false;
     consumer.feed(Buffer.concat([three[0]!, packetBytes({ ...empty, data: Buffer.alloc(10_000) }), three[1]!.subarray(0, 5)]));
@@ -378,7 +380,7 @@ describe('a consumer that says no', () => {
     expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(128);
   });
 
-  test('may close the cutter while it is given something, and hears no more', () => {
+  test('may close the cutter while it takes input, and gets nothing more', () => {
     const inPieces = new RecordingConsumer();
     inPieces.feed(three[0]!, 0, 7);
     const resumed = new RecordingConsumer();
@@ -403,7 +405,7 @@ describe('a consumer that says no', () => {
   });
 });
 
-test('a cutter fed any bytes in any pieces yields packets or a ProtocolError', () => {
+test('a cutter gives packets or a ProtocolError for any bytes in any pieces', () => {
   const below = seeded(20261121);
   let refused = 0;
   for (let i = 0; i < breadth(300, 3_000); i++) {
@@ -427,7 +429,7 @@ test('a cutter fed any bytes in any pieces yields packets or a ProtocolError', (
       refused++;
     }
   }
-  // Both ends must really occur.
+  // Both results must occur.
   expect(refused).toBeGreaterThan(breadth(30, 300));
   expect(refused).toBeLessThan(breadth(290, 2_900));
 });

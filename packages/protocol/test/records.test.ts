@@ -26,7 +26,7 @@ import {
 import * as any from './arbitraries.ts';
 import { written } from './fixtures.ts';
 
-/** Decoding what was encoded gives the value again, and uses up every byte. */
+/** Decoding an encoded value gives the value again, and consumes every byte. */
 function expectRoundTrip<T>(arbitrary: fc.Arbitrary<T>, codec: Codec<T>): void {
   fc.assert(
     fc.property(arbitrary, (value) => {
@@ -39,7 +39,7 @@ function expectRoundTrip<T>(arbitrary: fc.Arbitrary<T>, codec: Codec<T>): void {
 
 const names = Object.keys(operations) as OperationName[];
 
-describe('every record survives being written and read', () => {
+describe('every record is decoded as it was encoded', () => {
   test.each(names)('%s, request and reply', (name) => {
     const operation = operationOf(operations[name].opCode)!;
     expectRoundTrip<unknown>(any.records[name].request, operation.request);
@@ -89,12 +89,12 @@ describe('a reply with an error', () => {
     expect(readReplyBody(new Reader(), operationOf(OpCode.getData)!, -101)).toBeUndefined();
   });
 
-  test('has one when a multiRead was refused for its writes', () => {
+  test('has one if a multiRead was refused because it contains writes', () => {
     expect(readReplyBody(withEnd(), operationOf(OpCode.multiRead)!, -5)).toEqual({ results: [] });
     expect(readReplyBody(new Reader(), operationOf(OpCode.multiRead)!, -5)).toBeUndefined();
   });
 
-  test('has one when SASL failed', () => {
+  test('has one if SASL failed', () => {
     expect(readReplyBody(new Reader(Buffer.from('ffffffff', 'hex')), operationOf(OpCode.sasl)!, -115)).toEqual({ token: null });
   });
 });
@@ -108,7 +108,7 @@ describe('null and empty', () => {
     expect(writeData(null)).not.toEqual(writeData(Buffer.alloc(0)));
   });
 
-  test('an ACL that is null is told from an empty one', () => {
+  test('are different ACLs of a request', () => {
     const bytes = written((writer) => {
       writer.ustring('/a');
       writer.int32(-1);

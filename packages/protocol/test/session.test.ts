@@ -11,7 +11,7 @@ import {
 } from '../src/index.ts';
 import { seeded } from './fixtures.ts';
 
-/** The rule as it is told, in numbers without limits. */
+/** The rule in arithmetic without limits. */
 function passwordByRule(id: bigint): Buffer {
   const mask = (1n << 48n) - 1n;
   let state = (id ^ 0xb3415c00n ^ 0x5deece66dn) & mask;
@@ -24,7 +24,7 @@ function passwordByRule(id: bigint): Buffer {
 }
 
 describe('the password of a session', () => {
-  test('C2-8: is what a real server gave out', () => {
+  test('C2-8: is the one that a real server assigned', () => {
     // Recorded; captures.test.ts has the others.
     expect(sessionPassword(0x0100000c, 0xebc40000 | 0).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');
   });
@@ -55,7 +55,7 @@ describe('the password of a session', () => {
     expect(sessionPasswordMatches(1, 2, password)).toBe(false);
   });
 
-  test('opens nothing for id 0', () => {
+  test('is never valid for id 0', () => {
     expect(sessionPasswordMatches(0, 0, sessionPassword(0, 0))).toBe(false);
   });
 });
@@ -72,20 +72,21 @@ describe('the first session id', () => {
     [0, 0, 0xffffff, 1n],
     [254, 0, 0, -0x01ffffffffffffffn],
     [255, 1, 0, -0x00fffffffeffffffn],
-    // The one value that marks containers is stepped over.
+    // The one value that marks containers is skipped.
     [128, 0, 0xffffff, -0x7fffffffffffffffn],
-  ])('of server %i at %i ms behind zxid %i is %i', (serverId, wallMs, lastZxid, id) => {
+  ])('of server %i at %i ms after zxid %i is %i', (serverId, wallMs, lastZxid, id) => {
     expect(initialSessionId(serverId, wallMs, lastZxid)).toBe(id);
   });
 
-  // A follower that starts again may not have the txns of its own sessions yet.
-  test('of a start is far from those of another start within the same second, behind the same zxid', () => {
+  // A restarted follower may not have the txns of its own sessions yet.
+  test('of a start is far from those of another start within the same second, after the same zxid', () => {
     const [first, second] = [1_700_000_001_000, 1_700_000_001_001].map((wallMs) => initialSessionId(5, wallMs, 0x1_0000_0003));
     expect(second! - first!).toBe(2n ** 24n);
   });
 
-  // Each counts from the beginning, and a rolling restart may go through several of them within a second.
-  test('of an epoch is none of an earlier one, though the clock shows the same second or was set back', () => {
+  // Each counts from the beginning, and a rolling restart may pass through several of them within a
+  // second.
+  test('of an epoch differs from those of earlier epochs, though the clock has the same time or was set back', () => {
     const ids = new Set<bigint>();
     for (let epoch = 1; epoch <= 50; epoch++) {
       for (const wallMs of [1_700_000_000_000, 1_700_000_000_000 - epoch * 1000]) {
@@ -97,16 +98,16 @@ describe('the first session id', () => {
 });
 
 describe('the id of a user', () => {
-  test('is what a real server stored', () => {
+  test('is the one that a real server stored', () => {
     expect(digestId('alice:secret')).toBe('alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=');
   });
 
-  test('ends the user at the first colon, and hashes all', () => {
+  test('has the text before the first colon as the user, and hashes all of it', () => {
     expect(digestId('a:b:c').split(':')[0]).toBe('a');
     expect(digestId('a:b:c')).not.toBe(digestId('a:b'));
   });
 
-  test('of a text without a colon is the whole text as the user', () => {
+  test('of a text without a colon has the whole text as the user', () => {
     expect(digestId('alice')).toMatch(/^alice:.{27}=$/);
   });
 
@@ -123,17 +124,17 @@ describe('the id of a user', () => {
     ['SHA-512', 88],
     ['SHA-512/256', 44],
     ['SHA3-256', 44],
-  ])('may be made by %s', (algorithm, length) => {
+  ])('can be computed with %s', (algorithm, length) => {
     expect(isDigestAlgorithm(algorithm)).toBe(true);
     expect(digestId('a:b', algorithm)).toHaveLength(2 + length);
   });
 
-  test('by SHA-256 is what other programs make of it', () => {
+  test('with SHA-256 is the one that other programs compute', () => {
     // printf user:password | openssl dgst -sha256 -binary | base64
     expect(digestId('user:password', 'SHA-256')).toBe('user:yRsdas04PETE7CDJcj51jDEYKh9PAjHWPZElmi6hS50=');
   });
 
-  test('cannot be made by what is no algorithm', () => {
+  test('cannot be computed with an unknown algorithm', () => {
     expect(isDigestAlgorithm('ROT13')).toBe(false);
     expect(() => digestId('a:b', 'ROT13')).toThrow('no digest algorithm "ROT13": use one of SHA1');
   });

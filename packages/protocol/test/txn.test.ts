@@ -48,18 +48,18 @@ describe('records of older servers', () => {
     expect(readTxn(new Reader(bytesOf(OpCode.create, writeCreateV0))).txn).toEqual(createV0);
   });
 
-  test('only create may end early: create2 came later', () => {
+  test('only create may end early: create2 was added later', () => {
     expect(() => readTxn(new Reader(bytesOf(OpCode.create2, writeCreateV0)))).toThrow('expected an int');
   });
 
-  test('a closeSession without a record has null paths, with or without a digest behind it', () => {
+  test('a closeSession without a record has null paths, with or without a digest after it', () => {
     const txn: Txn = { kind: 'closeSession', paths2Delete: null };
     expect(roundTrip(entry(OpCode.closeSession, txn))).toEqual(entry(OpCode.closeSession, txn));
     expect(roundTrip(entry(OpCode.closeSession, txn, true))).toEqual(entry(OpCode.closeSession, txn, true));
   });
 
   test.each([[[]], [['/a']], [['/a', '/b']], [['/a', '/b', '/c', '/d']]])(
-    'a closeSession that deletes %j is not mistaken for one without',
+    'a closeSession that deletes %j is not mistaken for one without a record',
     (paths) => {
       for (const withDigest of [false, true]) {
         const logged = entry(OpCode.closeSession, { kind: 'closeSession', paths2Delete: paths }, withDigest);
@@ -69,27 +69,27 @@ describe('records of older servers', () => {
   );
 });
 
-describe('what follows a record', () => {
+describe('the bytes after a record', () => {
   const logged = entry(OpCode.setData, { kind: 'setData', path: '/a', data: null, version: 4 }, true);
 
-  test('is a digest', () => {
+  test('are a digest', () => {
     expect(roundTrip(logged)).toEqual(logged);
   });
 
-  test('is ignored when it is less than a digest, or more', () => {
+  test('are ignored if they are shorter or longer than a digest', () => {
     const bytes = written((writer) => writeTxn(writer, logged));
     expect(readTxn(new Reader(Buffer.concat([bytes, Buffer.alloc(7)])))).toEqual(logged);
     expect(readTxn(new Reader(bytes, 0, bytes.length - 1)).digest).toBeUndefined();
   });
 
-  test('is not read from beyond the limit', () => {
+  test('are not read beyond the limit', () => {
     const bytes = written((writer) => writeTxn(writer, logged));
     expect(readTxn(new Reader(bytes, 0, bytes.length - 12)).digest).toBeUndefined();
   });
 });
 
 describe('types', () => {
-  test.each([0, 3, 4, 6, 8, 9, 11, 12, 17, 18, 22, 100, 107, -2, 999])('%i is no txn', (type) => {
+  test.each([0, 3, 4, 6, 8, 9, 11, 12, 17, 18, 22, 100, 107, -2, 999])('%i is not a txn', (type) => {
     expect(() => readTxn(new Reader(bytesOf(type, () => {})))).toThrow(`expected a txn of a known type, not ${type} at byte 32`);
   });
 
@@ -115,7 +115,7 @@ describe('a multi', () => {
     expect(() => readTxn(new Reader(member(type, Buffer.alloc(64))))).toThrow('expected a txn of a known type');
   });
 
-  test('E9: that failed has error txns for members, and they are read as they were written', () => {
+  test('E9: that failed has error txns as members, and they are decoded as they were encoded', () => {
     const failed: Txn = {
       kind: 'multi',
       txns: [-101, -2].map((err) => ({ type: OpCode.error, txn: { kind: 'error', err } })),
@@ -138,7 +138,7 @@ describe('a multi', () => {
     expect(() => readTxn(new Reader(two))).toThrow('expected 16 bytes of text');
   });
 
-  test('ignores what a member has behind its record', () => {
+  test('ignores the bytes of a member after its record', () => {
     const record = Buffer.concat([written((writer) => writer.ustring('/a')), Buffer.alloc(3)]);
     expect(readTxn(new Reader(member(OpCode.delete, record))).txn).toEqual({
       kind: 'multi',

@@ -36,6 +36,6 @@ describe('a follower that comes back while its leader still has its old connecti
     const tookMs = rig.rig.clock.now().elapsedMs - beganMs;
     expect(tookMs).toBeLessThan(2000);
     expect(before.closed ?? before.ended).toBeTruthy();
-    expect(leader.lines.join('\n')).toContain('it does not answer, and has connected anew');
+    expect(leader.lines.join('\n')).toContain('the learner has reconnected, and this connection does not answer');
   });
 });

@@ -78,7 +78,7 @@ describe('what an operator is told', () => {
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader') && rig.nodes.every(({ role }) => role !== 'looking'), 10_000);
     for (const node of rig.nodes.filter((one) => one !== old)) {
       const lines = info(node);
-      expect(lines[0]).toBe(`server ${node.sid} looks for a leader: the connection to the leader is gone`);
+      expect(lines[0]).toBe(`server ${node.sid} looks for a leader: the connection to the leader is closed`);
       expect(lines.at(-1)).toMatch(/^server \d (leads|follows server \d|observes server \d) in epoch 2, from zxid 0x200000000$/);
     }
   });

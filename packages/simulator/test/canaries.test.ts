@@ -684,7 +684,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'legality',
     'a txn that the leader did not send',
     ({ peers, endedMs }) =>
-      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'after 0x100000001 the leader sent 0x100000003' }),
+      void peers.push({
+        atMs: endedMs,
+        server: 'server-1',
+        kind: 'ended',
+        reason: 'the leader sent 0x100000003 after 0x100000001: txns are missing',
+      }),
   ],
   [
     'oneOrder',
@@ -888,7 +893,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0);
       const ack = found(peers[at]) as Extract<PeerEvent, { word: 'ackEpoch' }>;
       const { server, atMs } = ack;
-      const reason = 'the log cannot be cut that far back: a snapshot is asked for';
+      const reason = 'the log cannot be truncated that far: requesting a snapshot';
       peers.splice(at + 1, 0, { atMs, server, kind: 'ended', reason }, { ...ack, current: -1 });
     },
   ],

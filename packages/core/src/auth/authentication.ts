@@ -1,6 +1,7 @@
 /**
- * Who a client says it is. Credentials are judged at once and answered ahead of whatever waits: they concern the connection, not the tree.
- * What came before them keeps the identities it came with.
+ * Authenticates clients. Credentials are validated at once and answered before waiting requests,
+ * since they concern the connection, not the tree. Earlier requests keep the identities with which
+ * they arrived.
  */
 import { ErrorCode, type Millis, OpCode, ProtocolError, type Reader, readAuthRequest, readSaslRequest } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
@@ -35,7 +36,8 @@ export class Authentication {
   constructor(registry: AuthRegistry, options: CoreOptions, cnxns: CnxnTable, answers: Answers, observer: Observer) {
     this.#registry = registry;
     this.#enforcedSchemes = options.enforcedAuthSchemes;
-    // A learner passes a client's identities on with each request, and no leader takes more than that.
+    // A learner forwards a client's identities with each request, and a leader accepts no more than
+    // this.
     const bytes = Math.min(options.identityBytesPerCnxnMax, options.juteMaxBuffer + options.juteMaxBufferExtra);
     this.#identityLimits = { count: options.identitiesPerCnxnMax, bytes };
     this.#cnxns = cnxns;
@@ -43,7 +45,7 @@ export class Authentication {
     this.#observer = observer;
   }
 
-  /** Takes an auth or sasl request. The connection may be parked or closed when this returns. */
+  /** Handles an auth or sasl request. Afterwards the connection may be parked or closed. */
   request(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, now: Now): void {
     let scheme: string;
     let credentials: Buffer | null;
@@ -62,10 +64,11 @@ export class Authentication {
       return;
     }
     const pending = { cnxn, opCode, xid, scheme, arrivedMs: now.elapsedMs };
-    // The tokens of an exchange come in requests of their own kind only.
+    // Tokens of an exchange are sent in sasl requests only.
     const provider = opCode === OpCode.auth && scheme === 'sasl' ? undefined : this.#registry.get(scheme);
     if (provider === undefined) {
-      // Without a mechanism for sasl an empty token says that the exchange is over; the client goes on as nobody in particular.
+      // Without a sasl mechanism, an empty token ends the exchange; the client gets no identity
+      // from it.
       if (opCode === OpCode.sasl) this.#answerSasl(pending, ErrorCode.Ok, null, now);
       else this.#decide(pending, { kind: 'refused' }, now);
       return;
@@ -80,10 +83,13 @@ export class Authentication {
     }
   }
 
-  /** What was decided elsewhere. Returns the connection that is served again; undefined when it has gone, or has been closed by this. */
+  /**
+   * Takes a verdict decided elsewhere. Returns the connection that is served again; undefined if it
+   * is closed, or was closed by the verdict.
+   */
   decided(ticket: AuthTicket, verdict: AuthVerdict, now: Now): Cnxn | undefined {
     const pending = this.#pending.get(ticket);
-    if (pending === undefined) throw new Error(`no authentication waits under ticket ${ticket}: it was answered before`);
+    if (pending === undefined) throw new Error(`no authentication waits for ticket ${ticket}: it already has a verdict`);
     this.#pending.delete(ticket);
     const { cnxn } = pending;
     if (cnxn.isClosed) return undefined;
@@ -92,13 +98,13 @@ export class Authentication {
     return cnxn.isClosed ? undefined : cnxn;
   }
 
-  /** Whether clients with these identities are served at all. */
+  /** Whether clients with these identities may send requests. */
   mayWork(identities: Identities): boolean {
     const schemes = this.#enforcedSchemes;
     return schemes.length === 0 || identities.toList().some(({ scheme }) => schemes.includes(scheme));
   }
 
-  /** Turns away a request of a client that has not said who it is. */
+  /** Refuses a request of a client that is not authenticated as required. */
   refuse(cnxn: Cnxn, opCode: number, xid: number, now: Now): void {
     const error = ErrorCode.SessionClosedRequireSaslAuth;
     this.#observer.refused(cnxn.id, opCode, error);
@@ -132,8 +138,8 @@ export class Authentication {
   }
 
   /**
-   * A client that hears AuthFailed gives up. If its connection were only closed, it would come back and show the same credentials again,
-   * for ever.
+   * A client that receives AuthFailed gives up. If its connection were only closed, it would
+   * reconnect and send the same credentials again, for ever.
    */
   #turnAway(pending: Pending, reason: CloseReason, now: Now): void {
     const { cnxn, scheme } = pending;
@@ -155,7 +161,7 @@ export class Authentication {
   }
 }
 
-/** Credentials outlive the frame they came in while someone else decides on them. */
+/** Credentials outlive their frame if the verdict comes later. */
 function copied(bytes: Uint8Array | null): Buffer | null {
   return bytes === null ? null : Buffer.from(bytes);
 }

@@ -1,6 +1,7 @@
 /**
- * The scheme `digest`: a client shows `user:password` in the clear, and is known from then on as `user:base64(hash(user:password))`.
- * Whoever shows the super user's password is super as well.
+ * The scheme `digest`: a client sends `user:password` in clear text, and gets the identity
+ * `user:base64(hash(user:password))`. A client that sends the super user's password is super as
+ * well.
  */
 import { digestId } from '@tskeeper/protocol';
 import { equality } from '../tree/acl-index.ts';
@@ -8,8 +9,9 @@ import type { AuthProvider } from './auth-provider.ts';
 import { superIdentity } from './identity.ts';
 
 /**
- * @param algorithm by Java's name, as `SHA1`, which is ZooKeeper's default, or `SHA-256`; all servers of an ensemble must agree.
- * @param superDigest the identity that is super, `super:base64`; undefined when there is none.
+ * @param algorithm by Java's name: `SHA1`, ZooKeeper's default, or `SHA-256`; all servers of an
+ * ensemble must use the same.
+ * @param superDigest the identity that is super, `super:base64`; undefined for none.
  */
 export function digestProvider(algorithm: string, superDigest: string | undefined): AuthProvider {
   return {
@@ -28,7 +30,7 @@ export function digestProvider(algorithm: string, superDigest: string | undefine
   };
 }
 
-/** `user:hash`. Colons at the end do not count, since Java's split drops what is empty there. */
+/** `user:hash`. Trailing colons do not count, since Java's split drops trailing empty parts. */
 function hasTwoParts(id: string): boolean {
   let end = id.length;
   while (end > 0 && id[end - 1] === ':') end--;

@@ -1,34 +1,41 @@
 /**
- * The identities of a connection as they were at one moment.
+ * The identities of a connection at one moment.
  *
- * A request keeps those of the moment it came, while the connection collects further ones. So a version is never changed; but as identities are
- * only ever added, all versions of a connection share one list, and each knows how much of it was there. A further identity costs the same
- * however many there are, and a thousand requests that wait hold one list.
+ * A request keeps the identities of its arrival, while the connection gets further ones. So a
+ * version never changes; but since identities are only added, all versions of a connection share
+ * one list, and each knows its own length. One more identity costs the same however many there are,
+ * and a thousand waiting requests hold one list.
  */
 import type { Identity } from './identity.ts';
 
-/** How many identities a connection may have, its address included, and how long they may be as `vector<Id>` without its length. */
+/**
+ * How many identities a connection may have, including its address, and their total size as
+ * `vector<Id>` without its length.
+ */
 export interface IdentityLimits {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Of a vector<Id>: the lengths of scheme and id. */
+/** The lengths of scheme and id in a vector<Id>. */
 const lengthBytes = 8;
-/** Up to here a search is shorter than a look-up, and no index is made: most connections have one or two. */
+/**
+ * Up to this number a search is faster than a look-up, and no index is created: most connections
+ * have one or two.
+ */
 const searchedMax = 8;
 
-/** What the versions of one connection share. */
+/** Shared by the versions of one connection. */
 class Collected {
   readonly list: Identity[];
-  /** By scheme and id, where in the list an identity is. Made when it is needed first. */
+  /** The position of each identity in the list, by scheme and id. Created when first needed. */
   #places: Map<string, Map<string, number>> | undefined;
 
   constructor(list: Identity[]) {
     this.list = list;
   }
 
-  /** Where an identity is; beyond the list if it is not there. */
+  /** The position of an identity; Infinity if it is not in the list. */
   placeOf(scheme: string, id: string): number {
     if (this.#places === undefined) {
       this.#places = new Map();
@@ -49,7 +56,7 @@ class Collected {
   }
 }
 
-/** Questions that have been answered for some identities, by number, a few of them. */
+/** A few cached verdicts for some identities, by question number. */
 export class Verdicts {
   readonly #verdicts = new Map<number, boolean>();
 
@@ -76,7 +83,7 @@ export class Identities {
   /** One of them passes every ACL check. */
   readonly isSuper: boolean;
 
-  /** See `Permissions`. Most connections meet no list for which one is kept. */
+  /** See `Permissions`. Most connections need no cached verdict. */
   #verdicts: Verdicts | undefined;
 
   private constructor(collected: Collected, count: number, bytes: number, isSuper: boolean) {
@@ -112,14 +119,14 @@ export class Identities {
     return list.length === this.count ? list : list.slice(0, this.count);
   }
 
-  /** These and those of `shown` that are new; undefined if that is more than the limits allow. */
+  /** These identities and the new ones of `shown`; undefined if they exceed the limits. */
   with(shown: readonly Identity[], limits: IdentityLimits): Identities | undefined {
     const added = shown.filter(({ scheme, id }, at) => !this.has(scheme, id) && isFirst(shown, at));
     if (added.length === 0) return this;
     const count = this.count + added.length;
     const bytes = this.bytes + bytesOf(added);
     if (count > limits.count || bytes > limits.bytes) return undefined;
-    // A version that is not the latest may not write into the list that it shares with those after it.
+    // Only the latest version may append to the shared list.
     const collected = this.#collected.list.length === this.count ? this.#collected : new Collected([...this.toList()]);
     for (const identity of added) collected.push(identity);
     return new Identities(collected, count, bytes, this.isSuper || added.some(passesAll));
@@ -130,7 +137,7 @@ function passesAll({ scheme }: Identity): boolean {
   return scheme === 'super';
 }
 
-/** A provider gives few at a time. */
+/** A provider returns few at a time. */
 function isFirst(list: readonly Identity[], at: number): boolean {
   const { scheme, id } = list[at]!;
   return list.findIndex((one) => one.scheme === scheme && one.id === id) === at;

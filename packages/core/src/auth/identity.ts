@@ -1,7 +1,12 @@
-/** One proof of who a connection belongs to. A connection collects them; they are never taken away while it lives. */
+/**
+ * One identity of a connection. A connection collects them; none is removed while it is open.
+ */
 export interface Identity {
   readonly scheme: string;
-  /** What an ACL entry of that scheme is matched with: an address, `user:base64`, a distinguished name. */
+  /**
+   * What an ACL entry of that scheme is matched with: an address, `user:base64`, a distinguished
+   * name.
+   */
   readonly id: string;
 }
 

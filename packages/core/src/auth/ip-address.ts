@@ -1,11 +1,13 @@
-/** Numeric addresses as bytes, for matching prefixes. Text that is no address gives undefined. */
+/**
+ * Parses numeric addresses into bytes, for matching prefixes. Other text gives undefined.
+ */
 
-/** 4 bytes for IPv4, 16 for IPv6. A zone, as in `fe80::1%eth0`, does not take part. */
+/** 4 bytes for IPv4, 16 for IPv6. A zone, as in `fe80::1%eth0`, is ignored. */
 export function parseAddress(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
-/** Without a list of parts in between: an ACL may have tens of thousands of addresses. */
+/** Builds no list of parts: an ACL may have tens of thousands of addresses. */
 function parseIPv4(text: string): Uint8Array | undefined {
   const bytes = new Uint8Array(4);
   let part = 0;
@@ -28,7 +30,7 @@ function parseIPv4(text: string): Uint8Array | undefined {
 }
 
 const zero = 0x30;
-/** A dot, as digits are counted. */
+/** The code of a dot, minus that of '0'. */
 const dot = 0x2e - zero;
 
 function parseIPv6(text: string): Uint8Array | undefined {
@@ -39,7 +41,7 @@ function parseIPv6(text: string): Uint8Array | undefined {
   const right = halves.length === 2 ? parseGroups(halves[1]!) : [];
   if (left === undefined || right === undefined) return undefined;
   const given = left.length + right.length;
-  // `::` stands for at least one group of zeros; without it all eight must be there.
+  // `::` replaces at least one group of zeros; without it all eight groups are required.
   if (halves.length === 2 ? given > 7 : given !== 8) return undefined;
   const groups = [...left, ...Array.from({ length: 8 - given }, () => 0), ...right];
   const bytes = new Uint8Array(16);
@@ -70,7 +72,7 @@ function parseGroups(text: string): number[] | undefined {
   return groups;
 }
 
-/** At least one and at most `digitsMax` digits of the given base, nothing else. */
+/** Accepts one to `digitsMax` digits of the given base, nothing else. */
 export function parseDigits(text: string, base: 10 | 16, digitsMax: number): number | undefined {
   if (text.length === 0 || text.length > digitsMax) return undefined;
   for (const character of text) {

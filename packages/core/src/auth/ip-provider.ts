@@ -1,6 +1,6 @@
 /**
- * The scheme `ip`: every connection has its peer's address as an identity from the start; an ACL entry names an address or a prefix
- * such as `10.0.0.0/8` or `fd00::/8`.
+ * The scheme `ip`: every connection has its peer's address as an identity; an ACL entry is an
+ * address or a prefix such as `10.0.0.0/8` or `fd00::/8`.
  */
 import type { AuthProvider } from './auth-provider.ts';
 import { parseAddress, parseDigits } from './ip-address.ts';
@@ -8,7 +8,7 @@ import { parseAddress, parseDigits } from './ip-address.ts';
 export const ipProvider: AuthProvider = {
   scheme: 'ip',
   provesIdentity: false,
-  // The address is known already, whatever the client sends.
+  // The address is an identity already, whatever the client sends.
   authenticate: () => ({ kind: 'done', identities: [] }),
   isValidId: (id) => parsePrefix(id) !== undefined,
   matches(identity, aclId) {
@@ -30,7 +30,7 @@ export const ipProvider: AuthProvider = {
   userName: (identity) => identity,
 };
 
-/** The same for all prefixes of so many bits with which an address can begin alike. */
+/** Equal for all prefixes of `bits` bits with the same leading bits. */
 function prefixKey(bytes: Uint8Array, bits: number): string {
   const wholeBytes = bits >>> 3;
   const end = (bits + 7) >>> 3;
@@ -46,7 +46,7 @@ interface Prefix {
   readonly bits: number;
 }
 
-/** An `address` or `address/bits`; undefined when it is neither. */
+/** Parses `address` or `address/bits`; undefined if it is neither. */
 function parsePrefix(text: string): Prefix | undefined {
   const slash = text.indexOf('/');
   const bytes = parseAddress(slash === -1 ? text : text.slice(0, slash));

@@ -1,20 +1,21 @@
 /**
- * The identities that learners pass on with each request of their clients.
+ * The identities that learners forward with each request of their clients.
  *
- * Most requests in a row have the same ones, byte by byte: the address of one machine, or what one client has shown. They are read once and share
- * a list, so that a thousand requests of a client with a thousand identities do not hold a million.
+ * Most consecutive requests have the same ones, byte by byte: the address of one machine, or those
+ * of one client. They are decoded once and share a list, so that a thousand requests of a client
+ * with a thousand identities do not hold a million.
  */
 import type { Id, PacketView } from '@tskeeper/protocol';
 import { Identities } from './identities.ts';
 import type { Identity } from './identity.ts';
 
 export class PassedOnIdentities {
-  /** The last that were read, and their bytes. */
+  /** The identities decoded last, and their bytes. */
   #identities = Identities.none;
   #bytes = Buffer.alloc(0);
   #length = 0;
 
-  /** Those of the request in this packet. */
+  /** The identities of the request in this packet. */
   of(packet: PacketView): Identities {
     const { bytes, end } = packet;
     const start = packet.data.limit;
@@ -29,7 +30,7 @@ export class PassedOnIdentities {
   }
 }
 
-/** Null is a text to nobody; it can be sent, and fits nothing. */
+/** Null can be encoded, and matches nothing. */
 function identityOf({ scheme, id }: Id): Identity {
   return { scheme: scheme ?? '', id: id ?? '' };
 }

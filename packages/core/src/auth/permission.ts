@@ -1,9 +1,10 @@
 /**
- * Decides whether an ACL lets a connection do something (client-protocol: "Check of a required permission").
+ * Decides whether an ACL permits an operation (client-protocol: "Check of a required permission").
  *
- * One entry must share a permission bit with what is asked for, and match. An empty list lets everyone in; so does a `super` identity.
- * Short lists are walked. In long ones what might match is looked up, so that it costs the same whatever the list says, and what was
- * found is remembered with the identities.
+ * One entry must have one of the requested permission bits, and match. An empty list permits
+ * everything; so does a `super` identity. Short lists are scanned. In long ones possible matches
+ * are looked up, so that the cost does not depend on the list, and the verdict is cached with the
+ * identities.
  */
 import { type Acl, Perms } from '@tskeeper/protocol';
 import { unitsPerAclEntry } from '../request/budget.ts';
@@ -26,7 +27,7 @@ export class Permissions {
     this.#schemes = { isKnown: (scheme) => registry.get(scheme) !== undefined, keysOf: (scheme) => registry.get(scheme)?.keys };
   }
 
-  /** Units of work done so far, those of short lists and few identities left out. */
+  /** Units of work done so far, without short lists and few identities. */
   get work(): number {
     return this.#work;
   }
@@ -90,10 +91,10 @@ export class Permissions {
   }
 }
 
-/** All of them, and one more. */
+/** All permission bits, and one more. */
 const permsMax = Perms.all + 1;
 const fewIdentities = 8;
-/** Hashed and compared. */
+/** A hash and a comparison. */
 const unitsPerLookUp = 2;
-/** Decoded, hashed under an id and maybe a key, and put down. */
+/** Decoding, hashing under an id and possibly a key, and storing. */
 const unitsPerIndexedEntry = 10;

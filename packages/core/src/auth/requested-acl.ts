@@ -1,21 +1,22 @@
 /**
- * The ACL that a create or setACL asks for, as it will be stored.
+ * Converts the ACL of a create or setACL into the one to be stored.
  *
- * An entry `auth` becomes one entry for each identity of the client, so a short request can ask for gigabytes. How long a list will be is
- * found out before it is built; one that no txn can hold is not built at all.
+ * An entry `auth` becomes one entry for each identity of the client, so a short request can expand
+ * to gigabytes. The length is computed before the list is built; a list that no txn can hold is not
+ * built.
  */
 import { type Acl, type AclSchemes, fixupAcl } from '@tskeeper/protocol';
 import type { AuthRegistry } from './auth-provider.ts';
 import type { Identities } from './identities.ts';
 import type { Identity } from './identity.ts';
 
-/** Of an entry on the wire: permissions and the lengths of scheme and id. */
+/** Bytes of an entry on the wire: permissions and the lengths of scheme and id. */
 const entryBytes = 12;
 
 export interface StoredAcl {
-  /** Stands for the list if that is too long. */
+  /** A placeholder if the list is too long. */
   readonly acl: readonly Acl[];
-  /** What entries `auth` have become, in bytes on the wire, and their number. */
+  /** Size of the entries that replace `auth`: bytes on the wire, and number. */
   readonly grownBytes: number;
   readonly grownEntries: number;
 }
@@ -30,7 +31,10 @@ export class RequestedAcls {
     };
   }
 
-  /** The list to be stored; undefined when the answer is InvalidACL. It is not to be used if it grows by more than `grownBytesMax`. */
+  /**
+   * The list to be stored; undefined if the reply is InvalidACL. It must not be used if
+   * `grownBytes` exceeds `grownBytesMax`.
+   */
   toStore(requested: readonly Acl[] | null, identities: Identities, grownBytesMax: number): StoredAcl | undefined {
     const asksForAuth = requested?.some(({ id }) => id.scheme === 'auth') === true;
     if (!asksForAuth) {
@@ -38,7 +42,8 @@ export class RequestedAcls {
       return acl === undefined ? undefined : { acl, grownBytes: 0, grownEntries: 0 };
     }
     const proven = identities.toList().filter(({ scheme }) => this.#schemes.isAuthenticated(scheme));
-    // With one identity in the place of all, an entry `auth` becomes one entry, and repetitions are dropped as they will be.
+    // With one identity in place of all, an entry `auth` becomes one entry, and duplicates are
+    // dropped as in the final list.
     const standIn = proven.slice(0, 1);
     const short = fixupAcl(requested, standIn, this.#schemes);
     if (short === undefined) return undefined;

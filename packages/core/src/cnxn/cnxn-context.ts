@@ -1,12 +1,17 @@
-/** What is known of a connection from the moment it opens; identities come on top of it as the client authenticates. */
+/**
+ * What is known of a connection when it opens; identities are added when the client authenticates.
+ */
 export interface CnxnContext {
-  /** The peer's address as text, IPv4 written plainly even when it arrived mapped into IPv6. This is the `ip` identity. */
+  /**
+   * The peer's address as text, in plain IPv4 form even if it arrived mapped into IPv6. This is the
+   * `ip` identity.
+   */
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** The port of ours it arrived at. */
+  /** The local port at which it arrived. */
   readonly localPort: number;
-  /** Whether the bytes travel inside TLS. */
+  /** Whether the connection uses TLS. */
   readonly secure: boolean;
-  /** The peer's certificate, DER encoded, when TLS asked for one and it was verified. */
+  /** The peer's certificate, DER encoded, if TLS requested one and verified it. */
   readonly peerCertificate: Buffer | undefined;
 }

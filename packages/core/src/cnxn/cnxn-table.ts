@@ -1,4 +1,6 @@
-/** The connections of a server, and how one ends: whoever gives a connection up does it here. */
+/**
+ * The connections of a server. All code that closes a connection does it here.
+ */
 import type { Millis } from '@tskeeper/protocol';
 import type { CloseReason, CnxnId, ClientOutput } from '../client-output.ts';
 import { AddressLoad, type Load } from '../request/load.ts';
@@ -42,7 +44,7 @@ export class CnxnTable {
     this.#cnxns.set(id, new Cnxn(id, context, address, wallMs));
   }
 
-  /** Asks for a connection to be closed, once what was written to it has been sent. */
+  /** Closes a connection once its output has been sent. */
   close(cnxn: Cnxn, reason: CloseReason): void {
     if (cnxn.isClosed) return;
     this.#detach(cnxn);
@@ -50,14 +52,17 @@ export class CnxnTable {
     this.#out.close(cnxn.id, reason);
   }
 
-  /** It is gone, and its number may be given to another. `keepsEarly`: its early frames wait on, for the turn of a long write. */
+  /**
+   * Removes a closed connection; its id may be reused. `keepsEarly`: its early frames keep waiting
+   * for the turn of a long write.
+   */
   remove(cnxn: Cnxn, keepsEarly = false): void {
     this.#detach(cnxn, keepsEarly);
     this.#cnxns.delete(cnxn.id);
     if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
   }
 
-  /** From here on the connection gets nothing: no events, no replies. Its session lives on. */
+  /** From here on the connection gets no events and no replies. Its session lives on. */
   #detach(cnxn: Cnxn, keepsEarly = false): void {
     if (cnxn.isClosed) return;
     cnxn.hasLostCredentials = cnxn.state === 'parked';

@@ -1,6 +1,7 @@
 /**
- * One client connection as the core knows it: who is at the other end, which session it carries, what waits to be answered, and what
- * an operator may want to know of it. Identities and watches belong to the connection, not to the session: when it goes, they go.
+ * One client connection in the core: its client, its session, its waiting requests, and statistics
+ * for operators. Identities and watches belong to the connection, not to the session: they end with
+ * it.
  */
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import { sessionIdOf } from '@tskeeper/protocol';
@@ -16,11 +17,12 @@ import type { CnxnContext } from './cnxn-context.ts';
 
 /**
  * - `new`: no handshake yet.
- * - `opening`: a new session's txn is on its way; frames wait behind it.
+ * - `opening`: a new session's txn is in progress; frames wait for it.
  * - `open`: requests are served.
- * - `parked`: an authentication is being decided elsewhere; frames wait behind it.
- * - `queued`: a long write waits for its turn (long-writes.ts), the first of its early frames; frames wait behind it.
- * - `closed`: nothing is read any more; the runtime has been told, or has told us.
+ * - `parked`: an authentication is being decided elsewhere; frames wait for it.
+ * - `queued`: a long write waits for its turn (long-writes.ts), the first of the early frames;
+ *   frames wait for it.
+ * - `closed`: no input is read any more; closed by the runtime or by the core.
  */
 export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'queued' | 'closed';
 
@@ -30,40 +32,60 @@ export class Cnxn {
   readonly address: AddressLoad;
   readonly establishedWallMs: Millis;
   state: CnxnState = 'new';
-  /** Replaced, never changed in place, so that a request that waits keeps the identities it came with. */
+  /**
+   * Replaced, never changed in place, so that a waiting request keeps the identities it arrived
+   * with.
+   */
   identities: Identities;
 
   sessionHigh = 0;
   sessionLow = 0;
-  /** Where the session tracker keeps the session; -1 without one. */
+  /** The slot of the session in the session tracker; -1 without a session. */
   slot = -1;
-  /** As in `SessionTracker.movesOf`, when it took up its session. */
+  /** `SessionTracker.movesOf` when it got its session. */
   moves = 0;
-  /** The session was there before the connection: txns up to here are of what it has asked elsewhere, or over another connection. */
+  /**
+   * The session is older than the connection: txns up to here belong to requests sent elsewhere, or
+   * over another connection.
+   */
   tookUpBehind: Zxid = 0;
   timeoutMs: Millis = 0;
-  /** Clients of 3.3 and older leave out the readOnly byte, and must not be sent one. */
+  /** Clients of 3.3 and older omit the readOnly byte, and must not be sent one. */
   speaksReadOnly = false;
 
-  /** Requests that cannot be answered yet, in the order they came. Only the head may be answered. */
+  /** Requests that cannot be answered yet, in order of arrival. Only the head may be answered. */
   readonly waiting = new Fifo<Waiting>();
-  /** Frames that came while the connection was `opening`, `parked` or `queued`, behind all that waits. They are admitted when it is open. */
+  /**
+   * Frames that arrived while the connection was `opening`, `parked` or `queued`, after all in
+   * `waiting`. They are admitted when it is open.
+   */
   readonly early = new Fifo<ParkedFrame>();
 
-  /** Frames of it that are held back, over all connections in the order they came (held-frames.ts). */
+  /** Its frames among those held for all connections (held-frames.ts). */
   framesHeld = 0;
 
-  /** Why we gave it up; undefined while we have not. */
+  /** Why the server closed it; undefined if it did not. */
   closeReason: CloseReason | undefined;
-  /** A request of it was dropped because it had gone before its turn came; then nothing behind that may have an effect either. */
+  /**
+   * One of its requests was dropped because the connection closed before its turn; no later one may
+   * have an effect either.
+   */
   hasDropped = false;
-  /** It had gone before credentials of it were judged: whose requests those behind them are, nobody knows. */
+  /**
+   * It closed before its credentials were decided: the identities of later requests are unknown.
+   */
   hasLostCredentials = false;
-  /** Writes among those that wait. */
+  /** Writes in `waiting`. */
   writesWaiting = 0;
-  /** Reads among them whose answers may take many steps. Nothing more is taken in behind one: a write would have to wait for it, and everybody for the write. */
+  /**
+   * Reads in `waiting` whose replies may take many steps. No further frame is read after one: a
+   * write would have to wait for it, and all clients for the write.
+   */
   longReadsWaiting = 0;
-  /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */
+  /**
+   * Reads are held back until its output has drained. Invariant: false while a write waits after
+   * them.
+   */
   isFull = false;
 
   packetsReceived = 0;
@@ -86,7 +108,10 @@ export class Cnxn {
     this.identities = Identities.of([{ scheme: 'ip', id: context.remoteAddress }]);
   }
 
-  /** Everything that can influence behaviour, for an explorer. What is counted for operators is left out. */
+  /**
+   * Everything that can influence behaviour, for an explorer. Statistics for operators are left
+   * out.
+   */
   fingerprint(to: Fingerprint): void {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
     for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.tookUpBehind]) to.number(number);
@@ -103,7 +128,7 @@ export class Cnxn {
     }
   }
 
-  /** Nothing may be written to it, nor its number be used: another connection may have that. */
+  /** No output may be written, and its id must not be used: another connection may have it. */
   get isClosed(): boolean {
     return this.state === 'closed';
   }
@@ -112,7 +137,7 @@ export class Cnxn {
     return sessionIdOf(this.sessionHigh, this.sessionLow);
   }
 
-  /** Notes an answered request. */
+  /** Counts an answered request. */
   answered(opCode: number, cxid: number, zxid: Zxid, arrivedMs: Millis, nowMs: Millis): void {
     const latency = nowMs - arrivedMs;
     this.lastOpCode = opCode;

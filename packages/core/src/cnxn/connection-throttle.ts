@@ -1,10 +1,13 @@
 /**
- * Decides whether one more session may be opened now: ZooKeeper's connection throttle (its BlueThrottle), off by default.
+ * Decides whether one more session may be opened now: ZooKeeper's connection throttle (its
+ * BlueThrottle), off by default.
  *
- * A bucket of tokens caps the rate and lets bursts through. A bucket alone is unfair under steady load: whoever happens to come late in
- * each interval is refused every time. So newcomers can also be dropped at random ahead of the bucket, with a chance that rises while the
- * bucket is found empty and falls when it has recovered. Tokens are kept between 0 and the bucket's size whatever the clock and the
- * settings say; in ZooKeeper's arithmetic they can overflow, and then everyone is refused (ZOOKEEPER-4933).
+ * A token bucket limits the rate and allows bursts. A bucket alone is unfair under steady load: a
+ * client that happens to come late in each interval is refused every time. So newcomers can also be
+ * dropped at random before the bucket, with a probability that rises while the bucket is empty and
+ * falls when it has recovered. Tokens stay between 0 and the bucket's size whatever the clock and
+ * the settings are; in ZooKeeper's arithmetic they can overflow, and then every client is refused
+ * (ZOOKEEPER-4933).
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Random } from '../random.ts';
@@ -16,21 +19,32 @@ export interface ConnectionThrottleOptions {
   readonly fillTimeMs: Millis;
   /** zookeeper.connection_throttle_fill_count: tokens added per fill time. */
   readonly fillCount: number;
-  /** zookeeper.connection_throttle_freeze_time: how often the chance of a drop is reconsidered; -1 = never drop at random. */
+  /**
+   * zookeeper.connection_throttle_freeze_time: how often the drop probability is updated; -1 =
+   * never drop at random.
+   */
   readonly freezeTimeMs: Millis;
-  /** zookeeper.connection_throttle_drop_increase: added to the chance when the bucket is found empty. */
+  /**
+   * zookeeper.connection_throttle_drop_increase: added to the probability when the bucket is empty.
+   */
   readonly dropIncrease: number;
-  /** zookeeper.connection_throttle_drop_decrease: taken off when few enough tokens are missing. */
+  /** zookeeper.connection_throttle_drop_decrease: subtracted when few tokens are missing. */
   readonly dropDecrease: number;
-  /** zookeeper.connection_throttle_decrease_ratio: "few enough", as a share of the bucket. */
+  /** zookeeper.connection_throttle_decrease_ratio: what "few" means, as a share of the bucket. */
   readonly decreaseRatio: number;
-  /** zookeeper.connection_throttle_weight_enabled: kinds of sessions cost different numbers of tokens; else each costs one. */
+  /**
+   * zookeeper.connection_throttle_weight_enabled: kinds of sessions cost different numbers of
+   * tokens; otherwise each costs one.
+   */
   readonly weightEnabled: boolean;
-  /** zookeeper.connection_throttle_global_session_weight. Bucket and filling are counted in global sessions. */
+  /**
+   * zookeeper.connection_throttle_global_session_weight. Bucket size and filling are counted in
+   * global sessions.
+   */
   readonly globalSessionWeight: number;
   /** zookeeper.connection_throttle_local_session_weight */
   readonly localSessionWeight: number;
-  /** zookeeper.connection_throttle_renew_session_weight: for a session taken up again. */
+  /** zookeeper.connection_throttle_renew_session_weight: for a resumed session. */
   readonly renewSessionWeight: number;
 }
 
@@ -48,7 +62,7 @@ export const connectionThrottleDefaults: ConnectionThrottleOptions = {
   renewSessionWeight: 2,
 };
 
-/** What a newcomer asks for. */
+/** The kind of session that a client requests. */
 export type SessionKind = 'global' | 'local' | 'renew';
 
 export class ConnectionThrottle {
@@ -64,14 +78,18 @@ export class ConnectionThrottle {
 
   /** Whole tokens. Invariant: 0 <= tokens <= tokensMax. */
   #tokens: number;
-  /** Up to when the bucket has been filled. Undefined before the first newcomer, who finds it full. */
+  /**
+   * The time up to which the bucket has been filled. Undefined before the first client, which finds
+   * it full.
+   */
   #filledMs: Millis | undefined;
   #reconsideredMs: Millis = 0;
-  /** Chance of a drop, 0 to 1. */
+  /** The drop probability, 0 to 1. */
   #drop = 0;
 
   constructor(options: ConnectionThrottleOptions, random: Random) {
-    // ZooKeeper's rules for weights that make no sense: fall back to the default, and nothing is cheaper than a local session.
+    // ZooKeeper's rules for invalid weights: use the default, and no session is cheaper than a
+    // local one.
     const local = options.localSessionWeight > 0 ? options.localSessionWeight : connectionThrottleDefaults.localSessionWeight;
     const global =
       options.globalSessionWeight > 0 ? Math.max(options.globalSessionWeight, local) : connectionThrottleDefaults.globalSessionWeight;
@@ -80,7 +98,7 @@ export class ConnectionThrottle {
     this.#weights = options.weightEnabled ? { global, local, renew } : { global: 1, local: 1, renew: 1 };
     this.#tokensMax = Math.max(0, Math.floor(options.tokens)) * this.#weights.global;
     this.#tokens = this.#tokensMax;
-    // A bucket that fills in no time, or that drains by filling, has no meaning; the nearest one that has is taken.
+    // A fill time of 0 and a negative fill count are invalid; use the nearest valid value.
     this.#fillTimeMs = Math.max(1, options.fillTimeMs);
     this.#fillCount = Math.max(0, options.fillCount) * this.#weights.global;
     this.#freezeTimeMs = options.freezeTimeMs;
@@ -95,7 +113,9 @@ export class ConnectionThrottle {
     return this.#tokensMax - this.#tokens;
   }
 
-  /** The chance that a newcomer is dropped unasked (the metric connection_drop_probability). */
+  /**
+   * The probability that a client is dropped at random (the metric connection_drop_probability).
+   */
   get dropChance(): number {
     return this.#drop;
   }
@@ -128,7 +148,8 @@ export class ConnectionThrottle {
       this.#filledMs = elapsedMs;
     } else {
       this.#tokens += earned;
-      // Only the time that has been paid out: a remainder lost at each newcomer would add up to a lower rate than the one configured.
+      // Count only the time paid out: a remainder lost at each client would lower the configured
+      // rate.
       this.#filledMs += (earned * this.#fillTimeMs) / this.#fillCount;
     }
   }

@@ -1,8 +1,10 @@
 /**
- * What has come of the leaders that this server has gone by, itself included, since it was in step with one last.
+ * Counts failed attempts to lead or follow, by leader (including this server), since the last
+ * success.
  *
- * An election knows what servers say, and not who reaches whom. It may settle on one that no quorum can reach, and would settle on the same one
- * again and again. So a leader with whom nothing came of it is not voted for during a while, and is dialled with a pause.
+ * An election knows what servers announce, but not which can reach each other. It may elect a
+ * leader that no quorum can reach, and would elect the same one again and again. So a leader with
+ * failed attempts gets no votes for some time, and is dialled after a pause.
  */
 import type { Millis, Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -10,21 +12,23 @@ import type { Now } from '../now.ts';
 
 export interface AttemptsOptions {
   readonly tickTimeMs: Millis;
-  /** What an attempt may take before it has failed. */
+  /** How long an attempt may take before it has failed. */
   readonly initLimitTicks: number;
 }
 
-/** Beyond this many all limits are reached. */
+/** At this number all limits are reached. */
 const timesMax = 32;
-/** Before a leader is dialled with whom nothing came of it twice; double that after each further time. */
+/**
+ * The pause before the dial of a leader with two failed attempts; doubled after each further one.
+ */
 const firstPauseMs: Millis = 10;
 
 export class Attempts {
   readonly #tickTimeMs: Millis;
   readonly #initLimitMs: Millis;
-  /** By leader, how often nothing came of it; a long attempt counts double. */
+  /** The number of failed attempts by leader; a long attempt counts double. */
   readonly #inVain = new Map<Sid, number>();
-  /** When the last one began. */
+  /** When the current attempt began. */
   #sinceMs: Millis = 0;
 
   constructor({ tickTimeMs, initLimitTicks }: AttemptsOptions) {
@@ -32,17 +36,19 @@ export class Attempts {
     this.#initLimitMs = initLimitTicks * tickTimeMs;
   }
 
-  /** This server begins to lead, or to follow. */
+  /** This server starts to lead or to follow. */
   begin(now: Now): void {
     this.#sinceMs = now.elapsedMs;
   }
 
   /**
-   * Nothing has come of the attempt. Returns for how long its leader is to be shunned. Once is nothing, if it was short: the leader may just
-   * have failed. After that it is shunned longer each time, so that others have their chance. Nothing may come of those either, and each takes up
-   * to initLimit to show it: the first must not be elected again before the last has, or they take turns for ever.
+   * The attempt has failed. Returns for how long to shun its leader. A first short failure has no
+   * effect: the leader may just have failed. After that it is shunned longer each time, so that
+   * others get their chance. They may fail as well, each after up to initLimit: the first must not
+   * be elected again before the last has failed, or they take turns for ever.
    *
-   * `wasRefused`: its host has answered, and nobody listened. It can be reached, and does not lead yet, or no more; that counts as short.
+   * `wasRefused`: its host answered, but no process listened. It can be reached, and does not lead
+   * yet or no longer; such an attempt counts as short.
    */
   failedWith(leader: Sid, now: Now, wasRefused = false): Millis {
     const tookMs = now.elapsedMs - this.#sinceMs;
@@ -55,13 +61,16 @@ export class Attempts {
     return attemptMs * (others === 0 ? 1 : others + 1.5);
   }
 
-  /** How long to wait before this leader is dialled. One that turns a server away can be found again within a millisecond, for ever. */
+  /**
+   * How long to wait before this leader is dialled. Otherwise a leader that rejects a server could
+   * be elected again within a millisecond, for ever.
+   */
   pauseMsBefore(leader: Sid): Millis {
     const times = this.#timesWith(leader);
     return times > 1 ? Math.min(this.#tickTimeMs / 4, firstPauseMs * 2 ** (times - 2)) : 0;
   }
 
-  /** This server leads, or is in step with its leader: whatever went wrong before is of no account. */
+  /** This server leads, or is synchronised with its leader: earlier failures no longer count. */
   succeeded(): void {
     this.#inVain.clear();
   }

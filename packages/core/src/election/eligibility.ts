@@ -1,30 +1,36 @@
 /**
- * Who may be voted for. An election knows what servers say, and not who reaches whom; so a leader with whom nothing came of it is passed over for a
- * while, one that does not answer until it has been connected anew, and a vote that too many of a quorum do not share is given up.
+ * Which servers may get votes. An election knows what servers announce, but not which can reach
+ * each other; so a leader with failed attempts gets no votes for some time, one that does not
+ * answer gets none until it is connected again, and a proposal that too much of a quorum does not
+ * share is given up.
  *
- * To pass over a vote is to have not received it, so none of this can do harm. docs/internals/election.md tells when it is of use.
+ * To skip a vote is the same as not to have received it, so this cannot break safety.
+ * docs/internals/election.md describes when it helps.
  */
 import type { Millis, Sid } from '@tskeeper/protocol';
 import { type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 
 /**
- * How many times `finalizeWaitMs` a proposal may be without hope. ZooKeeper takes `finalizeWaitMs` for the time in which a vote arrives; here a vote has to
- * arrive and to be answered.
+ * How many times `finalizeWaitMs` a proposal may be hopeless. ZooKeeper takes `finalizeWaitMs` as
+ * the time in which a vote arrives; here a vote must arrive and be answered.
  */
 const hopelessWaits = 3;
-/** For how many times `finalizeWaitMs` the leader of a proposal without hope is not voted for. */
+/** For how many times `finalizeWaitMs` the leader of a hopeless proposal gets no votes. */
 const hopelessShunnedWaits = 5;
 
 export class Eligibility {
   readonly #finalizeWaitMs: Millis;
-  /** Servers that are not voted for, and until when. */
+  /** Servers that get no votes, and until when. */
   readonly #shunned = new Map<Sid, Millis>();
-  /** Servers that have not answered a dial, and have not been connected anew since: they are not voted for either, until then. */
+  /**
+   * Servers that have not answered a dial, and have no new connection since: they get no votes
+   * either, until then.
+   */
   readonly #unanswering = new Map<Sid, Millis>();
-  /** When a proposal without hope is given up; undefined while there is hope. */
+  /** When a hopeless proposal is given up; undefined while it is not hopeless. */
   #giveUpAtMs: Millis | undefined;
-  /** How long there is to be no hope; doubled with each proposal of the round that is given up. */
+  /** How long a proposal may be hopeless; doubled with each one of the round that is given up. */
   #hopelessMs: Millis;
 
   constructor(finalizeWaitMs: Millis) {
@@ -61,7 +67,7 @@ export class Eligibility {
     return (this.#unanswering.get(sid) ?? -Infinity) <= now.elapsedMs && (this.#shunned.get(sid) ?? -Infinity) <= now.elapsedMs;
   }
 
-  /** Returns whether anybody may be voted for again. */
+  /** Returns whether a server became eligible again. */
   renew(now: Now): boolean {
     let changed = false;
     for (const servers of [this.#shunned, this.#unanswering]) {
@@ -70,22 +76,22 @@ export class Eligibility {
     return changed;
   }
 
-  /** Another round has begun. */
+  /** A new round has begun. */
   beginRound(): void {
     this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
   }
 
-  /** Whether there is hope for the proposal. */
+  /** Notes whether the proposal is hopeless. */
   judge(isHopeless: boolean, now: Now): void {
     this.#giveUpAtMs = isHopeless ? (this.#giveUpAtMs ?? now.elapsedMs + this.#hopelessMs) : undefined;
   }
 
-  /** Nothing is proposed any more. */
+  /** There is no proposal any more. */
   settle(): void {
     this.#giveUpAtMs = undefined;
   }
 
-  /** Whether the proposal, for this leader, has been without hope for too long: it is to be voted for no more. */
+  /** Whether the proposal, for this leader, has been hopeless for too long and must be given up. */
   maybeGiveUp(leader: Sid, now: Now): boolean {
     if (this.#giveUpAtMs === undefined || now.elapsedMs < this.#giveUpAtMs) return false;
     this.#giveUpAtMs = undefined;
@@ -95,7 +101,7 @@ export class Eligibility {
     return true;
   }
 
-  /** When somebody may be voted for again, or not any more; Infinity for never. */
+  /** When a server becomes eligible again, or a proposal is given up; Infinity for never. */
   deadline(): Millis {
     return Math.min(this.#giveUpAtMs ?? Infinity, ...this.#shunned.values(), ...this.#unanswering.values());
   }

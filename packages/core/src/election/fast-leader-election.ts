@@ -1,14 +1,17 @@
 /**
- * One server's part in the elections of its ensemble, and what it tells others when it takes no part.
+ * The part of one server in the elections of its ensemble, and its answers to others while it takes
+ * no part.
  *
- * A server that looks for a leader votes for itself, tells every voter, and takes over each better vote it hears of, telling everyone
- * again. So the best vote spreads, and once a quorum has announced the same one, only a still better one that is under way could change
- * the outcome: that is what the settling wait is for. A server that comes when the others have settled already is told so by them and joins.
+ * A server that looks for a leader votes for itself, notifies every voter, and adopts each better
+ * vote it receives, notifying all again. So the best vote spreads. Once a quorum has announced the
+ * same vote, only a better vote still in flight could change the result: the settling wait covers
+ * that. A server that starts after the others have settled learns the result from them and joins.
  *
- * An election decides nothing for good. Any message may come late, so two servers can believe to have won; what makes at most one of them
- * lead is the discovery phase that follows (Zab, phase 1). An election that chose badly costs time, never a txn.
+ * An election decides nothing for good. Any message may be late, so two servers may both believe
+ * that they have won; the discovery phase that follows (Zab, phase 1) lets at most one of them
+ * lead. A bad result costs time, never a txn.
  *
- * docs/internals/election.md tells the whole of it, and why the wait may end early.
+ * docs/internals/election.md describes all of it, and why the wait may end early.
  */
 import {
   type Millis,
@@ -32,55 +35,77 @@ import { Whereabouts } from './whereabouts.ts';
 
 export interface ConfigListener {
   /**
-   * `from` uses a configuration of a higher version than this server's. Called with `reconfigEnabled` only, while this server is looking. The owner adopts
-   * it with `reconfigure` before it reads `decided`, and starts a new election if the voters differ.
+   * `from` has a configuration of a higher version than this server's. Called only with
+   * `reconfigEnabled`, while this server is looking. The owner adopts it with `reconfigure` before
+   * it reads `decided`, and starts a new election if the voters differ.
    */
   configSeen(from: Sid, config: QuorumConfig): void;
 }
 
 export interface ElectionOptions {
   readonly sid: Sid;
-  /** An observer finds the leader in the same way, without a voice. */
+  /** An observer finds the leader in the same way, but its vote does not count. */
   readonly role: 'participant' | 'observer';
-  /** Whether configurations of others are heeded. Default: false, as in ZooKeeper. */
+  /** Whether configurations of other servers are considered. Default: false, as in ZooKeeper. */
   readonly reconfigEnabled?: boolean;
-  /** How long a better vote is waited for when a quorum agrees. Default: 200, as in ZooKeeper, so that a mixed ensemble settles at one pace. */
+  /**
+   * How long to wait for a better vote when a quorum agrees. Default: 200, as in ZooKeeper, so that
+   * all servers of a mixed ensemble wait equally long.
+   */
   readonly finalizeWaitMs?: Millis;
-  /** Whether this wait ends when every voter that can be reached agrees. Default: true. Java servers always wait. */
+  /**
+   * Whether this wait ends when every reachable voter agrees. Default: true. Java servers always
+   * wait.
+   */
   readonly earlySettling?: boolean;
-  /** After how long a notification is repeated at first (`zookeeper.fastleader.minNotificationInterval`). Default: 200. */
+  /**
+   * The first interval after which a notification is repeated
+   * (`zookeeper.fastleader.minNotificationInterval`). Default: 200.
+   */
   readonly minNotificationIntervalMs?: Millis;
-  /** It doubles each time up to this (`zookeeper.fastleader.maxNotificationInterval`). Default: 60,000. */
+  /**
+   * The interval doubles each time up to this (`zookeeper.fastleader.maxNotificationInterval`).
+   * Default: 60,000.
+   */
   readonly maxNotificationIntervalMs?: Millis;
 }
 
-/** The configuration a server goes by. */
+/** The configuration that a server uses. */
 export interface ElectionConfig {
-  /** Quorums of the configuration in force, and of the last seen one as well if that is newer (`JointQuorum`). */
+  /**
+   * Quorums of the active configuration, and also of the last seen one if that is newer
+   * (`JointQuorum`).
+   */
   readonly verifier: QuorumVerifier;
-  /** Its text as in /zookeeper/config, which goes into each notification; and the version that stands in it. */
+  /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
   readonly text: string;
   readonly version: number;
 }
 
-/** How an election ended for this server. */
+/** The result of an election for this server. */
 export interface Outcome {
   readonly state: 'leading' | 'following' | 'observing';
   readonly vote: Vote;
 }
 
-/** What was last said to a server. */
+/** The last notification sent to a server. */
 interface Said {
   readonly notification: Notification;
-  /** What it answered; undefined for what was said to everyone. */
+  /** The notification it answered; undefined for one sent to all servers. */
   readonly answers: Notification | undefined;
   readonly atMs: Millis;
 }
 
-/** How many times `finalizeWaitMs` after this server has settled its leader has heard of it, and has done so too. */
+/**
+ * After this many times `finalizeWaitMs` since this server has settled, its leader has received
+ * that and has settled too.
+ */
 const heardWaits = 2;
 
-/** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
+/**
+ * The zxid of a server without data. It must not choose among servers with data, since it may have
+ * lost its own.
+ */
 const noData: Zxid = -1;
 
 export class FastLeaderElection {
@@ -95,24 +120,27 @@ export class FastLeaderElection {
   readonly #configs: ConfigListener;
   #config: ElectionConfig;
 
-  /** Undefined before the first election, when there is nothing yet to tell anyone. */
+  /** Undefined before the first election, when there is nothing to send yet. */
   #state: ServerState | undefined;
-  /** The logical clock: the number of this server's election, or of a later one that it has heard of. Not kept over a restart. */
+  /**
+   * The logical clock: the number of this server's election, or a later one that it has received.
+   * Not kept over a restart.
+   */
   #round = 0;
   #ownZxid: Zxid = noData;
   #currentEpoch = 0;
   /** The best vote of this round so far. Its electionEpoch is always #round. */
   #proposal: Vote = { leader: noVote, zxid: noVote, electionEpoch: 0, peerEpoch: noVote };
-  /** The last vote of each voter in this round, the own one included. */
+  /** The last vote of each voter in this round, including this server's. */
   readonly #received = new Map<Sid, AnnouncedVote>();
-  /** The last vote of each voter that has settled, of whatever round ("out of election"). */
+  /** The last vote of each voter that has settled, in any round ("out of election"). */
   readonly #settled = new Map<Sid, AnnouncedVote>();
   #decided: Outcome | undefined;
   /** When this server settled. */
   #decidedMs: Millis = 0;
-  /** When the settling wait is over; undefined while no quorum agrees. */
+  /** When the settling wait ends; undefined while no quorum agrees. */
   #settleAtMs: Millis | undefined;
-  /** When everyone is told again; undefined unless looking. */
+  /** When all voters are notified again; undefined unless looking. */
   #repeatAtMs: Millis | undefined;
   #intervalMs: Millis;
   readonly #whereabouts = new Whereabouts();
@@ -136,7 +164,10 @@ export class FastLeaderElection {
     this.#configs = configs;
   }
 
-  /** How the election ended; undefined while it goes on. To be looked at after each input: any of them may end it. */
+  /**
+   * The result of the election; undefined while it is running. Read it after each input: any input
+   * may end the election.
+   */
   get decided(): Outcome | undefined {
     return this.#decided;
   }
@@ -148,21 +179,24 @@ export class FastLeaderElection {
 
   /** When to call `wake`, on the monotonic clock. */
   deadline(): Millis | undefined {
-    // No repetition while the wait runs: a quorum has heard us, and the others hear how it ended when they ask.
+    // No repetition during the wait: a quorum has received the vote, and the others learn the
+    // result when they ask.
     if (this.#settleAtMs !== undefined || this.#repeatAtMs === undefined) return this.#settleAtMs;
     return Math.min(this.#repeatAtMs, this.#eligible.deadline());
   }
 
   /**
-   * Input: this server looks for a leader, for the first time or again. `ownZxid` is the last one in its log, -1 if it has no data;
-   * `currentEpoch` that of the last leader it was in step with. An observer's are not used.
+   * Input: this server starts looking for a leader. `ownZxid` is the last one in its log, -1
+   * without data; `currentEpoch` is that of the last leader with which it was synchronised. Those
+   * of an observer are not used.
    */
   start(ownZxid: Zxid, currentEpoch: number, now: Now): void {
     this.#state = 'looking';
     this.#decided = undefined;
     this.#ownZxid = ownZxid;
     this.#currentEpoch = currentEpoch;
-    // Whoever votes may say that the round is the last one. It stays that: a later one could not be read, and nobody would hear this server any more.
+    // A peer may send the highest possible round. It stays at that: a higher one could not be
+    // decoded, and other servers would ignore this server.
     this.#round = Math.min(this.#round + 1, Number.MAX_SAFE_INTEGER);
     this.#received.clear();
     this.#settled.clear();
@@ -176,51 +210,69 @@ export class FastLeaderElection {
   }
 
   /**
-   * Input: a leader was elected that this server could not reach; or, of this server, that could gather no quorum. Until then its vote is not
-   * taken over, or, if it is our own, not announced. Without that the server with the best vote is elected over and over, if somebody
-   * hears its votes and passes them on, and a quorum cannot reach it. Whom others have settled on is followed all the same.
+   * Input: a leader was elected that this server could not reach; or this server itself, which got
+   * no quorum. Until `untilMs` its vote is not adopted, or, if it is our own, not announced.
+   * Otherwise the server with the best vote is elected over and over, if some server receives its
+   * votes and passes them on, while a quorum cannot reach it. A leader on which others have settled
+   * is followed all the same.
    */
   shun(sid: Sid, untilMs: Millis): void {
     this.#eligible.shun(sid, untilMs);
   }
 
   /**
-   * Input: a leader was elected that did not answer when it was dialled, though its votes may still be heard, over a link that is cut in one direction.
-   * It is not voted for until there is a new connection with it (`reachable`), which takes both directions, and not after `untilMs`: a quorum that has
-   * nobody else has to find out together. The owner makes sure that no connection is left from before. Whom others have settled on is followed all the same.
+   * Input: an elected leader did not answer a dial, though its votes may still arrive over a link
+   * that is cut in one direction. It gets no vote until there is a new connection with it
+   * (`reachable`), which needs both directions, or until `untilMs`: a quorum without another
+   * candidate must find that out together. The owner closes any older connection. A leader on which
+   * others have settled is followed all the same.
    */
   unanswering(sid: Sid, untilMs: Millis): void {
     this.#eligible.unanswering(sid, untilMs);
   }
 
-  /** Input: this server leads, or is in step with its leader. */
+  /** Input: this server leads, or is synchronised with its leader. */
   forgive(): void {
     this.#eligible.forgive();
   }
 
-  /** Voters that will not come to the leader this server has settled on. See `Whereabouts.lost`. */
+  /**
+   * Voters that will not follow the leader on which this server has settled. See
+   * `Whereabouts.lost`.
+   */
   get lost(): Sids {
     return this.#whereabouts.lost;
   }
 
-  /** Whether the leader that this server has settled on is known not to lead: it looks in a later round, follows, or nobody listens where it was. */
+  /**
+   * Whether the leader on which this server has settled is known not to lead: it looks in a later
+   * round, follows another server, or its host refuses connections.
+   */
   get isLeaderGone(): boolean {
     return this.#decided !== undefined && this.#whereabouts.isGone(this.#decided.vote.leader);
   }
 
-  /** Whether the leader that this server has settled on speaks, and does not hear this server: it still looks, and would lead if it heard. */
+  /**
+   * Whether the leader on which this server has settled sends votes but does not receive this
+   * server's: it is still looking, and would lead otherwise.
+   */
   get isLeaderDeaf(): boolean {
     return this.#decided !== undefined && this.#whereabouts.isDeaf(this.#decided.vote.leader);
   }
 
-  /** Input: what a server has said. The owner vouches for `from`, which is the sid at the other end of the connection. */
+  /**
+   * Input: a notification. The owner guarantees that `from` is the sid at the other end of the
+   * connection.
+   */
   notified(from: Sid, notification: Notification, now: Now): void {
-    // A round beyond the exact range was not counted up to by anyone, and votes could no longer be told apart by it.
+    // No server can have counted to a round beyond the exact range, where rounds could not be
+    // compared.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
     const newer = this.#state === 'looking' ? this.#newerConfig(notification) : undefined;
     if (newer !== undefined) this.#configs.configSeen(from, newer);
     if (!this.#config.verifier.isVoter(from)) {
-      // An observer asks everyone and is not counted. It is told this server's round, not that of its vote, as in ZooKeeper.
+      // An observer asks all voters and does not count. It is sent this server's round, not that of
+      // its vote, as in ZooKeeper.
       this.#answer(from, notification, this.#notification(this.#round), now);
       return;
     }
@@ -235,7 +287,7 @@ export class FastLeaderElection {
     }
   }
 
-  /** Input: `deadline()` has come. Earlier calls do nothing. */
+  /** Input: `deadline()` has passed. Earlier calls do nothing. */
   wake(now: Now): void {
     if (this.#settleAtMs !== undefined) {
       if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal, now);
@@ -247,31 +299,32 @@ export class FastLeaderElection {
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
     this.#notifyAll(now);
-    // Nobody has spoken, and an oracle may have.
+    // No notification has arrived, but an oracle may have answered.
     this.#judge(now);
   }
 
   /**
-   * Input: the connection with that server has closed, and a dial made since was refused, which is how a host answers on which
-   * no server listens. A dial without an answer is not a refusal: behind a cut network a voter may be well and about to win. Nor is
-   * a refusal enough where there never was a connection: when an ensemble starts, not all listen yet.
+   * Input: the connection with that server has closed, and a dial since then was refused: no server
+   * listens on that host. A dial without an answer is not a refusal: on the other side of a
+   * partition a voter may be well and about to win. Nor is a refusal enough if there never was a
+   * connection: when an ensemble starts, not all servers listen yet.
    */
   unreachable(sid: Sid, now: Now): void {
     this.#whereabouts.unreachable(sid);
     if (this.#state === 'looking') this.#judge(now);
   }
 
-  /** Input: there is a connection with that server again, from whichever side. */
+  /** Input: there is a connection with that server again, opened by either side. */
   reachable(sid: Sid): void {
     this.#whereabouts.reachable(sid);
     this.#eligible.connected(sid);
-    // Whoever listens there now may be another process, which has heard nothing yet.
+    // The process that listens there may be a new one, which has received nothing yet.
     this.#said.delete(sid);
   }
 
   /**
-   * Input: the election is over for another reason than a vote, such as a reconfiguration that named the leader. Until the next `start`
-   * whoever looks for a leader is told this.
+   * Input: the election has ended for another reason than a vote, such as a reconfiguration that
+   * named the leader. Until the next `start`, servers that look for a leader are sent this result.
    */
   settle(outcome: Outcome, now: Now): void {
     this.#state = outcome.state;
@@ -286,8 +339,9 @@ export class FastLeaderElection {
   }
 
   /**
-   * Input: this server is in step with its leader, or has become it, in a new epoch. Its vote is of that epoch from now on. Servers that
-   * come later compare epochs, and those that were in the election would else disagree with those that joined after it (ZOOKEEPER-1732).
+   * Input: this server is synchronised with its leader, or leads, in a new epoch. Its vote has that
+   * epoch from now on. Servers that join later compare epochs, and otherwise servers that took part
+   * in the election would disagree with those that joined after it (ZOOKEEPER-1732).
    */
   updateVote(newEpoch: number): void {
     if (this.#decided === undefined) return;
@@ -295,8 +349,9 @@ export class FastLeaderElection {
   }
 
   /**
-   * Input: another configuration is in force, or was seen; or an oracle has changed its mind. A running election is judged by it at once,
-   * and goes on with the votes it has: if the voters are others, `start` a new one.
+   * Input: another configuration is active, or was seen; or the oracle has changed its answer. A
+   * running election is judged by it at once and keeps its votes: if the voters differ, `start` a
+   * new one.
    */
   reconfigure(config: ElectionConfig, now: Now): void {
     this.#config = config;
@@ -338,10 +393,11 @@ export class FastLeaderElection {
     }
   }
 
-  // --- What others say, while looking ---------------------------------------------------------------------------------------------
+  // ---- notifications of others, while looking
 
   #hear(from: Sid, notification: Notification, now: Now): void {
-    // Whoever sends this lags behind. It is told even when the rest of its message is no use.
+    // The sender is in an older round. It is answered even if the rest of its message cannot be
+    // used.
     if (notification.state === 'looking' && notification.electionEpoch < this.#round) {
       this.#noteSupport(from, notification.leader, now);
       this.#answer(from, notification, this.#notification(this.#round), now);
@@ -357,7 +413,7 @@ export class FastLeaderElection {
         this.#onSettled(from, notification, now);
         return;
       case 'observing':
-        // A server that observes does not know better than those it observes.
+        // An observer knows no more than the servers it observes.
         return;
       default:
         notification.state satisfies never;
@@ -383,7 +439,8 @@ export class FastLeaderElection {
     const vote = voteOf(notification);
     const { verifier } = this.#config;
     if (vote.electionEpoch > this.#round) {
-      // What was said in an older round is void: whoever said it may since have failed and come back with less.
+      // Votes of an older round are void: their senders may since have failed and restarted with
+      // less.
       this.#round = vote.electionEpoch;
       this.#received.clear();
       this.#eligible.beginRound();
@@ -393,8 +450,9 @@ export class FastLeaderElection {
       this.#propose(vote, now);
     }
     this.#record(from, { ...vote, state: 'looking', version: notification.version });
-    // It votes for less than we do, so our vote has not reached it. It is most likely under way; if we said it long ago, it is lost, and
-    // the next repetition may be a minute away. ZooKeeper leaves it at that.
+    // The sender votes for less than this server, so our vote has not reached it. It is probably in
+    // flight; if it was sent long ago, it is lost, and the next repetition may be a minute away.
+    // ZooKeeper does nothing here.
     if (beats(this.#proposal, vote, verifier) && this.#saidLately(from, now) === undefined) {
       this.#say(from, this.#notification(this.#round), undefined, now);
     }
@@ -402,12 +460,14 @@ export class FastLeaderElection {
   }
 
   #onSettled(from: Sid, notification: Notification, now: Now): void {
-    // A server that has settled keeps no votes. If it begins to look a moment later, as followers of a failed leader do one after the other,
-    // it will not know what we said to it: to be said again at once, and not with the next repetition.
+    // A settled server keeps no votes. If it starts looking a moment later, as followers of a
+    // failed leader do one after the other, it will not know our last notification: that must then
+    // be sent again at once, not with the next repetition.
     this.#said.delete(from);
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
-      // Within a round some have raised the epoch of their vote already and some have not; the leader is the same. Version 0 says so.
+      // Within a round some servers have raised the epoch of their vote already and some have not;
+      // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
       if (this.#hasQuorum(this.#received, vote) && this.#checksOut(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
@@ -420,7 +480,8 @@ export class FastLeaderElection {
       this.#decide(voteOf(notification), now);
       return;
     }
-    // Of two voters one leads with the oracle's consent, and no quorum will ever confirm it to the other.
+    // One of two voters leads by the oracle's decision, and no quorum will ever confirm it to the
+    // other.
     if (vote.state === 'leading' && vote.leader === from && this.#config.verifier.deniedByOracle()) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
@@ -431,8 +492,9 @@ export class FastLeaderElection {
   }
 
   /**
-   * A quorum has one leader, which leads, and only disagrees on the epoch: its members raise that one after the other while it begins. They tell
-   * nobody when they have, and whoever has looked for long would ask again in a minute.
+   * A quorum has one leader, which leads, and differs only in the epoch: its members raise that one
+   * after the other while the epoch begins, without notifying others. A server that has been
+   * looking for long would ask again only in a minute.
    */
   #maybeHurry(leader: Sid, now: Now): void {
     const names = (sid: Sid): boolean => this.#settled.get(sid)?.leader === leader;
@@ -441,14 +503,18 @@ export class FastLeaderElection {
     this.#repeatAtMs = Math.min(this.#repeatAtMs ?? Infinity, now.elapsedMs + this.#minIntervalMs);
   }
 
-  /** Those who follow may not have noticed yet that their leader has failed, so that they follow is not enough: it must lead. */
+  /**
+   * Followers may not have noticed yet that their leader has failed, so their votes are not enough:
+   * the leader itself must lead.
+   */
   #checksOut(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
     if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
-    // They follow us: in this election, or in one before we failed. In the latter case we may have come back with less than they voted for.
+    // They follow this server: by this election, or by one before it failed. In the latter case it
+    // may have restarted with less than they voted for.
     return vote.electionEpoch === this.#round && !beats(vote, this.#ownVote(), this.#config.verifier);
   }
 
-  // --- The own vote ---------------------------------------------------------------------------------------------------------------
+  // ---- the own vote
 
   #hasVoice(): boolean {
     return this.#role === 'participant' && this.#config.verifier.isVoter(this.#sid);
@@ -469,8 +535,9 @@ export class FastLeaderElection {
   }
 
   /**
-   * The proposal is given up for the next best. That of this server itself is given up for one that has as much: one that has less could not lead with this
-   * server in its quorum, and then silence is all that makes room.
+   * Replaces the proposal by the next best. This server's own is replaced by one with an equal
+   * history: a server with less could not lead with this server in its quorum, and then only
+   * silence makes room for others.
    */
   #giveUpProposal(now: Now): void {
     let next = this.#ownVote();
@@ -485,7 +552,7 @@ export class FastLeaderElection {
     this.#reconsider(now, next);
   }
 
-  /** A vote that was not taken over may be the best by now; the own one may be announced. */
+  /** A vote that was not adopted may be the best by now; the own vote may be announced again. */
   #reconsider(now: Now, own: Vote = this.#proposal): void {
     let best = own;
     for (const vote of this.#received.values()) if (vote.electionEpoch === this.#round && this.#isBetter(vote, best, now)) best = vote;
@@ -503,14 +570,17 @@ export class FastLeaderElection {
     this.#notifyAll(now);
   }
 
-  /** A vote we did not know shows that votes are still under way: the settling wait begins anew. A repeated one does not put it off. */
+  /**
+   * A new vote shows that votes are still in flight: the settling wait begins again. A repeated one
+   * does not delay it.
+   */
   #record(from: Sid, vote: AnnouncedVote): void {
     const before = this.#received.get(from);
     if (before === undefined || !sameVote(before, vote)) this.#settleAtMs = undefined;
     this.#received.set(from, vote);
   }
 
-  /** Does a quorum agree with the proposal, and is there anything left to wait for? */
+  /** Checks whether a quorum agrees with the proposal, and whether to wait any longer. */
   #judge(now: Now): void {
     if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
       this.#settleAtMs = undefined;
@@ -526,9 +596,10 @@ export class FastLeaderElection {
   }
 
   /**
-   * A quorum has been heard in this round, and too many of it vote for less than this server does. They have been told its vote, and do not take it over:
-   * they cannot reach its leader. Those who vote for more are not counted against it, since they have to come down for the same reason. Of the two halves
-   * of a quorum this one waits for a leader that the other cannot reach; so the next best is voted for.
+   * A quorum has voted in this round, and too many of it vote for less than this server does. They
+   * have received its vote and do not adopt it: they cannot reach its leader. Voters for more are
+   * not counted as opposed, since they will have to give up for the same reason. This half of a
+   * quorum waits for a leader that the other half cannot reach; so the next best gets the vote.
    */
   #isHopeless(): boolean {
     const { verifier } = this.#config;
@@ -549,8 +620,8 @@ export class FastLeaderElection {
   }
 
   /**
-   * Whether every voter that can be reached has announced the proposal. The proposed leader must be one of them: nobody is hurried into
-   * following a server that may just have failed.
+   * Whether every reachable voter has announced the proposal. The proposed leader must be one of
+   * them: a server must not be hurried into following one that may just have failed.
    */
   #allReachableAgree(): boolean {
     return this.#config.verifier.voters.every((sid) => {
@@ -566,7 +637,7 @@ export class FastLeaderElection {
     this.settle({ state: vote.leader === this.#sid ? 'leading' : learns, vote }, now);
   }
 
-  // --- What we say ----------------------------------------------------------------------------------------------------------------
+  // ---- own notifications
 
   #vote(): Vote {
     return this.#decided?.vote ?? this.#proposal;
@@ -584,9 +655,10 @@ export class FastLeaderElection {
   }
 
   /**
-   * Two servers that both answer could go on answering each other for ever, as fast as the network carries it: an observer that is told it
-   * is ahead of the voter it asked, say. So the same answer to the same question is not given twice within half the time after which
-   * someone who really asks would ask again.
+   * Two servers that answer each other could continue for ever, as fast as the network allows: for
+   * example an observer that is told that its round is later than that of the voter it asked. So
+   * the same answer to the same question is not repeated within half the interval after which a
+   * server would ask again.
    */
   #answer(to: Sid, question: Notification, answer: Notification, now: Now): void {
     const said = this.#saidLately(to, now);
@@ -601,7 +673,8 @@ export class FastLeaderElection {
 
   #say(to: Sid, notification: Notification, answers: Notification | undefined, now: Now): void {
     if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligible.has(this.#sid, now)) return;
-    // What was said long ago is of no account. It is dropped here, since observers without a sid get another number each time they come.
+    // Old entries have no effect. They are dropped here, since observers without a sid get another
+    // number with each connection.
     if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
     this.#said.set(to, { notification, answers, atMs: now.elapsedMs });
     this.#links.notify(to, notification);
@@ -613,7 +686,8 @@ export class FastLeaderElection {
       const config = parseQuorumConfig(text);
       return config.version > this.#config.version ? config : undefined;
     } catch (error) {
-      // Nobody could go by it. The vote that came with it is judged by the configuration we have, as in ZooKeeper.
+      // No server could use it. The vote with it is judged by the present configuration, as in
+      // ZooKeeper.
       if (error instanceof QuorumConfigError) return undefined;
       throw error;
     }

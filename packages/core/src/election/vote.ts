@@ -1,9 +1,10 @@
 /**
- * Votes: which of two is better, and which two are the same.
+ * Compares votes: which of two is better, and which two are the same.
  *
- * A vote names a server and how far its history goes, as of when it entered the election. The best history wins because a leader never
- * takes a txn back: everything that was ever acknowledged is in the log of some server of every quorum, and whoever has the longest log of a
- * quorum has it all. The sid decides between equal histories, so that everybody comes to the same choice without talking about it.
+ * A vote names a server and the end of its history when it entered the election. The best history
+ * wins because a leader never takes back a txn: every acknowledged txn is in the log of some server
+ * of every quorum, so the server with the longest log of a quorum has all of them. The sid decides
+ * between equal histories, so that all servers choose the same one without further messages.
  */
 import type { Notification, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
@@ -12,13 +13,16 @@ export interface Vote {
   readonly leader: Sid;
   /** Last zxid in the log of `leader`. */
   readonly zxid: Zxid;
-  /** The round in which the vote was given. It says how recent a vote is and nothing of how good. */
+  /** The round of the vote: how recent it is, not how good. */
   readonly electionEpoch: number;
-  /** currentEpoch of `leader`. Higher than the epoch of `zxid` when nothing has been written since the epoch began. */
+  /**
+   * currentEpoch of `leader`. Higher than the epoch of `zxid` if nothing was written since the
+   * epoch began.
+   */
   readonly peerEpoch: number;
 }
 
-/** A vote as a server has announced it, with what its announcement says of the server. */
+/** A vote as a server has announced it, with the state of that server. */
 export interface AnnouncedVote extends Vote {
   readonly state: ServerState;
   /** Of the notification; see `agree`. */
@@ -26,12 +30,13 @@ export interface AnnouncedVote extends Vote {
 }
 
 /**
- * Whether `a` is better than `b`: the later epoch, then the later zxid, then the larger sid. The epoch comes first because a log that was
- * cut off from the ensemble may have grown longer than one that has been through a later epoch (ZOOKEEPER-335).
+ * Whether `a` is better than `b`: the later epoch, then the later zxid, then the larger sid. The
+ * epoch comes first because a log that was cut off from the ensemble may be longer than one that
+ * has been through a later epoch (ZOOKEEPER-335).
  *
- * A server of weight 0 cannot lead, so a vote for one never wins, and loses against any vote for a server that can. The latter is not so in
- * ZooKeeper, where a server of weight 0 with the longest log goes on voting for itself; since its voice counts nothing, only that
- * server notices.
+ * A server of weight 0 cannot lead, so a vote for one never wins, and loses against any vote for a
+ * server that can. The latter differs from ZooKeeper, where a server of weight 0 with the longest
+ * log keeps voting for itself; since its vote counts nothing, only that server notices.
  */
 export function beats(a: Vote, b: Vote, verifier: QuorumVerifier): boolean {
   if (verifier.weight(a.leader) === 0) return false;
@@ -48,10 +53,11 @@ export function sameVote(a: Vote, b: Vote): boolean {
 /**
  * Whether two announced votes count together.
  *
- * In the election itself all of a vote has to agree. Of servers that have settled zxid and round may differ although they follow the same leader,
- * depending on how each came to it (ZOOKEEPER-1805); a leader and an epoch belong together once only, so these two are enough. Servers before
- * 3.4.6 (version 0) do not raise the epoch of their vote after synchronising, so between one of them and a later one the leader alone
- * has to do (ZOOKEEPER-1732).
+ * In the election itself all fields must agree. Between settled servers, zxid and round may differ
+ * although they follow the same leader, depending on how each joined (ZOOKEEPER-1805); a leader and
+ * an epoch belong together only once, so these two are enough. Servers before 3.4.6 (version 0) do
+ * not raise the epoch of their vote after synchronising, so between one of them and a later one
+ * only the leader is compared (ZOOKEEPER-1732).
  */
 export function agree(a: AnnouncedVote, b: AnnouncedVote): boolean {
   if (a.state === 'looking' || b.state === 'looking') return sameVote(a, b);

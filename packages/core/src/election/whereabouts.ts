@@ -1,4 +1,7 @@
-/** Where the other voters are, as far as is known: who answers, and who goes on without the leader that this server has settled on. */
+/**
+ * What is known of the other voters: which can be reached, and which have left the leader on which
+ * this server has settled.
+ */
 import type { Notification, Sid } from '@tskeeper/protocol';
 import { type Fingerprint, writeSet } from '../fingerprint.ts';
 import type { Sids } from '../quorum/quorum-verifier.ts';
@@ -6,11 +9,14 @@ import type { Vote } from './vote.ts';
 
 export class Whereabouts {
   readonly #unreachable = new Set<Sid>();
-  /** They have said, since this server settled, that they go on without its leader. */
+  /** Since this server settled, they have announced that they continue without its leader. */
   readonly #elsewhere = new Set<Sid>();
-  /** They still look in the round that this server has settled in, long after they could have heard so. */
+  /**
+   * They are still looking in the round in which this server has settled, long after they should
+   * have learned the result.
+   */
   readonly #deaf = new Set<Sid>();
-  /** They have said something since this server began to look. */
+  /** They have sent a notification since this server started looking. */
   readonly #heard = new Set<Sid>();
 
   unreachable(sid: Sid): void {
@@ -42,8 +48,9 @@ export class Whereabouts {
   }
 
   /**
-   * What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more.
-   * `isLate`: whoever hears this server has heard by now that it has settled.
+   * Notes a voter's notification after this server has settled: a voter that looks in a later
+   * round, or has another leader, will not follow this server's leader. `isLate`: a voter that
+   * receives this server's messages knows by now that it has settled.
    */
   note(from: Sid, { state, leader, electionEpoch }: Notification, own: Vote, isLate: boolean): void {
     const isElsewhere =
@@ -54,19 +61,22 @@ export class Whereabouts {
     else this.#elsewhere.delete(from);
   }
 
-  /** It speaks, and does not hear this server. */
+  /** Whether it sends notifications but does not receive this server's. */
   isDeaf(sid: Sid): boolean {
     return this.#deaf.has(sid);
   }
 
-  /** It goes on without the leader that was settled on, or nobody listens where it was. */
+  /**
+   * Whether it has left the leader on which this server settled, or its host refuses connections.
+   */
   isGone(sid: Sid): boolean {
     return this.#elsewhere.has(sid) || this.#unreachable.has(sid);
   }
 
   /**
-   * Those that will not come to the leader this server has settled on. One that has said nothing in all of the election is cut off or down: where it
-   * has been, a link may accept for it or carry nothing, and neither says so. If it comes after all, there has to be an election for it anyway.
+   * Voters that will not follow the leader on which this server has settled. A voter that sent
+   * nothing during the whole election is partitioned or down: a link may still accept for it, or
+   * carry nothing, without an error. If it comes after all, it needs an election anyway.
    */
   get lost(): Sids {
     return { has: (sid) => this.isGone(sid) || !this.#heard.has(sid) };

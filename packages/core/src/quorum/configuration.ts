@@ -1,14 +1,16 @@
 /**
- * The configuration that a server goes by, and what it makes of those that it hears of.
+ * The configuration of this server, and the handling of those received from others.
  *
- * Servers tell each other their configuration as text: in notifications, in NEWLEADER, in the txn of a reconfig. A later version takes the
- * place of an earlier one. Who votes decides what a quorum is, and two servers that count differently may both believe to have one. This
- * server does not change its voters while it runs, so a later configuration with the same voters is taken over, and one with others ends the
- * server before anything is acknowledged by the wrong count.
+ * Servers send each other their configuration as text: in notifications, in NEWLEADER, in the txn
+ * of a reconfig. A later version replaces an earlier one. The voters determine the quorums, and two
+ * servers that count differently may both believe to have a quorum. This server does not change its
+ * voters while it runs, so it adopts a later configuration with the same voters, and one with
+ * others ends the server before anything is acknowledged by the wrong count.
  *
- * The first leader of an ensemble whose configuration has version 0, which is that of every zoo.cfg, gives it a version of its own
- * (ZOOKEEPER-1783): from then on it is preferred to any that was only written into a file. All of this is so with `reconfigEnabled`; without
- * it, nobody's configuration changes by what others say (ZOOKEEPER-2819), and the txn of a reconfig changes /zookeeper/config alone.
+ * The first leader of an ensemble whose configuration has version 0, which every zoo.cfg has,
+ * assigns a version (ZOOKEEPER-1783): from then on it is preferred to any that was only written
+ * into a file. All of this requires `reconfigEnabled`; without it, configurations of other servers
+ * have no effect (ZOOKEEPER-2819), and the txn of a reconfig changes only /zookeeper/config.
  */
 import {
   formatQuorumConfig,
@@ -27,8 +29,8 @@ import type { DataTree } from '../tree/data-tree.ts';
 import { OracleQuorum } from './oracle-quorum.ts';
 
 /**
- * The ensemble goes by a configuration that this server cannot go by. The message is for the operator: one sentence that says which, and
- * one that says what to do.
+ * The ensemble uses a configuration that this server cannot use. The message is for the operator:
+ * one sentence names both, and one gives the remedy.
  */
 export class ConfigurationConflict extends Error {
   override readonly name = 'ConfigurationConflict';
@@ -38,17 +40,20 @@ export class Configuration implements ConfigListener {
   readonly #reconfigEnabled: boolean;
   #active: ElectionConfig;
   #members: QuorumConfig;
-  /** What others have said that they go by, while this server was looking. */
+  /** A configuration received from another server while this one was looking. */
   #heard: string | undefined;
 
-  /** `active` is what the operator has written. With `reconfigEnabled` configurations of others are heeded. */
+  /**
+   * @param active the operator's configuration.
+   * @param reconfigEnabled whether configurations of other servers are considered.
+   */
   constructor(active: ElectionConfig, reconfigEnabled: boolean) {
     this.#reconfigEnabled = reconfigEnabled;
     this.#active = active;
     this.#members = parseQuorumConfig(active.text);
   }
 
-  /** The one in force. */
+  /** The active configuration. */
   get active(): ElectionConfig {
     return this.#active;
   }
@@ -58,8 +63,8 @@ export class Configuration implements ConfigListener {
   }
 
   /**
-   * Takes over a configuration that others go by, if it is a later one. Returns whether it did. Throws a `ConfigurationConflict` if others
-   * vote in it. What nobody could read is passed over, as in ZooKeeper.
+   * Adopts a configuration of other servers, if it is later. Returns whether it did. Throws a
+   * `ConfigurationConflict` if its voters differ. A malformed one is ignored, as in ZooKeeper.
    */
   maybeAdopt(text: string): boolean {
     const later = this.#later(text);
@@ -69,19 +74,24 @@ export class Configuration implements ConfigListener {
     return true;
   }
 
-  /** An election, in the middle of which nothing may change, has heard of a later one. See `maybeAdoptHeard`. */
+  /**
+   * An election, during which nothing may change, has received a later configuration. See
+   * `maybeAdoptHeard`.
+   */
   configSeen(_from: Sid, config: QuorumConfig): void {
     this.#heard = formatQuorumConfig(config);
   }
 
-  /** As `maybeAdopt`, for what was heard last. */
+  /** As `maybeAdopt`, for the configuration received last. */
   maybeAdoptHeard(): boolean {
     const heard = this.#heard;
     this.#heard = undefined;
     return heard !== undefined && this.maybeAdopt(heard);
   }
 
-  /** As `maybeAdopt`, for what log and snapshot say of it, which is where it is kept over a restart. */
+  /**
+   * As `maybeAdopt`, for the configuration in log and snapshot, where it is kept over a restart.
+   */
   maybeAdoptKept(tree: DataTree): boolean {
     if (!this.#reconfigEnabled) return false;
     const node = tree.find(systemPath.config);
@@ -92,23 +102,29 @@ export class Configuration implements ConfigListener {
     tree.keepConfig(this.#active.text, this.version);
   }
 
-  /** Throws a `ConfigurationConflict` if this is a later configuration and others vote in it. */
+  /** Throws a `ConfigurationConflict` if this is a later configuration with other voters. */
   check(text: string): void {
     this.#later(text);
   }
 
-  /** Whether the configuration in force has this server, as a voter or an observer. */
+  /** Whether the active configuration contains this server, as a voter or an observer. */
   has(sid: Sid): boolean {
     return this.#members.servers.has(sid);
   }
 
-  /** What a new leader tells its learners in NEWLEADER; it goes by that itself once a quorum has acknowledged it. */
+  /**
+   * The configuration that a new leader sends in NEWLEADER; it adopts it once a quorum has
+   * acknowledged it.
+   */
   proposedBy(epoch: number): string {
     if (!this.#reconfigEnabled || this.version !== 0) return this.#active.text;
     return formatQuorumConfig({ ...this.#members, version: makeZxid(epoch, 0) });
   }
 
-  /** Whether the oracle of an ensemble of two lets this server go on without the other. Returns whether there is one to listen to. */
+  /**
+   * Passes on the answer of the oracle of an ensemble of two: whether this server may continue
+   * without the other. Returns whether the configuration has an oracle.
+   */
   oracleSaid(mayGoAlone: boolean): boolean {
     const { verifier } = this.#active;
     if (!(verifier instanceof OracleQuorum)) return false;
@@ -116,7 +132,10 @@ export class Configuration implements ConfigListener {
     return true;
   }
 
-  /** Whether a voter follows this server, which leads. Returns whether an oracle is to be asked anew: what it said when it had no say is of no account. */
+  /**
+   * Notes whether a voter follows this server, which leads. Returns whether the oracle must be
+   * asked again: its earlier answer is void.
+   */
   followed(isFollowed: boolean): boolean {
     const { verifier } = this.#active;
     if (!(verifier instanceof OracleQuorum)) return false;
@@ -142,14 +161,14 @@ export class Configuration implements ConfigListener {
     if (votingPart(other) === votingPart(this.#members)) return other;
     const version = other.version.toString(16);
     throw new ConfigurationConflict(
-      `the ensemble goes by configuration ${version}, in which servers ${votersOf(other)} vote, and this server by configuration ` +
-        `${this.version.toString(16)}, in which servers ${votersOf(this.#members)} do, or the same ones at other addresses. Write its servers into a file ` +
-        `whose name ends in .dynamic.${version}, name that as dynamicConfigFile in zoo.cfg, and start this server again.`,
+      `the ensemble uses configuration ${version} with voters ${votersOf(other)}, but this server uses configuration ` +
+        `${this.version.toString(16)} with voters ${votersOf(this.#members)}, or with the same voters at other addresses. Write the ensemble's servers into a file ` +
+        `whose name ends in .dynamic.${version}, set dynamicConfigFile in zoo.cfg to that file, and restart this server.`,
     );
   }
 }
 
-/** All of a configuration that decides what a quorum is, and where its members are found. */
+/** The part of a configuration that determines the quorums and the addresses of the voters. */
 function votingPart({ servers, groups, weights }: QuorumConfig): string {
   const voters = new Map<Sid, QuorumServer>();
   for (const { sid, addresses, role } of servers.values()) {

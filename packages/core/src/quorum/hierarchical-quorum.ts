@@ -1,6 +1,7 @@
 /**
- * Quorums of groups (`group.G=sid:sid:...`, `weight.S=n` in zoo.cfg): more than half of the groups, and in each of these more than half of the
- * group's weight. With a group per data centre, the loss of a whole one leaves quorums that are smaller than a majority of all servers.
+ * Quorums of groups (`group.G=sid:sid:...`, `weight.S=n` in zoo.cfg): more than half of the groups,
+ * and in each of these more than half of the group's weight. With a group per data centre, the loss
+ * of a whole one leaves quorums smaller than a majority of all servers.
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -8,14 +9,14 @@ import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';
 
 export interface HierarchicalQuorumOptions {
   readonly voters: Iterable<Sid>;
-  /** The sids of each group, by the group's number. */
+  /** The sids of each group, by group number. */
   readonly groups: ReadonlyMap<number, readonly Sid[]>;
-  /** Whole numbers from 0. Default for a voter: 1. */
+  /** Integers from 0. Default for a voter: 1. */
   readonly weights?: ReadonlyMap<Sid, number>;
 }
 
 interface Group {
-  /** The voters of it that have a weight, and their weights in the same order. */
+  /** The group's voters with a weight above 0, and their weights in the same order. */
   readonly sids: readonly Sid[];
   readonly weights: readonly number[];
   readonly total: number;
@@ -24,25 +25,29 @@ interface Group {
 export class HierarchicalQuorum implements QuorumVerifier {
   readonly voters: readonly Sid[];
   readonly #weights = new Map<Sid, number>();
-  /** Those of weight 0 are left out: they neither agree nor disagree. */
+  /** Groups of weight 0 are left out: they neither agree nor disagree. */
   readonly #groups: readonly Group[];
 
-  /** Throws an error whose message names the server and what is wrong when a voter is in no group or a server in two. */
+  /**
+   * Throws an `Error` that names the server if a voter is in no group, a server is in two, or a
+   * weight is invalid.
+   */
   constructor({ voters, groups, weights = new Map() }: HierarchicalQuorumOptions) {
     this.voters = inOrder(voters);
     for (const [sid, weight] of weights) {
-      if (!Number.isSafeInteger(weight) || weight < 0) throw new Error(`weight.${sid} is ${weight}; a weight is a whole number from 0`);
+      if (!Number.isSafeInteger(weight) || weight < 0)
+        throw new Error(`weight.${sid} is ${weight}, but a weight must be an integer from 0`);
     }
     const groupOf = new Map<Sid, number>();
     for (const [group, sids] of groups) {
       for (const sid of sids) {
         const other = groupOf.get(sid);
-        if (other !== undefined) throw new Error(`server ${sid} is in group.${other} and in group.${group}; put it into exactly one`);
+        if (other !== undefined) throw new Error(`server ${sid} is in group.${other} and in group.${group}; list it in exactly one`);
         groupOf.set(sid, group);
       }
     }
     for (const sid of this.voters) {
-      if (!groupOf.has(sid)) throw new Error(`server ${sid} is a voter and in no group; put it into exactly one`);
+      if (!groupOf.has(sid)) throw new Error(`server ${sid} is a voter but in no group; list it in exactly one`);
       this.#weights.set(sid, weights.get(sid) ?? 1);
     }
     this.#groups = [...groups]
@@ -86,8 +91,9 @@ export class HierarchicalQuorum implements QuorumVerifier {
   }
 
   /**
-   * An observer that was given a weight and a group adds to what half of the group is, though it can never help to reach it: ZooKeeper
-   * counts so, and servers of one ensemble have to agree on what a quorum is.
+   * An observer with a weight and a group raises the weight that is half of the group, though it
+   * can never help to reach it: ZooKeeper counts so, and all servers of an ensemble must agree on
+   * the quorums.
    */
   #group(sids: readonly Sid[], weights: ReadonlyMap<Sid, number>): Group {
     const voting = inOrder(sids).filter((sid) => this.weight(sid) > 0);

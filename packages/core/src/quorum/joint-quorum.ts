@@ -1,8 +1,10 @@
 /**
- * A quorum of the configuration in force and one of the configuration that was seen last and is to follow it.
+ * A quorum of the active configuration and one of the last seen configuration, which will follow
+ * it.
  *
- * While a reconfiguration is under way some servers go by the old configuration and some by the new one. Whoever knows of both asks for
- * both, so that what it decides is known to every quorum of either.
+ * During a reconfiguration some servers use the old configuration and some the new one. A server
+ * that knows both needs a quorum of each, so that its decisions are known to every quorum of
+ * either.
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -13,7 +15,7 @@ export class JointQuorum implements QuorumVerifier {
   readonly #current: QuorumVerifier;
   readonly #lastSeen: QuorumVerifier;
 
-  /** `lastSeen` is to have a higher version than `current`; with an equal one `current` alone is what to ask. */
+  /** `lastSeen` must have a higher version than `current`; for an equal one use `current` alone. */
   constructor(current: QuorumVerifier, lastSeen: QuorumVerifier) {
     this.#current = current;
     this.#lastSeen = lastSeen;
@@ -24,7 +26,10 @@ export class JointQuorum implements QuorumVerifier {
     return this.#current.isVoter(sid) || this.#lastSeen.isVoter(sid);
   }
 
-  /** That of the configuration in force, for its voters: a server that may lead today may do so until it is removed. */
+  /**
+   * The weight in the active configuration, for its voters: a server that may lead today may do so
+   * until it is removed.
+   */
   weight(sid: Sid): number {
     return this.#current.isVoter(sid) ? this.#current.weight(sid) : this.#lastSeen.weight(sid);
   }

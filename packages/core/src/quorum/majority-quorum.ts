@@ -1,4 +1,7 @@
-/** The usual quorum: more than half of the voters. Of four servers that is three, so a fourth one adds nothing to what three survive. */
+/**
+ * The usual quorum: more than half of the voters. Of four servers that is three, so a fourth server
+ * does not increase the number of failures survived.
+ */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';

@@ -1,9 +1,10 @@
 /**
  * Two voters and an oracle (`oraclePath` in zoo.cfg).
  *
- * Of two voters a majority is both, so the loss of either stops the ensemble. An oracle outside, which tells one of them at most that it may
- * go on alone, breaks the tie. What it says comes in as an input; whoever owns this reads the file. That no two servers are told so at once is
- * the oracle's duty: nothing here could notice.
+ * A majority of two voters is both, so the loss of either stops the ensemble. An external oracle,
+ * which allows at most one of them to continue alone, breaks the tie. Its answer is an input; the
+ * owner of this object reads the file. The oracle itself must guarantee that it never allows both
+ * at once: nothing here could detect it.
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -12,9 +13,9 @@ import type { QuorumVerifier, Sids } from './quorum-verifier.ts';
 
 export class OracleQuorum implements QuorumVerifier {
   readonly #majority: MajorityQuorum;
-  /** Unreadable is no: a server must not go on alone by mistake. */
+  /** False if the file is unreadable: a server must not continue alone by mistake. */
   #mayGoAlone = false;
-  /** While there is a follower its answer counts, not the oracle's. */
+  /** While there is a follower, its answer counts, not the oracle's. */
   #hasFollower = false;
 
   constructor(voters: Iterable<Sid>) {
@@ -25,12 +26,17 @@ export class OracleQuorum implements QuorumVerifier {
     return this.#majority.voters;
   }
 
-  /** Input: the first character of the oracle's file is `1`, or it is something else, or cannot be read. */
+  /**
+   * Input: whether the first character of the oracle's file is `1`; false if the file cannot be
+   * read.
+   */
   oracleSaid(mayGoAlone: boolean): void {
     this.#mayGoAlone = mayGoAlone;
   }
 
-  /** Input: whether a voter follows this server, which leads. False for a server that does not lead. */
+  /**
+   * Input: whether a voter follows this server, which leads. False for a server that does not lead.
+   */
   followed(hasFollower: boolean): void {
     this.#hasFollower = hasFollower;
   }
@@ -62,7 +68,10 @@ export class OracleQuorum implements QuorumVerifier {
     return sids.has(this.voters[0]!) || sids.has(this.voters[1]!);
   }
 
-  /** With one voter nobody needs an oracle, with three it could make two quorums that have no server in common. */
+  /**
+   * One voter needs no oracle; with three, an oracle could allow two quorums without a common
+   * server.
+   */
   #isAsked(): boolean {
     return this.voters.length === 2 && !this.#hasFollower;
   }

@@ -1,29 +1,38 @@
 /**
- * Which servers are enough.
+ * Decides which sets of servers are a quorum.
  *
- * A quorum is a set of voters that shares a member with every other quorum, so that no two of them can decide differently without one server
- * knowing of both. Elections, epochs and commits each ask for one. Observers are never part of it, whatever they send (ZOOKEEPER-764, 2959).
+ * A quorum is a set of voters that shares a member with every other quorum, so that no two of them
+ * can decide differently without one server knowing of both. Elections, epochs and commits each
+ * need one. Observers never count, whatever they send (ZOOKEEPER-764, 2959).
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 
 /**
- * Some servers. A `Set` is one; so is an object that works out the answer, such as "has acknowledged this zxid", which is how the leader
- * asks at each ACK without building a set.
+ * A set of servers. A `Set` is one; so is an object that computes the answer, such as "has
+ * acknowledged this zxid", which is how the leader asks at each ACK without building a set.
  */
 export interface Sids {
   has(sid: Sid): boolean;
 }
 
 export interface QuorumVerifier {
-  /** Ascending, without doubles. */
+  /** Ascending, without duplicates. */
   readonly voters: readonly Sid[];
   isVoter(sid: Sid): boolean;
-  /** What its voice counts: 0 for whoever is no voter. A voter of weight 0 cannot lead. */
+  /**
+   * The weight of its vote: 0 for a server that is not a voter. A voter of weight 0 cannot lead.
+   */
   weight(sid: Sid): number;
-  /** Whether these are enough. Servers in it that are no voters do not count. Allocates nothing: it is asked at each ACK. */
+  /**
+   * Whether the set contains a quorum. Servers that are not voters do not count. Allocates nothing:
+   * it is called at each ACK.
+   */
   containsQuorum(sids: Sids): boolean;
-  /** Whether an oracle decides here and has said that this server may not go on alone: then it follows whoever says it leads. */
+  /**
+   * Whether an oracle decides and does not allow this server to continue alone: then it follows a
+   * server that claims to lead.
+   */
   deniedByOracle(): boolean;
   fingerprint(to: Fingerprint): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Writes what clients hear: reply headers, errors, watch events. Everything goes straight into the connection's output, so the order of
- * calls is the order on the wire.
+ * Writes the messages to clients: reply headers, errors, watch events. Each is written straight
+ * into the output of its connection, so the order of calls is the order on the wire.
  */
 import { ErrorCode, type Millis, type Writer, Xid, Writer as ProtocolWriter, type Zxid } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
@@ -9,7 +9,7 @@ import type { ClientOutput } from '../client-output.ts';
 import { bytesPerUnit } from './budget.ts';
 
 const lengthBytes = 4;
-/** An output found, a header written, the books kept. */
+/** Finding the output, writing a header and counting the reply. */
 const unitsPerFrame = 4;
 /** xid, zxid, error. */
 const replyHeaderBytes = 16;
@@ -17,11 +17,11 @@ const replyHeaderBytes = 16;
 export class Answers {
   readonly #out: ClientOutput;
   readonly #observer: Observer;
-  /** Units spent on writing so far; by how much it grows tells how long a step has become. */
+  /** Units spent on writing so far. A step measures its own length by the difference. */
   work = 0;
-  /** Start of the frame that is open. One reply is written at a time. */
+  /** Offset of the open frame. One reply is written at a time. */
   #frame = 0;
-  /** An event is the same for all who hear it; it is encoded once. */
+  /** An event is the same for all watchers; it is encoded once. */
   readonly #event = new ProtocolWriter(128);
 
   constructor(out: ClientOutput, observer: Observer) {
@@ -39,7 +39,7 @@ export class Answers {
     return writer;
   }
 
-  /** Ends the reply opened last, and counts it. */
+  /** Ends the reply opened last and counts it. */
   end(
     cnxn: Cnxn,
     writer: Writer,
@@ -58,12 +58,15 @@ export class Answers {
     this.#observer.replied(cnxn.id, opCode, error, nowMs - arrivedMs, writer.offset - this.#frame, write);
   }
 
-  /** Undoes `begin` and all that was written since. */
+  /** Undoes `begin` and everything written since. */
   takeBack(writer: Writer): void {
     writer.offset = this.#frame;
   }
 
-  /** The head of a reply whose body of so many bytes comes in pieces, by `piece`, over several steps. */
+  /**
+   * Writes the header of a reply whose body of `bodyBytes` follows in pieces, by `piece`, over
+   * several steps.
+   */
   beginLong(cnxn: Cnxn, xid: number, zxid: Zxid, error: number, bodyBytes: number): void {
     const writer = this.#out.reply(cnxn.id);
     writer.int32(replyHeaderBytes + bodyBytes);
@@ -77,7 +80,7 @@ export class Answers {
     this.work += length / bytesPerUnit;
   }
 
-  /** The last piece has been written: counts the reply. */
+  /** Counts the reply after its last piece. */
   endLong(
     cnxn: Cnxn,
     opCode: number,
@@ -100,7 +103,10 @@ export class Answers {
     this.end(cnxn, writer, opCode, xid, zxid, error, arrivedMs, nowMs, write);
   }
 
-  /** The answer to a handshake; returns its size. A refusal has timeout 0, session 0 and a password of zeros. */
+  /**
+   * Writes the reply to a handshake and returns its size. A refusal has timeout 0, session 0 and a
+   * password of zeros.
+   */
   handshake(cnxn: Cnxn, timeoutMs: Millis, sessionHigh: number, sessionLow: number, password: Uint8Array): number {
     const writer = this.#out.reply(cnxn.id);
     const frame = writer.beginFrame();
@@ -108,14 +114,17 @@ export class Answers {
     writer.int32(timeoutMs);
     writer.halves(sessionHigh, sessionLow);
     writer.buffer(password);
-    // A client that left the byte out of its request would take it for the beginning of the next frame.
+    // A client whose request lacks this byte would take it for the start of the next frame.
     if (cnxn.speaksReadOnly) writer.boolean(false);
     writer.endFrame(frame);
     cnxn.packetsSent++;
     return writer.offset - frame;
   }
 
-  /** Prepares an event; `event` then sends it to one connection after the other. `zxid` is -1 for catch-up events. */
+  /**
+   * Encodes an event; `event` then sends it to one connection at a time. `zxid` is -1 for events
+   * that a client missed while it was disconnected.
+   */
   prepareEvent(eventType: number, path: string, zxid: Zxid): void {
     const event = this.#event;
     event.clear();
@@ -137,5 +146,5 @@ export class Answers {
   }
 }
 
-/** The only state a server ever puts into an event; the others are made by clients. */
+/** The only state that a server sends in an event; clients create the others. */
 const stateSyncConnected = 3;

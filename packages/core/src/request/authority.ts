@@ -1,6 +1,7 @@
 /**
- * A server that orders writes itself: one that stands alone, or the leader. It judges each against everything judged before, gives it a
- * zxid and sends it to the log; whoever keeps the log says from when on it may be applied. It alone ends sessions and sweeps znodes.
+ * Orders writes on this server: a standalone server or the leader. It validates each write against
+ * everything validated before, assigns a zxid and appends the txn to the log; the owner of the log
+ * reports which txns may be applied. Only this order expires sessions and sweeps znodes.
  */
 import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
@@ -21,25 +22,34 @@ import type { WaitingSync } from './session-order.ts';
 import { SyncsBehind } from './syncs-behind.ts';
 import { Sweeper } from './sweep.ts';
 
-/** What an order needs of the server that it works for. */
+/** What an order needs from its server. */
 export interface OrderParts extends PrepareParts {
   readonly load: Load;
-  /** The write that waits at the head of its session's line here, if the txn may be its own. */
+  /** The write at the head of its session's queue here, if the txn `zxid` may be its result. */
   readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
 }
 
-/** Makes what orders the writes of a server. */
+/** Creates the order of a server's writes. */
 export type OrderFactory = (parts: OrderParts, now: Now) => Order;
 
-/** What a leader knows by its learners alone. `Leader` has this shape. */
+/** What a leader knows through its learners. `Leader` implements it. */
 export interface Lead {
-  /** Of one of its own clients: when it is sure that it leads, and has handed over all that was committed, it calls `Server.synced`. */
+  /**
+   * A sync of a client of the leader. Once the leader is sure that it still leads, and has
+   * delivered all committed txns, it calls `Server.synced`.
+   */
   sync(sync: WaitingSync, now: Now): void;
-  /** Whatever a learner had heard of sessions by then it has passed on. Infinity while there is no learner that serves. */
+  /**
+   * Every sign of life of a session that a learner received before this time has been reported
+   * here. Infinity while no learner serves clients.
+   */
   readonly learnersHeardMs: Millis;
-  /** Until when a session that is due at `dueMs` waits for learners that the configuration does not have; undefined when it does not. */
+  /**
+   * The time until which a session that is due at `dueMs` waits for learners outside the
+   * configuration; undefined if it does not wait.
+   */
   strangersAwaitedMs(dueMs: Millis): Millis | undefined;
-  /** When learners were last asked whom they have heard. */
+  /** When learners were last asked for the sessions with signs of life. */
   readonly learnersAskedMs: Millis;
   askLearners(now: Now): void;
 }
@@ -56,14 +66,14 @@ export class Authority implements Order {
   readonly #sweeper: Sweeper;
   /** Proposed and not yet applied, in zxid order. */
   readonly #proposals = new Fifo<Proposal>();
-  /** Everything up to here may be applied. */
+  /** All txns up to this one may be applied. */
   #committed: Zxid;
   readonly #syncs = new SyncsBehind();
   work = 0;
 
   readonly #lead: Lead | undefined;
 
-  /** @param lead of a leader; undefined for a standalone server. */
+  /** @param lead the leader; undefined for a standalone server. */
   constructor(parts: OrderParts, log: TxnLog, now: Now, lead?: Lead) {
     const { options, replica, tracker, load, observer } = parts;
     this.role = lead === undefined ? 'standalone' : 'leader';
@@ -77,7 +87,7 @@ export class Authority implements Order {
     this.#committed = replica.lastZxid;
     const { sessions } = replica;
     sessions.forEach((known) => {
-      // Nobody knows when they were last heard of: all get their full time again.
+      // Their last sign of life is unknown: each gets its full timeout again.
       const slot = tracker.open(sessions.high(known), sessions.low(known), sessions.timeoutMs(known), now.elapsedMs);
       if (this.role === 'leader') tracker.forgetOwner(slot);
     });
@@ -94,7 +104,10 @@ export class Authority implements Order {
     return this.#judged(outcome);
   }
 
-  /** Of a request that came through another server: there, the session may seem to live that has ended or moved meanwhile. */
+  /**
+   * For a request that came through another server, where a session that has expired or moved may
+   * still seem alive.
+   */
   #sessionFault({ owner, opCode, sessionHigh: high, sessionLow: low }: WriteOrigin): number {
     if (owner === ownerHere || opCode === OpCode.closeSession) return ErrorCode.Ok;
     const slot = this.#tracker.findLive(high, low);
@@ -108,7 +121,7 @@ export class Authority implements Order {
     this.#enqueue(this.#prepare.createSession(origin, timeoutMs, now));
   }
 
-  /** A leader may have lost its lead without knowing it. */
+  /** A leader may have been replaced without knowing it. */
   get isCaughtUp(): boolean {
     return this.#lead === undefined && this.#proposals.length === 0;
   }
@@ -144,7 +157,7 @@ export class Authority implements Order {
 
   take(): Proposal {
     const proposal = this.#proposals.shift();
-    if (proposal === undefined) throw new Error('nothing is proposed');
+    if (proposal === undefined) throw new Error('take() was called without a committed proposal');
     this.#load.applied(proposal);
     return proposal;
   }
@@ -196,7 +209,10 @@ export class Authority implements Order {
     }
   }
 
-  /** As of when sessions may be judged. A leader asks its learners once for each time that a session is due. */
+  /**
+   * The time as of which sessions may be judged. A leader asks its learners once for each time at
+   * which a session is due.
+   */
   #heardMs(now: Now, heardMs: Millis): Millis {
     if (this.#lead === undefined) return heardMs;
     const due = this.#expiry.deadline();
@@ -213,12 +229,15 @@ export class Authority implements Order {
     if (this.#expiry.hasCondemned) return 0;
     const due = this.#expiry.deadline();
     if (due === undefined || this.#lead === undefined) return due;
-    // Learners have been asked: the last answer brings the turn in which it is decided.
+    // Learners have been asked: the last reply causes the turn in which the session is judged.
     const waits = this.#lead.learnersAskedMs >= due && this.#lead.learnersHeardMs < due;
     return waits ? this.#lead.strangersAwaitedMs(due) : due;
   }
 
-  /** What is outstanding follows from the proposals and the tree; their bytes are written by whoever keeps the log. */
+  /**
+   * The outstanding changes follow from the proposals and the tree; the owner of the log writes the
+   * bytes of the proposals.
+   */
   fingerprint(to: Fingerprint, now: Now): void {
     to.text(this.role);
     to.number(this.#committed);
@@ -242,7 +261,7 @@ export class Authority implements Order {
     return job;
   }
 
-  /** Takes a proposal, or begins the job that will make one. */
+  /** Enqueues a proposal, or starts the job that will produce one. */
   #judged(outcome: Proposal | PrepareJob): Job | undefined {
     if ('zxid' in outcome) {
       this.#enqueue(outcome);
@@ -258,7 +277,7 @@ export class Authority implements Order {
   #enqueue(proposal: Proposal): void {
     if (proposal.origin.owner !== ownerHere) proposal.origin.identities = Identities.none;
     const { txn } = proposal;
-    // Those of a setACL are counted before it is judged.
+    // The entries of a setACL are counted before it is validated.
     if ('acl' in txn && txn.kind !== 'setACL') this.work += txn.acl.length * unitsPerAclEntry;
     this.#proposals.push(proposal);
     this.#load.proposed(proposal);
@@ -270,7 +289,7 @@ export function earliest(a: Millis | undefined, b: Millis | undefined): Millis |
   return b === undefined ? a : Math.min(a, b);
 }
 
-/** How a standalone server orders its writes. */
+/** Creates the order of a standalone server. */
 export function standaloneOrder(log: TxnLog): OrderFactory {
   return (parts, now) => new Authority(parts, log, now);
 }

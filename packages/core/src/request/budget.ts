@@ -1,59 +1,68 @@
 /**
- * How much is done in one step before the loop gets a turn: heartbeats, other connections and the log must not wait longer than about
- * two milliseconds. A unit is roughly a tenth of a microsecond of work. docs/internals/steps.md lists what is sliced, and how.
+ * How much work one step does before the event loop gets a turn: heartbeats, other connections and
+ * the log must not wait longer than about two milliseconds. A unit is about a tenth of a
+ * microsecond. docs/internals/steps.md lists what is sliced, and how.
  */
 import type { Now } from '../now.ts';
 
-/** Units of one step, unless the options say otherwise. */
+/** Default number of units of one step. */
 export const stepUnitsDefault = 16_384;
 
-/** A change of one znode: looked up, changed, digested, told to nobody. */
+/** A change of one znode: lookup, change and digest, without events. */
 export const unitsPerChange = 24;
-/** A part of a multi decoded and judged, with what it makes of the znode and of its parent. */
+/** A part of a multi: decoding, validation, and the pending state of the znode and its parent. */
 export const unitsPerPart = 48;
-/** An entry of an ACL made, or looked at. */
+/** An entry of an ACL, created or checked. */
 export const unitsPerAclEntry = 2;
-/** A txn taken from the line, applied and answered, its changes beyond the first and the bytes of its reply left out. */
+/**
+ * A txn taken from the queue, applied and answered, without the changes after the first and without
+ * the bytes of the reply.
+ */
 export const unitsPerTxn = 24;
-/** A request decoded and judged, or a read answered, its reply left out. */
+/** A request decoded and validated, or a read answered, without its reply. */
 export const unitsPerRequest = 16;
-/** Copied, or run through a checksum, for one unit. */
+/** Bytes copied or checksummed for one unit. */
 export const bytesPerUnit = 256;
 
 /** Fewer bytes are never worth a step. */
 const bytesMin = 128;
 
 /**
- * What one step may do, by kind of work. Everything follows from one number of units: a simulator draws it small, and every kind of work
- * is then interrupted where it can be.
+ * What one step may do, by kind of work. All limits follow from one number of units: a simulator
+ * draws it small, and every kind of work is then interrupted wherever it can be.
  */
 export class StepBudget {
   readonly units: number;
-  /** Proposed and not applied: with more than that no further long write is begun. */
+  /** Limit of units proposed and not applied: above it no further long write starts. */
   readonly unitsProposedMax: number;
-  /** Of multis that a learner has passed on, and that are not answered: with more than that it passes on no further long one. */
+  /**
+   * Limit of bytes of multis that a learner has forwarded and not answered: above it the learner
+   * forwards no further long multi.
+   */
   readonly multiBytesPassedOnMax: number;
-  /** Znodes looked at one after the other, for no more than a number of each. */
+  /** Znodes visited one after the other, for at most a number of each. */
   readonly visits: number;
-  /** Names of children written, some of them far from each other in memory. */
+  /** Names of children written; some are far apart in memory. */
   readonly names: number;
-  /** Paths of a setWatches handled, or paths gathered. */
+  /** Paths of a setWatches handled, or paths collected. */
   readonly paths: number;
-  /** Outstanding changes taken back or forgotten. */
+  /** Outstanding changes rolled back or forgotten. */
   readonly records: number;
   /** Rows of watches cleared. */
   readonly rows: number;
-  /** Ephemerals that are listed without a job. */
+  /** Ephemerals listed without a job. */
   readonly ephemerals: number;
   /** Containers and TTL znodes deleted. */
   readonly sweeps: number;
-  /** A frame of at most so many bytes is too short to ask for more than a step of work, unless what it asks for is long itself. */
+  /**
+   * A frame of at most this size needs no more than one step, unless the data it asks for is long.
+   */
   readonly shortFrameBytes: number;
-  /** Written into a reply. */
+  /** Bytes written into a reply. */
   readonly replyBytes: number;
-  /** Written into a log entry, of many short texts, as ACLs are. */
+  /** Bytes written into a log entry of many short strings, such as ACLs. */
   readonly entryBytes: number;
-  /** Written into a snapshot. */
+  /** Bytes written into a snapshot. */
   readonly snapshotBytes: number;
 
   constructor(units: number) {
@@ -75,13 +84,19 @@ export class StepBudget {
   }
 }
 
-/** Where a step has ended with work left over: at requests, at applying txns, at bringing a learner up to date, or at a local snapshot. */
+/**
+ * Where a step ended with work left: requests, applying txns, synchronising a learner, or a local
+ * snapshot.
+ */
 export type StepKind = 'request' | 'commit' | 'sync' | 'snapshot';
 
-/** Work that goes on over several steps. It yields when a step's budget is spent, and hears what time it is when it goes on. */
+/**
+ * Work over several steps. It yields when the budget of a step is spent and receives the current
+ * time when it resumes.
+ */
 export type Job = Generator<void, void, Now>;
 
-/** Runs a job up to its first pause; undefined when that finished it. */
+/** Runs a job up to its first pause; returns undefined if the job finished. */
 export function start(job: Job): Job | undefined {
   return job.next().done === true ? undefined : job;
 }

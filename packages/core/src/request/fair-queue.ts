@@ -1,23 +1,25 @@
 /**
- * A queue in which who has used least goes first: start-time fair queueing (Goyal, Vin, Cheng 1996). Each goes at the time to which it has
- * used up its share. Time stands where the one taken last went, and who has had nothing to do for a while begins a little before it, ahead of
- * those who wait all the time: what it used while nobody else wanted anything is forgotten, and no more than that little is saved up.
+ * A queue that serves the member with the least usage first: start-time fair queueing (Goyal, Vin,
+ * Cheng 1996). A member is served at the virtual time up to which it has used its share. Virtual
+ * time is that of the member served last. A member that was idle starts a little before it, so
+ * before members that wait all the time: usage without competition is forgotten, and only that
+ * little credit can be saved.
  */
 import { stepUnitsDefault } from './budget.ts';
 
-/** So much of its share can be saved up: enough for a thousand small requests, and for no long one. */
+/** The credit that can be saved: enough for a thousand small requests, but for no long one. */
 const savedUnitsMax = stepUnitsDefault;
 
 export class Turn {
-  /** Up to when it has used its share, in units of work. */
+  /** Virtual time up to which the share has been used, in units of work. */
   usedUntil = 0;
-  /** Of two with equal times the one goes first that has waited longer. */
+  /** Of two members with equal times, the one that has waited longer is served first. */
   order = 0;
-  /** Where in the queue it stands; -1 while it does not wait. */
+  /** Index in the heap; -1 while it does not wait. */
   place = -1;
 }
 
-/** A binary heap; what is queued has its `Turn`, and stands in one queue only. */
+/** A binary heap. Each member has its `Turn` and is in at most one queue. */
 export class FairQueue<T extends { readonly turn: Turn }> {
   readonly #heap: T[] = [];
   #time = 0;
@@ -36,7 +38,7 @@ export class FairQueue<T extends { readonly turn: Turn }> {
     this.#rise(one, this.#heap.length - 1);
   }
 
-  /** Whose turn it is; it does not wait any more. */
+  /** Removes and returns the member whose turn it is. */
   take(): T | undefined {
     const first = this.#heap[0];
     if (first === undefined) return undefined;
@@ -55,10 +57,10 @@ export class FairQueue<T extends { readonly turn: Turn }> {
     this.#sink(last, last.turn.place);
   }
 
-  /** It has used so much, whether it waits at the moment or not. */
+  /** Charges a member for work, whether it waits or not. */
   charge(one: T, units: number): void {
     const { turn } = one;
-    // What is used while nobody waits is used in its own time.
+    // Work done while no member waits advances virtual time.
     if (this.#heap.length === 0) this.#time = Math.max(this.#time, turn.usedUntil);
     turn.usedUntil = Math.max(turn.usedUntil, this.#time - savedUnitsMax) + units;
     if (turn.place !== -1) this.#sink(one, turn.place);

@@ -1,7 +1,8 @@
 /**
- * How a learner orders writes: it asks its leader, and applies what the leader has committed. Nothing is judged here, and no session ends
- * by this server's word. A txn belongs to the write at the head of its session's line, if it is that one; all others are those of other
- * servers' clients, or of a connection that has gone.
+ * Orders writes on a learner: it forwards them to its leader and applies what the leader has
+ * committed. It validates nothing and expires no session. A txn is the result of the write at the
+ * head of its session's queue if both have the same cxid; any other txn belongs to a client of
+ * another server, or to a connection that is closed.
  */
 import {
   formatSessionId,
@@ -27,25 +28,28 @@ import type { Replica } from './replica.ts';
 import type { WaitingSync } from './session-order.ts';
 import { SyncsBehind } from './syncs-behind.ts';
 
-/** What goes from a learner to its leader on behalf of clients. */
+/** Sends requests of clients from a learner to its leader. */
 export interface LeaderLink {
-  /** `record` is placed over the request's record; its bytes may be used again after the call. */
+  /** `record` is placed over the request's record; its bytes may be reused after the call. */
   request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
   revalidate(high: number, low: number, timeoutMs: Millis): void;
-  /** Bytes of requests that wait until the stream to the leader takes more. */
+  /** Bytes of requests that wait until the stream to the leader accepts more. */
   readonly queuedBytes: number;
 }
 
-/** A session that a client of an observer wants to go on with, until the leader has answered the sync behind the question whether it lives. */
+/**
+ * A session that a client of an observer wants to resume. It waits until the leader has answered
+ * the sync that was sent after the question whether the session is alive.
+ */
 export interface WaitingSession {
   readonly kind: 'session';
   readonly high: number;
   readonly low: number;
-  /** undefined until the leader has said so. */
+  /** undefined until the leader has answered. */
   isValid: boolean | undefined;
 }
 
-/** A txn as the leader has sent it. */
+/** A txn as received from the leader. */
 export interface SentTxn {
   readonly zxid: Zxid;
   readonly header: TxnHeader;
@@ -53,7 +57,7 @@ export interface SentTxn {
   readonly digest: TxnDigest | undefined;
   /** Size of the log entry. */
   readonly bytes: number;
-  /** Whether a client of this server may have asked for it. */
+  /** Whether a client of this server may have requested it. */
   readonly mayBeOurs: boolean;
 }
 
@@ -66,14 +70,14 @@ export class Forwarding implements Order {
   readonly #headOfLine: OrderParts['headOfLine'];
   /** In zxid order. */
   readonly #committed = new Fifo<SentTxn>();
-  /** Asked of the leader and not answered: it answers them in turn. */
+  /** Sent to the leader and not answered; the leader answers in order. */
   readonly #syncs = new Fifo<WaitingSync | WaitingSession>();
   readonly #answeredSyncs = new SyncsBehind();
-  /** The last txn of which the leader has said that it is committed. */
+  /** The last txn that the leader has reported as committed. */
   #handedOver: Zxid = 0;
   readonly #record = new Writer(16);
   readonly #reader = new Reader();
-  /** Sessions that the leader has been asked to end, at an operator's word. */
+  /** Sessions that the leader was asked to end on request of an operator. */
   readonly #condemned = new Set<SessionId>();
   readonly #replica: Replica;
   readonly work = 0;
@@ -85,13 +89,13 @@ export class Forwarding implements Order {
     this.#headOfLine = headOfLine;
   }
 
-  /** The leader has committed a txn. `Server.appended` comes next. */
+  /** The leader has committed a txn. The caller calls `Server.appended` next. */
   commit(txn: SentTxn): void {
     this.#committed.push(txn);
     this.#handedOver = txn.zxid;
   }
 
-  /** The leader has answered a sync; undefined when none was asked for. */
+  /** The leader has answered a sync; returns undefined if none was sent. */
   takeSync(): WaitingSync | WaitingSession | undefined {
     return this.#syncs.shift();
   }
@@ -107,7 +111,7 @@ export class Forwarding implements Order {
     this.#ask(high, low, 0, OpCode.createSession);
   }
 
-  /** That the leader alone can say. */
+  /** Only the leader knows. */
   get isCaughtUp(): boolean {
     return false;
   }
@@ -129,15 +133,16 @@ export class Forwarding implements Order {
     return this.#answeredSyncs.take(applied);
   }
 
-  /** Sends what stands in the record. */
+  /** Sends the content of `#record`. */
   #ask(high: number, low: number, cxid: number, opCode: number, identities?: Identities): void {
     const { bytes, offset } = this.#record;
     this.#link.request(high, low, cxid, opCode, this.#reader.place(bytes, 0, offset), identities);
   }
 
   /**
-   * An observer hears of a txn when it is committed. What the session has asked elsewhere may have been proposed by now and come later, so it would
-   * pass for what it asks here with the same xid; behind a sync it has come.
+   * An observer receives a txn when it is committed. Requests that the session sent elsewhere may
+   * be proposed by now and committed later, and would be taken for requests sent here with the same
+   * xid; after a sync they have arrived.
    */
   revalidate(high: number, low: number, timeoutMs: Millis): undefined {
     this.#link.revalidate(high, low, timeoutMs);
@@ -148,7 +153,10 @@ export class Forwarding implements Order {
     this.#ask(high, low, 0, OpCode.sync);
   }
 
-  /** The leader has said whether the session lives. Returns whether the server can be told at once, or else behind the sync, and in turn. */
+  /**
+   * The leader has answered whether the session is alive. Returns true if the server can use the
+   * answer at once; false if it must wait for the sync.
+   */
   revalidated(high: number, low: number, isValid: boolean): boolean {
     for (const waiting of this.#syncs.values()) {
       if (waiting.kind !== 'session' || waiting.isValid !== undefined || waiting.high !== high || waiting.low !== low) continue;
@@ -163,7 +171,7 @@ export class Forwarding implements Order {
   }
 
   appended(): void {
-    // The log is the learner's; what is committed comes by `commit`.
+    // The learner owns the log; committed txns arrive by `commit`.
   }
 
   get hasNext(): boolean {
@@ -172,7 +180,7 @@ export class Forwarding implements Order {
 
   take(): Proposal {
     const sent = this.#committed.shift();
-    if (sent === undefined) throw new Error('nothing is committed');
+    if (sent === undefined) throw new Error('take() was called without a committed txn');
     const { type, clientHigh, clientLow } = sent.header;
     if (type === OpCode.closeSession && this.#condemned.size > 0) this.#condemned.delete(sessionIdOf(clientHigh, clientLow));
     return { ...sent, origin: this.#originOf(sent), node: 0 };
@@ -201,7 +209,10 @@ export class Forwarding implements Order {
     return true;
   }
 
-  /** The leader ends it, as one that the client itself has closed. It may be connected to any server. */
+  /**
+   * The leader ends it like a session that its client has closed. The client may be connected to
+   * any server.
+   */
   condemn(high: number, low: number): boolean {
     const session = sessionIdOf(high, low);
     if (this.#replica.sessions.find(high, low) === -1 || this.#condemned.has(session)) return false;
@@ -216,11 +227,11 @@ export class Forwarding implements Order {
   }
 
   wake(): undefined {
-    // Sweeps and ends of sessions are the leader's.
+    // Only the leader sweeps znodes and expires sessions.
   }
 
   endSessions(): undefined {
-    // Silence is judged by the leader.
+    // Only the leader judges silence.
   }
 
   deadline(): undefined {

@@ -1,6 +1,6 @@
 /**
- * Frames that came while a long job was under way, or while too many requests were (zookeeper.request_throttle_max_requests). They wait
- * in the order they came, over all connections.
+ * Frames that arrived while a long job was running, or while too many requests were outstanding
+ * (zookeeper.request_throttle_max_requests). They wait in order of arrival, over all connections.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
@@ -14,7 +14,10 @@ export type Held =
   | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }
   | { readonly kind: 'forwarded'; readonly request: ForwardedRequest; readonly moves: number; readonly behindLong: BehindLong };
 
-/** Whether a request has waited behind a long write of its session, whose turn has come, and was the last before the next long one. */
+/**
+ * Whether a request waited for a long write of its session whose turn has come; `last` for the last
+ * request before the next long write.
+ */
 export type BehindLong = 'no' | 'yes' | 'last';
 
 export class HeldFrames {
@@ -34,7 +37,7 @@ export class HeldFrames {
     return this.#frames.length === 0;
   }
 
-  /** When to see whether there is room for them; undefined when none waits. */
+  /** When to check again whether they can be admitted; undefined if none waits. */
   get deadline(): Millis | undefined {
     return this.isEmpty ? undefined : this.#lookAgainMs;
   }
@@ -50,13 +53,13 @@ export class HeldFrames {
     this.#load.holdBack(frame, cnxn.address);
   }
 
-  /** A request that a learner has passed on, of a session that has moved so often. */
+  /** Adds a request forwarded by a learner. `moves` is how often its session had moved. */
   pushForwarded(request: ForwardedRequest, moves: number, nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
     this.#frames.push({ kind: 'forwarded', request, moves, behindLong: 'no' });
   }
 
-  /** Puts back frames of a connection, ahead of all that came later. */
+  /** Puts back frames of a connection before all frames that arrived later. */
   putBack(cnxn: Cnxn, frames: readonly ParkedFrame[], nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
     for (const frame of frames.toReversed()) {
@@ -65,7 +68,10 @@ export class HeldFrames {
     }
   }
 
-  /** Requests that a learner has passed on, and that have waited behind a long write whose turn has come: ahead of all that came later. */
+  /**
+   * Puts forwarded requests that waited for a long write whose turn has come before all that
+   * arrived later.
+   */
   putBackForwarded(waiting: readonly { readonly request: ForwardedRequest; readonly moves: number }[], nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
     for (const [at, { request, moves }] of waiting.toReversed().entries()) {
@@ -73,10 +79,10 @@ export class HeldFrames {
     }
   }
 
-  /** The one that came first. One that has waited too long is marked as throttled. */
+  /** Takes the frame that arrived first. One that has waited too long is marked as throttled. */
   take(nowMs: Millis): Held {
     const held = this.#frames.shift();
-    if (held === undefined) throw new Error('no frame is held');
+    if (held === undefined) throw new Error('take() was called without a held frame');
     if (held.kind === 'forwarded') return held;
     held.cnxn.framesHeld--;
     this.#load.letGo(held.frame, held.cnxn.address);

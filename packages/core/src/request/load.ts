@@ -1,26 +1,31 @@
-/** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
+/**
+ * Counts outstanding requests and the memory they hold; new requests are delayed by these numbers.
+ */
 import { OpCode } from '@tskeeper/protocol';
 import { unitsPerChange } from './budget.ts';
 import { aclEntriesOf, changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
 
 /**
- * What one part of a multi holds besides its bytes in the log until it is applied: the change, and what it makes of the znode and its
- * parent.
+ * Memory of one part of a multi until it is applied, besides its bytes in the log: the change, and
+ * the pending state of the znode and its parent.
  */
 const bytesPerChange = 1024;
-/** What an entry of an ACL holds besides its bytes in the log until its txn is applied, as objects and texts. */
+/**
+ * Memory of an entry of an ACL until its txn is applied, besides its bytes in the log, as objects
+ * and strings.
+ */
 const bytesPerAclEntry = 160;
 
-/** What is under way for the connections of one address: by this it is judged whether the address has more than its share. */
+/** The load of all connections of one address. It decides whether the address exceeds its share. */
 export class AddressLoad {
   readonly name: string;
   cnxnCount = 0;
-  /** Requests taken in or held back, and not yet answered. */
+  /** Requests admitted or held, and not yet answered. */
   requests = 0;
   /** Bytes of their frames. */
   bytes = 0;
-  /** Bytes of identities that are on their way to the leader with them. */
+  /** Bytes of identities forwarded to the leader with them. */
   identityBytes = 0;
 
   constructor(name: string) {
@@ -29,21 +34,27 @@ export class AddressLoad {
 }
 
 export class Load {
-  /** Requests taken in and not yet answered. */
+  /** Requests admitted and not yet answered. */
   requests = 0;
-  /** Requests that are held back until there is room for them. */
+  /** Requests held until there is room for them. */
   heldBack = 0;
-  /** What requests under way hold in memory: proposals that are not applied yet, frames that wait, and what is passed on to the leader. */
+  /**
+   * Memory of outstanding requests: proposals not yet applied, waiting frames, and requests
+   * forwarded to the leader.
+   */
   bytes = 0;
-  /** Units that it takes to apply what is proposed and not yet applied: a write that is proposed now waits for it. */
+  /** Units needed to apply all proposals: a write proposed now waits for them. */
   unitsProposed = 0;
-  /** Bytes of multis that are on their way to the leader or back: what this learner passes on now is sent behind them. */
+  /**
+   * Bytes of multis forwarded to the leader and not yet answered: a request that this learner
+   * forwards now is sent after them.
+   */
   multiBytesPassedOn = 0;
 
-  /** Addresses that have requests under way. */
+  /** Addresses with outstanding requests. */
   #addresses = 0;
 
-  /** Whether an address has less under way than an equal share of what all may have. */
+  /** Whether an address uses less than an equal share of the limits. */
   isBelowShare({ requests, bytes }: AddressLoad, requestsMax: number, bytesMax: number): boolean {
     return this.#addresses > 1 && requests * this.#addresses < requestsMax && bytes * this.#addresses < bytesMax;
   }
@@ -60,7 +71,10 @@ export class Load {
     this.#done(address, frame.bytes.length);
   }
 
-  /** A frame that there is no room for yet. It does not count among the requests, which are what it waits for. */
+  /**
+   * A frame that cannot be admitted yet. It does not count among the requests, since it waits for
+   * them.
+   */
   holdBack(frame: ParkedFrame, address: AddressLoad): void {
     this.heldBack++;
     this.bytes += frame.bytes.length;
@@ -73,7 +87,7 @@ export class Load {
     this.#done(address, frame.bytes.length);
   }
 
-  /** A write that stands in the line of its connection. */
+  /** A write in the queue of its connection. */
   inLine(write: WriteOrigin, address: AddressLoad): void {
     this.requests++;
     this.bytes += write.heldBytes;
@@ -90,7 +104,7 @@ export class Load {
     this.#done(address, write.frameBytes);
   }
 
-  /** A sync that stands in the line, its frame left out. */
+  /** A sync in the queue of its connection, without its frame. */
   syncInLine(sync: WaitingSync, address: AddressLoad): void {
     this.bytes += sync.heldBytes;
     address.identityBytes += sync.heldBytes;
@@ -111,7 +125,7 @@ export class Load {
     address.bytes -= bytes;
   }
 
-  /** A learner's request that cannot be judged yet. */
+  /** A learner's request that cannot be validated yet. */
   held(request: ForwardedRequest): void {
     this.bytes += request.record.length + request.identities.bytes;
   }
@@ -120,7 +134,10 @@ export class Load {
     this.bytes -= request.record.length + request.identities.bytes;
   }
 
-  /** What stood in the line of a connection no longer does. A proposal is applied all the same, and holds its memory until then. */
+  /**
+   * Forgets the queue of a closed connection. A proposal is applied all the same, and holds its
+   * memory until then.
+   */
   forget(waiting: readonly Waiting[], address: AddressLoad): void {
     for (const one of waiting) {
       if (one.kind === 'frame') {
@@ -145,12 +162,12 @@ export class Load {
   }
 }
 
-/** What a write holds besides its frame, where it is passed on. */
+/** Memory of a forwarded write besides its frame. */
 function identityBytesOf({ heldBytes, frameBytes }: WriteOrigin): number {
   return Math.max(0, heldBytes - frameBytes);
 }
 
-/** Of a write that is passed on. */
+/** 0 unless the write was forwarded. */
 function multiBytesOf({ opCode, heldBytes, frameBytes }: WriteOrigin): number {
   return opCode === OpCode.multi && heldBytes > 0 ? frameBytes : 0;
 }

@@ -1,21 +1,25 @@
 /**
  * The body of a reply that takes more than one step to write.
  *
- * A reply's length comes first on the wire, so nothing of it can leave before all of it is known. It is gathered here in pieces, which
- * never move: a single buffer would have to be copied each time it is outgrown, and tens of megabytes copied are a stall of their own.
+ * The length of a reply comes first on the wire, so nothing can be sent before all of it is known.
+ * The body is collected in pieces that never move: a single buffer would be copied each time it
+ * grows, and copying tens of megabytes would stall the server.
  */
 import { Writer } from '@tskeeper/protocol';
 
 const pieceBytes = 64 * 1024;
-/** A piece is full a little before its end, so that the name or Stat that fills it need not make it grow. */
+/** A piece is full a little before its end, so that one more name or Stat does not make it grow. */
 const roomBytes = 1024;
 
 export class LongReply {
   #pieces: Writer[] = [];
-  /** In all pieces but the last. */
+  /** In all pieces except the last. */
   #fullBytes = 0;
 
-  /** Where to write on. To be asked for anew after every few values: a piece that is full is followed by another. */
+  /**
+   * Where to continue writing. Get it again after every few values: a full piece is followed by
+   * another.
+   */
   get writer(): Writer {
     const last = this.#pieces.at(-1);
     if (last !== undefined && last.offset < pieceBytes - roomBytes) return last;
@@ -25,7 +29,7 @@ export class LongReply {
     return next;
   }
 
-  /** Where in `writer` nothing further should begin. */
+  /** Offset in `writer` after which no further value should begin. */
   get end(): number {
     return pieceBytes - roomBytes;
   }
@@ -34,12 +38,12 @@ export class LongReply {
     return this.#fullBytes + (this.#pieces.at(-1)?.offset ?? 0);
   }
 
-  /** Overwrites the int with which the body begins. */
+  /** Overwrites the int at the start of the body. */
   patchFirstInt32(value: number): void {
     this.#pieces[0]!.patchInt32(0, value);
   }
 
-  /** Hands over the pieces, first to last, and keeps none. */
+  /** Returns the pieces, first to last, and keeps none. */
   take(): Writer[] {
     const pieces = this.#pieces;
     this.#pieces = [];

@@ -1,11 +1,12 @@
 /**
- * Writes that take long, and wait until less is proposed and not yet applied, or at a learner until less of them is on its way to the leader. What
- * stands in the order of all writes has to be applied before anything behind it, so a short write waits for no more than that, and for the one
- * long write that is being judged.
+ * Writes that take long. They wait until fewer units are proposed and not yet applied, or at a
+ * learner until fewer bytes are on the way to the leader. A txn must be applied before any later
+ * one, so a short write waits for no more than those units and the one long write being validated.
  *
- * Those of an address take turns with those of other addresses, and those that learners pass on take turns by session, since a leader does
- * not know the address: who has had least goes first. What a session asks for behind a long write waits with it: of a client of this server as
- * early frames of its connection, of another server's here.
+ * Addresses take turns; writes that learners forward take turns by session, since a leader does not
+ * know the address. The party with the least usage is first. Requests that a session sends after a
+ * long write wait with it: those of a client of this server as early frames of its connection,
+ * those of other servers here.
  */
 import { type SessionId, sessionIdOf } from '@tskeeper/protocol';
 import { Cnxn } from '../cnxn/cnxn.ts';
@@ -13,13 +14,22 @@ import { Fifo } from '../fifo.ts';
 import { FairQueue, Turn } from './fair-queue.ts';
 import type { ForwardedRequest } from './proposal.ts';
 
-/** Of those that do not wait at the moment so many are remembered, with what they have had. Behind that all of them begin as newcomers. */
+/**
+ * The usage of this many parties that do not wait is remembered. Beyond that, all of them start
+ * again.
+ */
 const idleMax = 1024;
 
-/** So many connections of an address keep their turn when they have gone: nothing else bounds what they hold. */
+/**
+ * At most this many connections of an address keep their turn after they have closed: no other
+ * limit bounds their memory.
+ */
 const goneMax = 8;
 
-/** A request that a learner has passed on, of a session that had moved so often by then. `units` is 0 where it is a short one. */
+/**
+ * A request forwarded by a learner; `moves` is how often its session had moved by then. `units` is
+ * 0 for a short request.
+ */
 export interface WaitingRequest {
   readonly request: ForwardedRequest;
   readonly moves: number;
@@ -28,17 +38,20 @@ export interface WaitingRequest {
 
 class Party {
   readonly turn = new Turn();
-  /** Of an address: connections whose first early frame is a long write, in the order they came. */
+  /** For an address: connections whose first early frame is a long write, in order of arrival. */
   readonly cnxns = new Map<Cnxn, number>();
-  /** Those of them that have gone. */
+  /** Those of them that are closed. */
   readonly gone = new Set<Cnxn>();
-  /** Of a session: a long write, and what came behind it. */
+  /** For a session: a long write and the requests after it. */
   readonly requests = new Fifo<WaitingRequest>();
-  /** Short ones of it are on their way, and nothing may overtake them. */
+  /** Its short requests are being admitted, and nothing may overtake them. */
   isResting = false;
 }
 
-/** Whose turn it is: a connection, or a request and the short ones behind it. What follows those waits until `resume`. */
+/**
+ * The party whose turn it is: a connection, or a request and the short ones after it. The requests
+ * that follow wait until `resume`.
+ */
 export type LongWrite =
   | { readonly kind: 'cnxn'; readonly cnxn: Cnxn }
   | { readonly kind: 'forwarded'; readonly requests: readonly WaitingRequest[] };
@@ -47,7 +60,7 @@ export class LongWrites {
   readonly #turns = new FairQueue<Party>();
   /** By the name of the address, or the id of the session. */
   readonly #parties = new Map<string | SessionId, Party>();
-  /** Requests that learners have passed on. */
+  /** Number of waiting requests that learners forwarded. */
   #requests = 0;
 
   /** Whether no long write waits. */
@@ -55,12 +68,12 @@ export class LongWrites {
     return this.#turns.length === 0;
   }
 
-  /** Addresses and sessions of which is known what they have had. */
+  /** Number of addresses and sessions whose usage is remembered. */
   get known(): number {
     return this.#parties.size;
   }
 
-  /** A long write did not have to wait. */
+  /** A long write started without waiting. */
   begun(by: Cnxn | ForwardedRequest, units: number): void {
     const key = by instanceof Cnxn ? by.address.name : sessionIdOf(by.sessionHigh, by.sessionLow);
     this.#turns.charge(this.#party(key), units);
@@ -72,7 +85,7 @@ export class LongWrites {
     this.#turns.push(party);
   }
 
-  /** Whether something of a session waits here, so that what it asks for next has to wait behind it. */
+  /** Whether a request of this session waits here, so that its next request must wait too. */
   hasRequestsOf(high: number, low: number): boolean {
     return this.#requests > 0 && (this.#parties.get(sessionIdOf(high, low))?.requests.length ?? 0) > 0;
   }
@@ -85,7 +98,7 @@ export class LongWrites {
     if (!party.isResting) this.#turns.push(party);
   }
 
-  /** What followed the long write of a session has been let in. */
+  /** The short requests that followed the long write of a session have been admitted. */
   resume(high: number, low: number): void {
     const party = this.#parties.get(sessionIdOf(high, low));
     if (party === undefined) return;
@@ -93,7 +106,7 @@ export class LongWrites {
     if (party.requests.length > 0) this.#turns.push(party);
   }
 
-  /** The other side of a connection has gone. Returns whether its long write keeps its turn. */
+  /** The client of a connection has disconnected. Returns whether its long write keeps its turn. */
   keeps(cnxn: Cnxn): boolean {
     const party = this.#parties.get(cnxn.address.name);
     if (party === undefined || party.gone.size >= goneMax || !party.cnxns.has(cnxn)) return false;
@@ -101,7 +114,7 @@ export class LongWrites {
     return true;
   }
 
-  /** We have given the connection up, or it cannot keep its turn. */
+  /** The server has closed the connection, or it cannot keep its turn. */
   remove(cnxn: Cnxn): void {
     if (this.isEmpty) return;
     const party = this.#parties.get(cnxn.address.name);
@@ -110,7 +123,7 @@ export class LongWrites {
 
   take(): LongWrite {
     const party = this.#turns.take();
-    if (party === undefined) throw new Error('no long write waits');
+    if (party === undefined) throw new Error('take() was called without a waiting long write');
     for (const [cnxn, units] of party.cnxns) {
       party.cnxns.delete(cnxn);
       party.gone.delete(cnxn);

@@ -1,11 +1,13 @@
 /**
- * What is not taken on for want of memory.
+ * Refuses requests for lack of memory.
  *
- * A server that runs out of memory is killed with everything it holds, sessions included; one that refuses what would make it grow goes on
- * serving the rest. Whatever frees memory or keeps a session alive is never refused: reads, deletes, checks, data no longer than what it
- * replaces, closing a session. What is refused is answered ThrottledOp, which says that nothing was done and that it may be tried again.
+ * A server that runs out of memory is killed with all its sessions; a server that refuses requests
+ * that would make it grow continues to serve the rest. Requests that free memory or keep a session
+ * alive are never refused: reads, deletes, checks, data no longer than the data it replaces,
+ * closing a session. A refused request gets ThrottledOp, which means that nothing was done and that
+ * it may be retried.
  *
- * How much memory there is, is the runtime's to know. See docs/decisions/memory.md.
+ * The runtime measures how much memory there is. See docs/decisions/memory.md.
  */
 import { ErrorCode, OpCode, ProtocolError, type Reader, readMultiHeader } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
@@ -17,20 +19,27 @@ import type { Load } from './load.ts';
 
 /**
  * - `ample`: nothing is refused.
- * - `tight`: what takes much at once is refused: long multis here, new sessions at the ports.
- * - `full`: nothing may grow any more, neither the tree nor the watches.
+ * - `tight`: requests that take much memory at once are refused: long multis here, new sessions at
+ *   the ports.
+ * - `full`: neither the tree nor the watches may grow.
  */
 export type MemoryState = 'ample' | 'tight' | 'full';
 
-/** A part of a multi takes fifty times its bytes while it is under way. Deletes in batches of a thousand are shorter than this. */
+/**
+ * A pending part of a multi takes fifty times its bytes. Deletes in batches of a thousand are
+ * shorter than this.
+ */
 const longMultiBytes = 64 * 1024;
-/** Of what still goes into a queue that is full: a session that ends, a delete. */
+/** Limit of a request that still enters a full queue: closing a session, a delete. */
 const longQueuedBytes = 4096;
 
-/** Added to the limit of watches that a client sets again, for where `watchesPerCnxnMax` is small. */
+/** Added to the limit of restored watches, for a small `watchesPerCnxnMax`. */
 const watchesRestoredExtra = 64;
 
-/** Times `inFlightBytesMax` under way: beyond it, requests that would grow the tree are refused rather than kept waiting. */
+/**
+ * Above this multiple of `inFlightBytesMax`, requests that would grow the tree are refused, not
+ * delayed.
+ */
 const refusedAbove = 8;
 
 export class MemoryLimits {
@@ -52,7 +61,10 @@ export class MemoryLimits {
     this.#inFlightBytesMax = options.inFlightBytesMax;
   }
 
-  /** Tells how things are. Watches that may not become more may still be set anew where others have fired or gone. */
+  /**
+   * Sets the state of the memory. When watches may not grow in number, new ones may still replace
+   * watches that have fired or were removed.
+   */
   set(state: MemoryState, watchesMayGrow: boolean): void {
     this.#state = state;
     if (watchesMayGrow && state !== 'full') this.#watchesMax = Infinity;
@@ -60,12 +72,14 @@ export class MemoryLimits {
   }
 
   /**
-   * Whether a write is refused. `reader` is placed over its record, and stays where it is. `queuedBytes`: of requests that wait to be passed on; those
-   * of clients that have gone count nowhere else, so while there are that many, no long one is added, whatever it does.
+   * Whether a write is refused. `reader` is placed over its record and is not moved. `queuedBytes`
+   * is the size of requests waiting to be forwarded. Those of disconnected clients are counted
+   * nowhere else, so while there are too many, no long request is added, whatever it does.
    */
   refuses(opCode: number, reader: Reader, queuedBytes = 0): boolean {
     if (queuedBytes > refusedAbove * this.#inFlightBytesMax && reader.remaining > longQueuedBytes) return true;
-    // Every connection may have one request under way, whatever it holds; but not thousands of them while the disk stands still.
+    // Every connection may have one outstanding request, whatever its size; but not thousands of
+    // them while the disk is slow.
     const isBlocked = this.#state === 'full' || this.#load.bytes > refusedAbove * this.#inFlightBytesMax;
     if (!isBlocked && this.#state === 'ample') return false;
     if (opCode === OpCode.multi && reader.remaining > longMultiBytes) return true;
@@ -74,7 +88,7 @@ export class MemoryLimits {
     try {
       return this.#grows(opCode, reader);
     } catch (error) {
-      // Whoever judges it will say what is wrong with it.
+      // Validation will report the error.
       if (error instanceof ProtocolError) return false;
       throw error;
     } finally {
@@ -88,16 +102,18 @@ export class MemoryLimits {
   }
 
   /**
-   * Whether a connection may keep the watches that it has set again. A client may set more of them than `watchesPerCnxnMax`: its last watch may count
-   * twice, once in each table; and the server removes a one-shot watch without an event when the client may not read the znode, as ZooKeeper does.
-   * A server that closed the connection for that would close it at each reconnect. So the limit is twice as high here, plus 64.
+   * Whether a connection may keep the watches that it has restored. A client may restore more than
+   * `watchesPerCnxnMax`: its last watch may count twice, once in each table; and the server removes
+   * a one-shot watch without an event when the client may not read the znode, as ZooKeeper does. If
+   * that closed the connection, it would be closed again at each reconnect. So the limit is twice
+   * as high here, plus 64.
    */
   mayKeepWatches(cnxn: Cnxn): boolean {
     const max = 2 * this.#watchesPerCnxnMax + watchesRestoredExtra;
     return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= max;
   }
 
-  /** As `mayWatch`, for a request that is answered ThrottledOp if not. */
+  /** Like `mayWatch`, and counts the refusal of a request that is then answered ThrottledOp. */
   admitsWatch(cnxn: Cnxn, opCode: number): boolean {
     if (this.mayWatch(cnxn)) return true;
     this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
@@ -121,7 +137,10 @@ export class MemoryLimits {
     }
   }
 
-  /** Judged by the tree, without what is outstanding: pipelined writes may be off by what one znode held a moment ago. */
+  /**
+   * Judged by the tree without the outstanding changes: pipelined writes may be off by the size
+   * that one znode had a moment ago.
+   */
   #setDataGrows(reader: Reader): boolean {
     if (!reader.range('a path')) return false;
     const node = this.#tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd);

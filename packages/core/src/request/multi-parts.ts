@@ -1,15 +1,21 @@
-/** What may stand in a multi, and what the parts of one become. Stricter than outside of a multi, as in ZooKeeper. */
+/**
+ * Which operations a multi may contain, and how their parts are interpreted. Stricter than outside
+ * of a multi, as in ZooKeeper.
+ */
 import { CreateMode, type MultiOp, ProtocolError } from '@tskeeper/protocol';
 
 export type MultiWrite = Exclude<MultiOp, { kind: 'getData' | 'getChildren' }>;
 
-/** In a multi the flags of a create decide what it makes, not the opcode as for a create on its own. Throws for what may not be there. */
+/**
+ * In a multi, the flags of a create decide the kind of znode, not the opcode as for a single
+ * create. Throws a `ProtocolError` for operations and modes that a multi may not contain.
+ */
 export function asWrite(op: MultiOp): MultiWrite {
   if (op.path === null) throw new ProtocolError('a path', 0);
   switch (op.kind) {
     case 'getData':
     case 'getChildren':
-      throw new ProtocolError('writes alone in a multi', 0);
+      throw new ProtocolError('only writes in a multi', 0);
     case 'create':
     case 'create2':
     case 'createContainer':

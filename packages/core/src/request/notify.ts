@@ -1,9 +1,9 @@
 /**
- * Tells watchers what has changed. Events leave ahead of any reply that could show the change, because they are written into the
- * connections' output before it.
+ * Sends events to watchers. They precede any reply that could show the change, since they are
+ * written into the outputs of the connections before it.
  *
- * Whether a connection may READ the znode is looked at now, when the watch fires, not when it was set. A one-shot watch whose event may
- * not be told is used up in silence.
+ * Whether a connection may READ the znode is checked when the watch fires, not when it was set. A
+ * one-shot watch whose event may not be sent is removed silently.
  */
 import { EventType, Perms, type Zxid } from '@tskeeper/protocol';
 import type { Permissions } from '../auth/permission.ts';
@@ -24,14 +24,14 @@ export class Notifier {
   readonly #budget: StepBudget;
   readonly #watchersPerStep: number;
 
-  // The change being told.
+  // The change being reported.
   #path = '';
   #zxid: Zxid = 0;
   #acl: AclId = openAclId;
   #parentAcl: AclId = openAclId;
   #told = 0;
   #toldOnParent = 0;
-  /** Which event is encoded: that of the znode, that of its parent, or neither yet. */
+  /** Which event is encoded: that of the znode, that of its parent, or none yet. */
   #prepared: 'none' | 'znode' | 'parent' = 'none';
 
   constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, permissions: Permissions, observer: Observer, budget: StepBudget) {
@@ -59,7 +59,7 @@ export class Notifier {
     return undefined;
   }
 
-  /** Tells watchers for about a step; returns whether that was all of them. */
+  /** Notifies watchers for about one step; returns whether all were notified. */
   #tellSome(): boolean {
     const before = this.#permissions.work + this.#answers.work;
     for (let told = 0; told < this.#watchersPerStep; told += watchersPerLook) {
@@ -97,9 +97,9 @@ export class Notifier {
   };
 }
 
-/** A watcher found and its ACL looked at; the event is counted where it is written. */
+/** Finding a watcher and checking its ACL; the event is counted where it is written. */
 const unitsPerWatcher = 4;
-/** Told between two looks at what their ACLs and events have cost. */
+/** Watchers notified between two checks of the cost of their ACLs and events. */
 const watchersPerLook = 4;
 
 function parentOf(path: string): string {

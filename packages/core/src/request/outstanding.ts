@@ -1,22 +1,26 @@
 /**
- * What the tree will look like once everything proposed so far has been applied.
+ * The state of the tree once all proposals have been applied.
  *
- * A write is judged before the writes ahead of it have been applied, so the tree alone is too old to judge by. Each proposal leaves
- * here the znodes it will change, under its zxid; when it has been applied they are forgotten. The tree digest is carried along, since a
- * txn is logged with the digest of the tree that will stand after it.
+ * A write is validated before earlier writes have been applied, so the tree alone is stale. Each
+ * proposal records here the znodes it will change, under its zxid; they are forgotten when it has
+ * been applied. The tree digest is kept as well, since a txn is logged with the digest of the tree
+ * after it.
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { type Observer, silentObserver } from '../observer.ts';
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import { type DataTree, type NodeId, nodeDigest } from '../tree/data-tree.ts';
 
-/** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy, by `toChange`. */
+/**
+ * The future state of a znode. Never changed once recorded: the next proposal that changes the
+ * znode makes a copy with `toChange`.
+ */
 export class FutureZnode {
-  /** False: it will be gone. */
+  /** False if it will be deleted. */
   exists = true;
-  /** The znode of today it grows out of, 0 when it does not exist yet. */
+  /** The znode in the tree that it is derived from; 0 if there is none yet. */
   node: NodeId = 0;
-  /** Recorded, it counts as a user of the list. */
+  /** Once recorded, it holds a reference to the list. */
   acl: AclId = openAclId;
   ownerHigh = 0;
   ownerLow = 0;
@@ -30,14 +34,16 @@ export class FutureZnode {
   pzxid: Zxid = 0;
   ctime: Millis = 0;
   mtime: Millis = 0;
-  /** undefined: as the tree has it. */
+  /** undefined: as in the tree. */
   data: Uint8Array | null | undefined;
-  /** What the znode adds to the tree digest. */
+  /** The share of this znode in the tree digest. */
   digest = 0;
-  /** Others may hold it. */
+  /** Recorded objects may be shared. */
   isRecorded = false;
 
-  /** The same znode, to be changed and then recorded. What this one says may be gone then. */
+  /**
+   * The same znode, to be changed and then recorded. It may be this object, which then changes too.
+   */
   toChange(): FutureZnode {
     if (!this.isRecorded) return this;
     const copy = new FutureZnode();
@@ -60,12 +66,12 @@ export class FutureZnode {
   }
 }
 
-/** One znode changed by one proposal, with what it takes to take that back. */
+/** The change of one znode by one proposal, with what is needed to roll it back. */
 interface Recorded {
   readonly zxid: Zxid;
   readonly path: string;
   readonly future: FutureZnode;
-  /** What an earlier proposal had made of it, if one had. */
+  /** The state recorded by an earlier proposal, if any. */
   readonly before: FutureZnode | undefined;
   readonly digestDelta: number;
 }
@@ -76,18 +82,21 @@ export class Outstanding {
   readonly #observer: Observer;
   readonly #byPath = new Map<string, FutureZnode>();
   /**
-   * Recorded ephemerals that the tree does not have yet, by the low half of their owner: whoever closes a session must
-   * find those of that session without looking at everything that is under way.
+   * Recorded ephemerals that the tree does not have yet, by the low half of their owner: closing a
+   * session must find its ephemerals without visiting all outstanding changes.
    */
   readonly #newEphemerals = new Map<number, Set<Recorded>>();
   /** Recorded changes in zxid order; those before `#first` have been applied. */
   #queue: Recorded[] = [];
   #first = 0;
 
-  /** The tree digest after everything proposed, a wrapping 64-bit sum as two int32. */
+  /** The tree digest after all proposals, a wrapping 64-bit sum as two int32. */
   digestHigh: number;
   digestLow: number;
-  /** Bytes of paths and data digested here so far, those of the tree not counted. See `DataTree.digestedBytes`. */
+  /**
+   * Bytes of paths and data digested here so far, without those of the tree. See
+   * `DataTree.digestedBytes`.
+   */
   #digestedBytes = 0;
 
   constructor(tree: DataTree, digestEnabled: boolean, observer: Observer = silentObserver) {
@@ -103,17 +112,17 @@ export class Outstanding {
     return this.#queue.length - this.#first;
   }
 
-  /** Bytes that went into digests so far, here and in the tree. */
+  /** Bytes digested so far, here and in the tree. */
   get digestedBytes(): number {
     return this.#digestedBytes + this.#tree.digestedBytes;
   }
 
-  /** What the proposals have made of a znode; undefined when none of them touches it. */
+  /** The state of a znode after the proposals; undefined if none of them changes it. */
   peek(path: string): FutureZnode | undefined {
     return this.#byPath.get(path);
   }
 
-  /** The znode as it will be, or undefined when there will be none. */
+  /** The future state of the znode, or undefined if it will not exist. */
   find(path: string): FutureZnode | undefined {
     if (this.#byPath.size > 0) {
       const future = this.#byPath.get(path);
@@ -149,7 +158,10 @@ export class Outstanding {
     return future.data === null ? 0 : future.data.length;
   }
 
-  /** Records what the txn `zxid` will make of a znode. `digestBefore` is what it added to the tree digest so far, 0 for a new one. */
+  /**
+   * Records the state of a znode after the txn `zxid`. `digestBefore` is its share in the tree
+   * digest before, 0 for a new znode.
+   */
   record(path: string, zxid: Zxid, future: FutureZnode, digestBefore: number): void {
     future.isRecorded = true;
     this.#tree.acls.retain(future.acl);
@@ -176,11 +188,12 @@ export class Outstanding {
     else noted.add(recorded);
   }
 
-  /** Paths of the ephemerals this session will own and the tree does not have yet. */
+  /** Paths of the ephemerals that this session will own and that are not in the tree yet. */
   newEphemerals(ownerHigh: number, ownerLow: number): string[] {
     const paths: string[] = [];
     for (const { path, future } of this.#newEphemerals.get(ownerLow) ?? []) {
-      // Only the last word on a path counts. It may be in the tree by now, and only changed since.
+      // Only the latest state of a path counts. It may be in the tree by now, and only changed
+      // since.
       if (future.ownerHigh !== ownerHigh || this.#byPath.get(path) !== future) continue;
       if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow)) paths.push(path);
     }
@@ -194,8 +207,8 @@ export class Outstanding {
   }
 
   /**
-   * Takes back what has been recorded for `zxid`, the proposal being judged, the latest first and at most `max` of it. Returns true when
-   * there is nothing left of it.
+   * Rolls back the records of `zxid`, the proposal being validated, latest first and at most `max`
+   * of them. Returns whether none is left.
    */
   rollback(zxid: Zxid, max = Infinity): boolean {
     const queue = this.#queue;
@@ -213,8 +226,8 @@ export class Outstanding {
   }
 
   /**
-   * The txns up to `zxid` have been applied: the tree knows better now. Forgets at most `max` changes and returns whether that was all;
-   * until then none of these znodes may be asked for.
+   * The txns up to `zxid` have been applied: the tree is up to date now. Forgets at most `max`
+   * changes and returns whether none is left; until then none of these znodes may be looked up.
    */
   forget(zxid: Zxid, max = Infinity): boolean {
     const before = this.size;
@@ -229,7 +242,7 @@ export class Outstanding {
       const recorded = queue[this.#first]!;
       if (recorded.zxid > zxid) break;
       if (left === 0) return false;
-      // A later proposal may have replaced it; that one stays.
+      // A later proposal may have replaced it; that state stays.
       if (this.#byPath.get(recorded.path) === recorded.future) this.#byPath.delete(recorded.path);
       if (isNewEphemeral(recorded.future)) this.#forgetEphemeral(recorded);
       this.#tree.acls.release(recorded.future.acl);
@@ -253,8 +266,9 @@ export class Outstanding {
   }
 }
 
-/** What is recorded never changes, so the answer is the same when it is recorded and when it is forgotten. */
+/** A recorded state never changes, so the result is the same when it is recorded and forgotten. */
 function isNewEphemeral(future: FutureZnode): boolean {
-  // A container or a TTL has the sign bit: it may be taken for a session here, which costs a little and does no harm.
+  // The owner of a container or TTL znode has the sign bit set: it may be taken for a session here,
+  // which is harmless and costs little.
   return future.node === 0 && future.exists && (future.ownerHigh !== 0 || future.ownerLow !== 0);
 }

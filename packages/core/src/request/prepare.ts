@@ -1,12 +1,13 @@
 /**
- * Turns a write request into a txn, or into an error txn that says why not.
+ * Turns a write request into a txn, or into an error txn.
  *
- * A write is judged before the writes ahead of it have been applied, so the tree alone is too old to judge by. We judge against the tree
- * plus the outstanding changes; a verdict given here holds when the txn is applied, and nobody downstream asks again. A refusal takes a
- * zxid too: the client must hear of it in order, behind its own earlier writes.
+ * Requests are validated before earlier ones have been applied, so the tree alone is stale.
+ * Validation reads the tree plus the outstanding changes; the result holds when the txn is applied,
+ * and is not checked again. A rejected request takes a zxid too, because its reply must keep the
+ * session's order.
  *
- * The order of the checks is the order in which ZooKeeper makes them, since a request can be wrong in more than one way and clients
- * depend on which error they see.
+ * The checks are in ZooKeeper's order, since a request can be invalid in more than one way and
+ * clients depend on the error they get.
  */
 import {
   type Acl,
@@ -64,19 +65,19 @@ import type { Proposal, WriteOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
 import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './special-owner.ts';
 
-/** A txn with its type, or the error code that stands in its place. */
+/** A txn with its type, or the error code that replaces it. */
 type Verdict = TypedTxn | number;
 interface TypedTxn {
   readonly type: number;
   readonly txn: Txn;
-  /** The znode it changes, where that is known to be the same when the txn is applied. */
+  /** The znode that the txn changes, if it is known to be the same when the txn is applied. */
   readonly node?: NodeId;
 }
 
-/** Judging that goes on over several steps, and its outcome. */
+/** Validation over several steps, and its result. */
 export type PrepareJob = Generator<void, Proposal, Now>;
 
-/** What judging needs of the server. */
+/** What validation needs from the server. */
 export interface PrepareParts {
   readonly options: CoreOptions;
   readonly replica: Replica;
@@ -86,7 +87,7 @@ export interface PrepareParts {
   readonly observer: Observer;
 }
 
-/** A multi being judged. */
+/** A multi being validated. */
 class MultiUnderWay {
   readonly txns: MultiMember[] = [];
   failed = false;
@@ -96,19 +97,22 @@ class MultiUnderWay {
   }
 }
 
-/** A session being closed: how far its ephemerals have been removed. */
+/** A session being closed: how many of its ephemerals have been removed. */
 class Closing {
-  /** The next of those in the tree, 0 behind the last. */
+  /** The next of those in the tree, 0 after the last. */
   next: NodeId;
   /** Those the tree does not have yet, and how many of them have been removed. */
   readonly newPaths: readonly string[];
   created = 0;
   readonly paths: string[] = [];
-  /** The most that the paths can take in a txn. */
+  /** Upper bound of the bytes of the paths in a txn. */
   listBytes = 0;
-  /** One for all: a path is removed once in a txn. */
+  /** Shared by all paths: a path is removed once in a txn. */
   readonly gone = new FutureZnode();
-  /** What is left of the parents, recorded once each when all their children have been counted off. */
+  /**
+   * The remaining state of each parent, recorded once when all its removed children have been
+   * subtracted.
+   */
   readonly parents = new Map<string, { readonly after: FutureZnode; readonly digestBefore: number }>();
   parentsLeft: Iterator<[string, { readonly after: FutureZnode; readonly digestBefore: number }]> | undefined;
 
@@ -129,11 +133,14 @@ export class Prepare {
   readonly #observer: Observer;
   readonly #requestedAcls: RequestedAcls;
   readonly outstanding: Outstanding;
-  /** The entry being written to the log. */
+  /** The log entry being written. */
   readonly #entry = new Writer(1024);
-  /** Highest zxid given out. Invariant: replica.lastZxid <= lastZxid. */
+  /** Highest zxid assigned. Invariant: replica.lastZxid <= lastZxid. */
   lastZxid: Zxid;
-  /** What entries `auth` have become in the txn being judged, in bytes; and over all txns, in entries. */
+  /**
+   * Size of expanded `auth` entries: of the txn being validated, in bytes; and of all txns, in
+   * entries.
+   */
   #grownBytes = 0;
   #grownEntries = 0;
 
@@ -151,14 +158,15 @@ export class Prepare {
   }
 
   /**
-   * Judges the request whose record `reader` is placed over, gives it a zxid and sends it to the log. Returns a job when that takes more
-   * than one step. While there is one nothing else may be judged, applied or answered: the request has its zxid, and the outstanding
-   * changes are those of half a txn.
+   * Validates the request whose record `reader` is placed over, assigns a zxid and appends the txn
+   * to the log. Returns a job if that takes more than one step. While the job runs, nothing else
+   * may be validated, applied or answered: the request has its zxid, and the outstanding changes
+   * are those of half a txn.
    */
   request(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
     this.#grownBytes = 0;
     if (origin.opCode === OpCode.multi && isLongMulti(origin, reader, this.#budget.shortFrameBytes)) {
-      // The frame's bytes will be used again.
+      // The bytes of the frame will be reused.
       return this.#multiSlowly(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
     }
     const zxid = ++this.lastZxid;
@@ -168,14 +176,15 @@ export class Prepare {
       if (this.#hasOutgrown) verdict = this.#tooLong(zxid);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      // Java logs such a refusal under the zxid of the txn before it. Ours gets its own, like every other refusal.
+      // Java logs such a refusal under the zxid of the txn before it. Here it takes its own zxid,
+      // like every other refusal.
       this.outstanding.rollback(zxid);
       verdict = ErrorCode.MarshallingError;
     }
     return this.#propose(origin, zxid, now, verdict);
   }
 
-  /** A multi that fills a large frame; judged as it is decoded. */
+  /** A multi that fills a large frame; it is validated while it is decoded. */
   *#multiSlowly(origin: WriteOrigin, reader: Reader, now: Now): PrepareJob {
     const zxid = ++this.lastZxid;
     const multi = new MultiUnderWay();
@@ -216,7 +225,7 @@ export class Prepare {
     return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
   }
 
-  /** A request that is refused for what became of its session. */
+  /** Refuses a request because of the state of its session. */
   refuse(origin: WriteOrigin, error: number, now: Now): Proposal {
     return this.#propose(origin, ++this.lastZxid, now, error);
   }
@@ -226,7 +235,8 @@ export class Prepare {
   }
 
   /**
-   * The end of a session, whoever asks for it. Its ephemerals go in the same txn. Returns a job when they are very many; see `request`.
+   * Closes a session, for any reason. Its ephemerals are deleted in the same txn. Returns a job if
+   * there are very many; see `request`.
    */
   closeSession(origin: WriteOrigin, now: Now): Proposal | PrepareJob {
     const { sessionHigh: high, sessionLow: low } = origin;
@@ -246,15 +256,17 @@ export class Prepare {
   }
 
   #proposeClose(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now, judgedMs: Millis): Proposal {
-    // A list too long to be read back is left out: the session's ephemerals are known to whoever applies the txn.
+    // A list too long to be read back is omitted: a server that applies the txn knows the session's
+    // ephemerals.
     const fits = closing.listBytes + entryOverheadBytes <= this.#entryBytesMax;
     const paths2Delete = this.#options.closeSessionTxnEnabled && fits ? closing.paths : null;
     return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } }, judgedMs);
   }
 
   /**
-   * Removes the ephemerals that a session will own once everything proposed has been applied: first those that the tree has, then those it
-   * does not have yet, at last the parents are brought up to date. Spends about `budget` units; returns whether all is done.
+   * Removes the ephemerals that a session will own once all proposals have been applied: first
+   * those in the tree, then those that the tree does not have yet; finally the parents are updated.
+   * Spends about `budget` units; returns whether all is done.
    */
   #removeOwned({ sessionHigh: high, sessionLow: low }: WriteOrigin, closing: Closing, zxid: Zxid, budget: number): boolean {
     const { outstanding } = this;
@@ -302,7 +314,7 @@ export class Prepare {
     parent.after.childCount--;
   }
 
-  /** Removes a container or TTL znode that has served its time, or returns undefined when it no longer has. */
+  /** Removes a container or TTL znode that is due, or returns undefined if it no longer is. */
   sweep(origin: WriteOrigin, path: string, now: Now, isDue: (znode: FutureZnode) => boolean): Proposal | undefined {
     const future = this.outstanding.find(path);
     if (future === undefined || !isDue(future)) return undefined;
@@ -315,12 +327,15 @@ export class Prepare {
     return this.#options.juteMaxBuffer + this.#options.juteMaxBufferExtra;
   }
 
-  /** Units that ACLs have cost, those that were made and those that were asked. */
+  /** Units spent on ACLs, those expanded and those checked. */
   get #aclWork(): number {
     return this.#grownEntries * unitsPerAclEntry + this.#permissions.work;
   }
 
-  /** The ACLs of the txn being judged are longer than a txn may be. Some of them have not been built. */
+  /**
+   * The ACLs of the txn being validated are longer than a txn may be. Some of them have not been
+   * built.
+   */
   get #hasOutgrown(): boolean {
     return this.#grownBytes > this.#entryBytesMax;
   }
@@ -334,12 +349,13 @@ export class Prepare {
     return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now, judgedMs);
   }
 
-  /** Sends a proposal to the log whose entry has been written. */
+  /** Appends a proposal whose entry has been written to the log. */
   #send(origin: WriteOrigin, judged: Proposal, now: Now, judgedMs: Millis): Proposal {
     const { zxid } = judged;
     let proposal = judged;
     if (this.#entry.offset > this.#entryBytesMax) {
-      // Nobody could read it back from the log or from the wire between servers. It has grown past the limit on its way, by its ACLs say.
+      // Such an entry could not be read back from the log or from the wire between servers. It has
+      // grown beyond the limit during validation, for example by its ACLs.
       this.outstanding.rollback(zxid);
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
@@ -357,7 +373,7 @@ export class Prepare {
     return { zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
   }
 
-  /** That of the tree as it will be after everything proposed. */
+  /** The digest of the tree after all proposals. */
   #digest(): TxnDigest | undefined {
     if (!this.#options.treeDigestEnabled) return undefined;
     const { digestHigh, digestLow } = this.outstanding;
@@ -385,11 +401,11 @@ export class Prepare {
       case OpCode.reconfig:
         readReconfigRequest(reader);
         if (!this.#options.reconfigEnabled) return ErrorCode.ReconfigDisabled;
-        // There is no ensemble whose members could change.
+        // There is no ensemble whose membership could change.
         return this.#sessionFault(origin) ?? ErrorCode.Unimplemented;
       default:
-        // Passed on by a learner: those of ZooKeeper do so for check and deleteContainer, and for a createSession that a client has sent as a
-        // request. Their client waits for a txn, as for any answer.
+        // Learners of ZooKeeper forward check and deleteContainer, and a createSession that a
+        // client sent as a request. The client waits for a txn, as for any reply.
         return ErrorCode.Unimplemented;
     }
   }
@@ -415,7 +431,8 @@ export class Prepare {
     const wantsTtl = isTtlMode(mode);
     if (wantsTtl && !this.#options.extendedTypesEnabled) return ErrorCode.Unimplemented;
     if (wantsTtl ? ttlMs <= 0 || ttlMs > ttlMax : ttlMs >= 0) return ErrorCode.BadArguments;
-    // A TTL without a TTL mode gets this far when it is negative. It must not reach the log: no server could apply it.
+    // A TTL without a TTL mode gets here if it is negative. It must not reach the log: no server
+    // could apply it.
     if (opCode === OpCode.createTTL && !wantsTtl) return ErrorCode.BadArguments;
     const fault = this.#sessionFault(origin);
     if (fault !== undefined) return fault;
@@ -438,7 +455,7 @@ export class Prepare {
     if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
 
     if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
-    // The counter is a signed 32-bit int and runs over: after 2147483647 comes -2147483648.
+    // The counter is a signed 32-bit int and wraps: after 2147483647 comes -2147483648.
     const parentCVersion = (parent.cversion + 1) | 0;
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
     const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
@@ -538,7 +555,9 @@ export class Prepare {
     return { type: OpCode.setACL, txn: { kind: 'setACL', path, acl, version } };
   }
 
-  /** Whether an ACL that becomes part of the txn makes that too long. One that is refused for something else must not be asked for. */
+  /**
+   * Whether an ACL makes the txn too long. Do not call it for an ACL refused for another reason.
+   */
   #outgrows({ grownBytes, grownEntries }: StoredAcl): boolean {
     this.#grownBytes += grownBytes;
     if (this.#hasOutgrown) return true;
@@ -551,7 +570,8 @@ export class Prepare {
     if (fault !== undefined) return fault;
     const { path } = request;
     if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    // A znode that nothing under way touches is asked for where it is: a multi may have very many checks.
+    // A znode without outstanding changes is read from the tree directly: a multi may have very
+    // many checks.
     const future = this.outstanding.peek(path);
     const { tree } = this.#replica;
     const node = future === undefined ? tree.find(path) : 0;
@@ -563,7 +583,10 @@ export class Prepare {
     return { type: OpCode.check, txn: { kind: 'check', path, version: (version + 1) | 0 } };
   }
 
-  /** All parts or none, under one zxid. A part is judged on top of those before it. */
+  /**
+   * All parts or none, under one zxid. A part is validated against the state after the earlier
+   * ones.
+   */
   #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): Verdict {
     const multi = new MultiUnderWay();
     this.#judgeParts(origin, multi, reader, zxid, now, Infinity);
@@ -572,8 +595,9 @@ export class Prepare {
   }
 
   /**
-   * Decodes and judges further parts, for about `budget` units; returns whether that was all of them. Behind a part that has failed the
-   * others are decoded all the same: a request that cannot be read is refused as such, whatever is wrong with it besides.
+   * Decodes and validates further parts, for about `budget` units; returns whether none is left.
+   * After a part has failed, the others are still decoded: a request that cannot be decoded is
+   * refused as such, whatever else is wrong with it.
    */
   #judgeParts(origin: WriteOrigin, multi: MultiUnderWay, reader: Reader, zxid: Zxid, now: Now, budget: number): boolean {
     const { outstanding } = this;
@@ -630,14 +654,17 @@ export class Prepare {
   }
 }
 
-/** One that may take more than a step: it is long, or what it asks for grows by many identities. */
+/** A multi that may take more than a step: it is long, or it expands to many identities. */
 function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader, shortFrameBytes: number): boolean {
   return remaining > shortFrameBytes || remaining * identities.count > shortFrameBytes * manyIdentities;
 }
 
 const manyIdentities = 16;
 
-/** Where the name begins that a create or delete is about; -1 when the path is too odd to have a parent. */
+/**
+ * Index of the slash before the name in the path of a create or delete; -1 if the path cannot have
+ * a parent.
+ */
 function lastSlash(path: string): number {
   return path.includes('\0') ? -1 : path.lastIndexOf('/');
 }
@@ -651,7 +678,7 @@ function parentOf(path: string): string {
   return slash === 0 ? '/' : path.slice(0, slash);
 }
 
-/** Around the list of paths: header, digest and lengths. */
+/** Bytes around the list of paths: header, digest and lengths. */
 const entryOverheadBytes = 128;
 
 type CreateOpCode = typeof OpCode.create | typeof OpCode.create2 | typeof OpCode.createContainer | typeof OpCode.createTTL;
@@ -698,7 +725,7 @@ function isSequential(mode: number): boolean {
   );
 }
 
-/** Request data is a view into what came from the network; the txn outlives that. */
+/** The data of a request is a view of network input, and the txn outlives it. */
 function keep(data: Uint8Array | null): Buffer | null {
   return data === null ? null : Buffer.from(data);
 }

@@ -6,44 +6,56 @@ import type { CnxnId, SessionOwner } from '../client-output.ts';
 import { ownerHere } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 
-/** The number no connection has. */
+/** The id of no connection. */
 export const noCnxn: CnxnId = -1;
 
-/** Who asked for a write. The server itself asks for expiry and sweeps: then there is no connection. */
+/** The origin of a write. The server's own requests (expiry, sweeps) have no connection. */
 export interface WriteOrigin {
   readonly kind: 'write';
-  /** `noCnxn` when no connection waits for a reply. */
+  /** `noCnxn` if no connection waits for a reply. */
   readonly cnxn: CnxnId;
-  /** Through which server it came. `ownerBefore` if the session has gone on over another connection to that server since. */
+  /**
+   * The server through which it came. `ownerBefore` if the session has since moved to another
+   * connection at that server.
+   */
   owner: SessionOwner;
   readonly sessionHigh: number;
   readonly sessionLow: number;
   /** The client's xid, 0 for the server's own requests. */
   readonly cxid: number;
   readonly opCode: number;
-  /** Of a request that a learner has passed on, none once it has been judged: nothing else keeps them alive. */
+  /** Cleared once a forwarded request has been validated, so that they can be freed. */
   identities: Identities;
-  /** Its record and its identities at a learner, from when it is passed on until it is answered. 0 elsewhere: a proposal counts by itself. */
+  /**
+   * Bytes of its record and its identities at a learner, from forwarding to the reply. 0 elsewhere:
+   * a proposal is counted by itself.
+   */
   readonly heldBytes: number;
-  /** Its record, as it came from a client of this server; 0 for others. */
+  /** Bytes of its record, if a client of this server sent it; otherwise 0. */
   readonly frameBytes: number;
   readonly arrivedMs: Millis;
 }
 
-/** A write that has been judged, has its zxid, and waits for the log (and, in an ensemble, for a quorum). */
+/**
+ * A write that has been validated, has its zxid, and waits for the log (and, in an ensemble, for a
+ * quorum).
+ */
 export interface Proposal {
   readonly zxid: Zxid;
   readonly origin: WriteOrigin;
   readonly header: TxnHeader;
   readonly txn: Txn;
-  /** The znode that a setData changes: it was in the tree when it was judged, and nothing proposed before removes it. 0 for unknown. */
+  /**
+   * The znode that a setData changes: it was in the tree at validation, and no earlier proposal
+   * removes it. 0 if unknown.
+   */
   readonly node: NodeId;
   readonly digest: TxnDigest | undefined;
   /** Size of the log entry. */
   readonly bytes: number;
 }
 
-/** A write or sync of a client of another server, which that server has passed on. */
+/** A write or sync that another server has forwarded for its client. */
 export interface ForwardedRequest {
   readonly owner: SessionOwner;
   readonly sessionHigh: number;
@@ -51,12 +63,12 @@ export interface ForwardedRequest {
   readonly cxid: number;
   readonly opCode: number;
   readonly identities: Identities;
-  /** The request's record, which is the receiver's. */
+  /** The record of the request, owned by the receiver. */
   readonly record: Buffer;
   readonly arrivedMs: Millis;
 }
 
-/** A request of the server itself, on behalf of a session or of none (0, 0). */
+/** A request of the server itself, for a session or for none (0, 0). */
 export function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
   return {
     kind: 'write',
@@ -73,7 +85,10 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
   };
 }
 
-/** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */
+/**
+ * Whether the operation takes a zxid. deleteContainer is the server's own; a client that sends it
+ * gets an error as for an unknown operation.
+ */
 export function isWrite(opCode: number): boolean {
   switch (opCode) {
     case OpCode.create:
@@ -92,7 +107,7 @@ export function isWrite(opCode: number): boolean {
   }
 }
 
-/** Znodes a txn changes beyond one. */
+/** Number of znodes that a txn changes, if it can change more than one; otherwise 0. */
 export function changesOf(txn: Txn): number {
   switch (txn.kind) {
     case 'multi':
@@ -104,7 +119,7 @@ export function changesOf(txn: Txn): number {
   }
 }
 
-/** Entries of the ACLs that a txn sets. */
+/** Number of entries of the ACLs that a txn sets. */
 export function aclEntriesOf(txn: Txn): number {
   if (txn.kind !== 'multi') return 'acl' in txn ? txn.acl.length : 0;
   let entries = 0;
@@ -112,7 +127,7 @@ export function aclEntriesOf(txn: Txn): number {
   return entries;
 }
 
-/** For an explorer. When it arrived is told to operators only. */
+/** Writes an origin for an explorer. The time of arrival is left out: only operators see it. */
 export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
   for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);

@@ -1,6 +1,7 @@
 /**
- * Answers everything that changes no znode, from the state as it is now. Nothing is awaited and, on the common path, nothing allocated:
- * a path is looked up as the bytes it came in, and the answer is copied into the connection's output in wire form.
+ * Answers all requests that change no znode, from the current state. It waits for nothing and, on
+ * the common path, allocates nothing: a path is looked up as the bytes received, and the reply is
+ * copied into the connection's output in wire form.
  */
 import {
   AddWatchMode,
@@ -38,7 +39,7 @@ import type { MemoryLimits } from './memory-limits.ts';
 import { asWrite } from './multi-parts.ts';
 import type { Replica } from './replica.ts';
 
-/** A request that only reads, as it was admitted. */
+/** A request that only reads, as admitted. */
 export interface ReadRequest {
   cnxn: Cnxn;
   xid: number;
@@ -59,7 +60,7 @@ export class Reads {
   readonly #observer: Observer;
   readonly #budget: StepBudget;
   readonly #namesPerPiece: number;
-  /** Units spent on looking at znodes one after the other, those of jobs left out. */
+  /** Units spent on visiting znodes one by one, without those of jobs. */
   work = 0;
 
   constructor(
@@ -85,7 +86,7 @@ export class Reads {
     this.#namesPerPiece = Math.min(namesPerPieceMax, budget.names);
   }
 
-  /** Answers at once; a job is returned when that takes more than one step. */
+  /** Answers at once; returns a job if that takes more than one step. */
   answer(request: ReadRequest, reader: Reader): Job | undefined {
     try {
       return this.#answer(request, reader);
@@ -130,8 +131,9 @@ export class Reads {
       case OpCode.multiRead:
         return this.#multiRead(request, reader);
       default:
-        // As ZooKeeper's UnimplementedRequestProcessor: an answer without a zxid, then the end of the connection. A client that sends what no
-        // client sends has lost its place in the protocol, and what follows is not to be trusted. Its session goes on.
+        // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
+        // is closed. A client that sends an unknown operation is out of step with the protocol, and
+        // its further input cannot be trusted. The session goes on.
         this.#answers.header(
           request.cnxn,
           request.opCode,
@@ -147,7 +149,9 @@ export class Reads {
     }
   }
 
-  /** Whether the answer may take many steps, as far as can be seen at a glance. `reader` is placed over the record. */
+  /**
+   * Whether the reply may take many steps, by a cheap estimate. `reader` is placed over the record.
+   */
   isLong(opCode: number, reader: Reader): boolean {
     switch (opCode) {
       case OpCode.getChildren:
@@ -165,7 +169,9 @@ export class Reads {
     }
   }
 
-  /** Starts a job that decodes as it goes, and so may find out late that the request cannot be read. */
+  /**
+   * Starts a job that decodes while it runs, and so may find late that the request is malformed.
+   */
   #startDecoding(request: ReadRequest, job: (request: ReadRequest) => Job): Job | undefined {
     return start(this.#decoding(request, job(request)));
   }
@@ -188,7 +194,7 @@ export class Reads {
     this.#answers.end(cnxn, writer, opCode, xid, this.#replica.lastZxid, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
   }
 
-  /** A reply that is nothing but its header. */
+  /** A reply that consists of its header only. */
   #succeed(request: ReadRequest): undefined {
     return this.#fail(request, ErrorCode.Ok);
   }
@@ -202,13 +208,13 @@ export class Reads {
     return this.#permissions.permits(this.#replica.tree.aclOf(node), perms, identities);
   }
 
-  /** Finds the path that comes next in the request; where its bytes are stays in the reader's range. */
+  /** Looks up the next path of the request; its bytes remain in the reader's range. */
   #lookup(reader: Reader): NodeId {
     if (!reader.range('a path')) throw new ProtocolError('a path', reader.offset);
     return this.#replica.tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd);
   }
 
-  /** Watches the path found last; returns whether there was room for that. */
+  /** Sets a watch on the path looked up last; returns false if the limits refuse it. */
   #watch({ cnxn, opCode }: ReadRequest, { bytes, rangeStart, rangeEnd }: Reader, mode: number): boolean {
     if (!this.#limits.admitsWatch(cnxn, opCode)) return false;
     this.#watches.add(cnxn.id, bytes, rangeStart, rangeEnd, mode);
@@ -233,7 +239,7 @@ export class Reads {
     const watch = reader.boolean();
     if (node === 0) {
       if (reader.bytes.subarray(reader.rangeStart, reader.rangeEnd).includes(0)) return this.#fail(request, ErrorCode.BadArguments);
-      // The one watch that is set by a read that fails: it waits for the znode to be created.
+      // The only watch that is set by a failed read: it fires when the znode is created.
       if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
       return this.#fail(request, ErrorCode.NoNode);
     }
@@ -280,7 +286,7 @@ export class Reads {
     let child = tree.firstChildOf(node);
     let names = 0;
     while (child !== 0) {
-      // A piece of 64 KiB is at most 16,384 names.
+      // A piece of 64 KiB has at most 16,384 names.
       child = tree.writeNames(child, reply.writer, this.#namesPerPiece, reply.end);
       names += this.#namesPerPiece;
       if (names < this.#budget.names) continue;
@@ -290,22 +296,22 @@ export class Reads {
     }
   }
 
-  /** What the names of a znode's children are long, when as a vector they took so many bytes. */
+  /** Total length of the names of a znode's children, given the size of their vector. */
   #namesBytes(node: NodeId, bytes: number): number {
     return bytes - (1 + this.#replica.tree.childCountOf(node)) * lengthBytes;
   }
 
-  /** Tells of a read of so many bytes, whose path is the reader's range. */
+  /** Reports a read of `bytes` bytes; its path is in the reader's range. */
   #countRead(node: NodeId, reader: Reader, bytes: number): void {
     this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), reader.rangeEnd - reader.rangeStart + bytes);
   }
 
-  /** The same where the path is at hand as text. */
+  /** Reports a read whose path is given as text. */
   #countReadOf(node: NodeId, path: string, bytes: number): void {
     this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), Buffer.byteLength(path) + bytes);
   }
 
-  /** Sends a reply that has been gathered. */
+  /** Sends a reply that has been collected. */
   *#send(request: ReadRequest, reply: LongReply): Job {
     const { cnxn, opCode, xid, arrivedMs } = request;
     const { lastZxid } = this.#replica;
@@ -317,7 +323,7 @@ export class Reads {
       if (sent >= this.#budget.replyBytes) {
         sent = 0;
         request.now = yield;
-        // Its number may be another connection's by now.
+        // The id of the connection may have been reused.
         if (cnxn.isClosed) return;
       }
       this.#answers.piece(cnxn, piece.bytes, piece.offset);
@@ -337,13 +343,13 @@ export class Reads {
     const from = writer.offset;
     if (showsHashes) tree.acls.write(acl, writer);
     else tree.acls.writeWithoutHashes(acl, writer);
-    // Without hashes each entry is looked at, and an entry is more than eight bytes.
+    // Without hashes each entry is written separately, and an entry has more than eight bytes.
     if (!showsHashes) this.work += (writer.offset - from) / aclBytesPerUnit;
     tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
 
-  /** It has waited for what it has to wait for: what was proposed before it, here or by the leader. */
+  /** The sync has waited for the txns proposed before it, here or by the leader. */
   #sync(request: ReadRequest, reader: Reader): undefined {
     const path = reader.ustring();
     const writer = this.#begin(request);
@@ -376,14 +382,15 @@ export class Reads {
   }
 
   /**
-   * A client that comes back tells what it watched and how far it had seen. What has changed since is told at once, under zxid -1; the
-   * rest is watched again. Persistent watches are set again without a word on what they missed. What the client may not read it is not told, as
-   * where a watch fires: that watch is used up in silence. ZooKeeper tells it.
+   * A reconnecting client lists its watches and the last zxid it has seen. Changes since then are
+   * reported at once, with zxid -1; the other watches are set again. Persistent watches are set
+   * again without events for missed changes. As when a watch fires, a client that may not read the
+   * znode gets no event: that watch is removed silently. ZooKeeper sends the event.
    */
   *#setWatches(request: ReadRequest, reader: Reader, kinds: readonly WatchKind[]): Job {
     const { cnxn } = request;
     const first = reader.offset;
-    // All of it must be readable before any of it may have an effect.
+    // The whole request must be decodable before any part of it takes effect.
     for (const acts of [false, true]) {
       reader.offset = first;
       const relativeZxid = reader.int64();
@@ -394,7 +401,8 @@ export class Reads {
           this.work += acts ? unitsPerPath : 1;
           if (acts) {
             this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
-            // Clients do not look at the answer, and would believe in watches that are not there: they had better ask another server.
+            // Clients ignore the reply, and would rely on watches that are not set: better that
+            // they connect to another server.
             if (!this.#limits.mayKeepWatches(cnxn)) {
               this.#cnxns.close(cnxn, 'too many watches');
               return;
@@ -443,7 +451,7 @@ export class Reads {
     }
   }
 
-  /** `node`: the znode that there is, if there is one. Who might have read one that is gone nobody knows any more. */
+  /** @param node the znode, if it exists. Read permission on a deleted znode is no longer known. */
   #catchUp(cnxn: Cnxn, eventType: number, path: string, node: NodeId = 0): void {
     if (node !== 0 && !this.#may(Perms.read, node, cnxn.identities)) return;
     this.#answers.prepareEvent(eventType, path, -1);
@@ -499,7 +507,7 @@ export class Reads {
     return this.#answerCount(request, count);
   }
 
-  /** Goes on behind `from`, the last znode of those counted. */
+  /** Continues after `from`, the last znode counted. */
   *#countSlowly(request: ReadRequest, top: NodeId, from: NodeId, counted: number): Job {
     const { tree } = this.#replica;
     let count = counted;
@@ -526,7 +534,7 @@ export class Reads {
     return this.#end(request, writer);
   }
 
-  /** Each part succeeds or fails on its own; a watch flag in a part means nothing. */
+  /** Each part succeeds or fails on its own; the watch flag of a part has no effect. */
   #multiRead(request: ReadRequest, reader: Reader): Job | undefined {
     if (reader.remaining > this.#budget.shortFrameBytes)
       return this.#startDecoding({ ...request }, (own) => this.#multiReadSlowly(own, copyOf(reader), []));
@@ -536,7 +544,7 @@ export class Reads {
     const { tree } = this.#replica;
     const writer = this.#begin(request);
     const end = writer.offset + this.#budget.replyBytes;
-    // Counted only when all parts have been written: otherwise they are about to be read again.
+    // Counted only after all parts have been written: otherwise they will be read again.
     const sizes: number[] = [];
     let names = 0;
     for (const op of ops) {
@@ -557,7 +565,9 @@ export class Reads {
     return this.#end(request, writer);
   }
 
-  /** Reads the parts from `reader` unless they have been read already, in which case they were found to be reads. */
+  /**
+   * Decodes the parts from `reader`; without one, `ops` are decoded already and known to be reads.
+   */
   *#multiReadSlowly(request: ReadRequest, reader: Reader | undefined, ops: MultiOp[]): Job {
     const { cnxn } = request;
     const { tree } = this.#replica;
@@ -594,13 +604,14 @@ export class Reads {
     yield* this.#send(request, reply);
   }
 
-  /** Whether these are reads alone; if they are not, the request has been answered. */
+  /** Whether all parts are reads; if not, the request has been answered. */
   #areReads(request: ReadRequest, ops: readonly MultiOp[]): boolean {
     const reads = ops.filter(isRead).length;
     if (reads === ops.length) return true;
-    if (reads > 0) throw new ProtocolError('reads alone in a multiRead', 0);
+    if (reads > 0) throw new ProtocolError('only reads in a multiRead', 0);
     for (const op of ops) asWrite(op);
-    // ZooKeeper notices here that these are writes only after it has begun the reply: the error comes with an empty list behind it.
+    // ZooKeeper finds that these are writes only after it has begun the reply: the error is
+    // followed by an empty list.
     const { cnxn, xid, opCode, arrivedMs, now } = request;
     const { lastZxid } = this.#replica;
     const writer = this.#answers.begin(cnxn, xid, lastZxid, ErrorCode.MarshallingError);
@@ -610,8 +621,8 @@ export class Reads {
   }
 
   /**
-   * One part's result, except for the names of children: then it returns the znode whose they are, otherwise 0. Adds to `sizes` how many
-   * bytes have been read; see `#countPart`.
+   * Writes the result of one part, except the names of children: then it returns the znode of the
+   * children, otherwise 0. Adds the number of bytes read to `sizes`; see `#countPart`.
    */
   #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer, sizes: number[]): NodeId {
     const { tree } = this.#replica;
@@ -638,30 +649,31 @@ export class Reads {
 type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
 /** In the order in which setWatches2 lists them; setWatches has the first three. */
 const watchKinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
-/** A path is at least its length. */
+/** The length prefix of a path. */
 const pathBytesMin = 4;
 
-/** Of a text or a vector. */
+/** Length prefix of a string or vector. */
 const lengthBytes = 4;
-/** In place of a size, for a part that has failed. */
+/** Replaces the size for a part that has failed. */
 const nothingRead = -1;
-/** A name of a child written, which may be far from the others in memory. */
+/** Writing the name of a child, which may be far from the others in memory. */
 const unitsPerName = 2;
-/** Between two looks at how full a piece is. */
+/** Names written between two checks of how full a piece is. */
 const namesPerPieceMax = 1024;
-/** A part of a multiRead looked up and begun. */
+/** Looking up and starting a part of a multiRead. */
 const unitsPerRead = 12;
 /**
- * A frame of a megabyte can ask for the same megabyte of data 60,000 times. More than this is refused before it is all in memory; no
- * client reads replies of anywhere near this length unless it was told to.
+ * A frame of a megabyte can read the same megabyte of data 60,000 times. A longer reply is refused
+ * before all of it is in memory; no client reads replies of nearly this length unless configured
+ * to.
  */
 const multiReadBytesMax = 64 * 1024 * 1024;
 
-/** An identity told to its owner. */
+/** Writing an identity for its owner. */
 const unitsPerIdentity = 2;
-/** Of an ACL whose entries are written one by one. */
+/** For an ACL whose entries are written one by one. */
 const aclBytesPerUnit = 8;
-/** A path of a setWatches handled, or of an ephemeral put together. */
+/** Handling a path of a setWatches, or building the path of an ephemeral. */
 const unitsPerPath = 16;
 
 function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChildren' }> {
@@ -672,7 +684,7 @@ function isWatcherType(type: number): boolean {
   return type >= WatcherType.children && type <= WatcherType.persistentRecursive;
 }
 
-/** For work that outlives the frame, whose bytes will be used again. */
+/** For a job that outlives the frame, whose bytes will be reused. */
 function copyOf(reader: Reader): Reader {
   return new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)));
 }

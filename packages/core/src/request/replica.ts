@@ -1,9 +1,10 @@
 /**
- * The replicated state, and the one place that changes it: tree, sessions, digest. Every server of an ensemble applies the same txns in
- * the same order and comes to the same state; so does a server that replays its log. Nothing is judged here: that was done once, by
- * prepare.ts, wherever the leader was.
+ * The replicated state, and the only code that changes it: tree, sessions, digest. Every server of
+ * an ensemble applies the same txns in the same order and reaches the same state; so does a server
+ * that replays its log. Nothing is validated here: prepare.ts did that once, on the leader.
  *
- * Applying must be idempotent, because a replay may begin with a snapshot that already holds the effects of some txns.
+ * Applying must be idempotent, because a replay may start from a snapshot that already contains the
+ * effects of some txns.
  */
 import {
   type CreateContainerTxn,
@@ -35,21 +36,24 @@ import type { NamespaceId } from '../tree/namespace-table.ts';
 import { bytesPerUnit, type Job, start, StepBudget, stepUnitsDefault, unitsPerChange } from './budget.ts';
 import { containerOwner, ttlOwner } from './special-owner.ts';
 
-/** What one change means to those who watch: the znode, what happened to it, and under which ACL it may be told. */
+/**
+ * Receives each change for watchers: the znode, the event type, and the ACL that permits the event.
+ */
 export interface ChangeListener {
-  /** False: nobody watches anything, and `changed` need not be called. */
+  /** False if no watch is set, so that `changed` need not be called. */
   readonly listens: boolean;
-  /** Units spent on telling so far. */
+  /** Units spent on events so far. */
   readonly work: number;
   /**
-   * `acl` is that of the znode: its new one after a create, the one it had before a delete. `parentAcl` is undefined unless the list of
-   * the parent's children changed. Both lists stay until that is told. Returns a job when there are too many watchers to tell at once.
+   * `acl` is that of the znode: its new one after a create, its old one after a delete. `parentAcl`
+   * is undefined unless the parent's list of children changed. Both lists are kept until all events
+   * are sent. Returns a job if there are too many watchers for one step.
    */
   changed(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined;
-  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  /** A znode has been created, deleted or given data; `bytes` is the size of its path and data. */
   written(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
-  /** `cxid` is 0 when it was no client that closed it. */
+  /** `cxid` is 0 if the client did not close the session. */
   sessionClosed(high: number, low: number, cxid: number): void;
 }
 
@@ -63,7 +67,7 @@ export interface ReplicaOptions {
   readonly turnUnits?: number;
 }
 
-/** What of an operator's options the replicated state depends on. */
+/** The options on which the replicated state depends. */
 export function replicaOptions(options: CoreOptions, random: Random): ReplicaOptions {
   return {
     hashSeed: random.uint32() * 0x200000 + (random.uint32() >>> 11),
@@ -76,14 +80,15 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
 }
 
 /**
- * From when on a txn whose digest is not the state's is a sign of two histories. A server of ZooKeeper sends its learners snapshots of
- * which each znode is of a moment of its own, so until the leader has sent all that may be in it, digests differ and nothing is wrong
- * (`when told`). Nor does such a snapshot know its digest when it is written to disk; after a restart nobody knows any more where that ends,
- * so it is taken to end where a digest agrees (`once one agrees`).
+ * From when on a txn whose digest differs from the state's shows divergence. A ZooKeeper server
+ * sends its learners fuzzy snapshots, so until the leader has sent all txns that may be in one,
+ * digests differ without an error (`when told`). Such a snapshot has no known digest when it is
+ * written to disk either; after a restart the end of that range is unknown, so it ends at the first
+ * digest that agrees (`once one agrees`).
  */
 export type DigestComparison = 'at once' | 'when told' | 'once one agrees';
 
-/** A snapshot, and the zxid that it is named by. */
+/** A snapshot and the zxid in its name. */
 export interface LoadedState {
   readonly snapshot: LoadedSnapshot;
   readonly zxid: Zxid;
@@ -92,8 +97,8 @@ export interface LoadedState {
 }
 
 /**
- * A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared afterwards. As in ZooKeeper none is
- * while the state may hold effects of later txns.
+ * A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared
+ * afterwards. As in ZooKeeper, none is while the state may contain effects of later txns.
  */
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
@@ -113,7 +118,7 @@ export class Replica {
   readonly sessions: SessionTable;
   readonly #digestEnabled: boolean;
   readonly #budget: StepBudget;
-  /** Who is told of changes; nobody during a replay. */
+  /** Receives changes; `nobody` during a replay. */
   listener: ChangeListener = nobody;
   notice: (notice: Notice) => void = () => {};
 
@@ -121,8 +126,8 @@ export class Replica {
   lastZxid: Zxid;
   readonly digests: { readonly zxid: Zxid; readonly high: number; readonly low: number }[] = [];
   /**
-   * A snapshot taken while txns went on holds effects of txns after its name. Until replay has passed them the digests in the log do
-   * not describe our tree, and are neither compared nor remembered.
+   * A fuzzy snapshot contains effects of txns after the zxid in its name. Until replay has passed
+   * them, the digests in the log do not describe our tree, and are neither compared nor remembered.
    */
   #comparesDigestsAfter: Zxid;
   #comparesDigests: DigestComparison;
@@ -138,24 +143,29 @@ export class Replica {
     this.#comparesDigests = loaded?.comparesDigests ?? 'at once';
   }
 
-  /** Whether the state is that of `lastZxid`, as far as is known, and not in parts that of a later moment. */
+  /**
+   * Whether the state is that of `lastZxid`, as far as known, and no part of it is of a later zxid.
+   */
   get isExact(): boolean {
     return this.#comparesDigests === 'at once';
   }
 
-  /** Whatever a snapshot may have held besides what its zxid says has been applied: the digests of txns are those of this state again. */
+  /**
+   * All txns that the snapshot may have contained beyond its zxid have been applied: digests of
+   * txns describe this state again.
+   */
   becomesExact(): void {
     this.#comparesDigests = 'at once';
   }
 
-  /** Units spent on digests and watchers so far: what makes one change take longer than another. */
+  /** Units spent on digests and watchers so far, which make the cost of changes differ. */
   get work(): number {
     return this.tree.digestedBytes / bytesPerUnit + this.listener.work;
   }
 
   /**
-   * Everything that can influence behaviour, for an explorer. The tree is told by its digest, which is why the digest must not be switched
-   * off (`treeDigestEnabled`): throws an `Error` then.
+   * Everything that can influence behaviour, for an explorer. The tree is represented by its
+   * digest: throws an `Error` if the digest is disabled (`treeDigestEnabled`).
    */
   fingerprint(to: Fingerprint): void {
     if (!this.#digestEnabled) throw new Error('a tree without a digest has no fingerprint');
@@ -169,24 +179,29 @@ export class Replica {
     for (const row of rows.sort()) to.text(row);
   }
 
-  /** A snapshot of this moment; its slices may be taken while further txns are applied. See `SnapshotSource` for `writeLastZxid`. */
+  /**
+   * A snapshot of this moment; its slices may be taken while further txns are applied. See
+   * `SnapshotSource` for `writeLastZxid`.
+   */
   snapshot(writeLastZxid = true): SnapshotSource {
     const { tree, sessions, lastZxid, isExact } = this;
     return new SnapshotSource(tree, sessions, lastZxid, this.#digestEnabled, writeLastZxid, { knowsDigest: isExact });
   }
 
   /**
-   * A snapshot of this moment, as a leader sends it to a learner behind SNAP. A txn that is being applied in steps may be half in it; its zxid
-   * is then the one before, and the learner is to be sent that txn behind it. For `aheadBytesMax` see `DataTree.beginSnapshot`.
+   * A snapshot of this moment, as a leader sends it to a learner after SNAP. It may contain half of
+   * a txn that is being applied in steps; its zxid is then the one before, and the learner must be
+   * sent that txn after it. For `aheadBytesMax` see `DataTree.beginSnapshot`.
    */
   snapshotStream(aheadBytesMax = Infinity): SnapshotSource {
     return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid, aheadBytesMax);
   }
 
   /**
-   * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
-   * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
-   * `node` is `Proposal.node`, 0 for whoever did not judge the txn himself.
+   * Applies one txn. The sub-results of a multi are written to `results`, if given, one by one,
+   * since a later part may change the result of an earlier one. Returns a job if one step was not
+   * enough; the txn is applied when the job ends. `node` is `Proposal.node`; 0 if the txn was
+   * validated elsewhere.
    */
   apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer, node: NodeId = 0): Job | undefined {
     const job = this.#change(header, txn, results, node);
@@ -203,10 +218,10 @@ export class Replica {
   }
 
   #finish(zxid: Zxid, digest: TxnDigest | undefined): void {
-    // The log of a Java server may hold a zxid twice; time does not run backwards for that.
+    // The log of a Java server may contain a zxid twice; `lastZxid` must not decrease.
     if (zxid > this.lastZxid) this.lastZxid = zxid;
     if (!this.#digestEnabled) return;
-    // Until then the digest is that of no moment.
+    // Until then the digest is that of no single zxid.
     if (zxid <= this.#comparesDigestsAfter) return;
     const { digestHigh, digestLow } = this.tree;
     if (digest !== undefined && digest.version === digestVersion) {
@@ -220,7 +235,7 @@ export class Replica {
     }
   }
 
-  /** The txn without its bookkeeping. */
+  /** Applies the txn without its bookkeeping. */
   #change(header: TxnHeader, txn: Txn, results: Writer | undefined, node: NodeId): Job | undefined {
     switch (txn.kind) {
       case 'multi':
@@ -282,7 +297,7 @@ export class Replica {
     return this.#tell(txn.path, EventType.nodeCreated, zxid);
   }
 
-  /** The usage znode of a quota on a large subtree: it is filled in before anyone is told that it is there. */
+  /** The usage znode of a quota on a large subtree is filled in before its creation is reported. */
   *#recount(path: string, zxid: Zxid): Job {
     do yield;
     while (!this.tree.recountSome(this.#budget.visits));
@@ -299,7 +314,7 @@ export class Replica {
       if (tree.remove(path, zxid) === ErrorCode.Ok) this.#countWritten(path, null);
       return undefined;
     }
-    // Whoever could not read it while it was there shall not learn of its end either.
+    // A client that could not read the znode must not receive its deletion either.
     const acl = tree.aclOf(node);
     const parentAcl = tree.aclOf(tree.parentOf(node));
     tree.acls.retain(acl);
@@ -320,7 +335,7 @@ export class Replica {
     this.listener.written(this.tree.changedNamespace, path.length + (data === null ? 0 : data.length));
   }
 
-  /** Tells the watchers of a znode that is there. */
+  /** Sends the event of a znode that exists. */
   #tell(path: string, eventType: number, zxid: Zxid): Job | undefined {
     const { tree, listener } = this;
     if (!listener.listens) return undefined;
@@ -343,7 +358,8 @@ export class Replica {
         }
         if (results !== undefined) this.#writeResult(results, type, txn);
       } else if (results !== undefined) {
-        // All or nothing: the parts before the failing one are answered "ok", though they did not happen; the rest was never tried.
+        // All or nothing: the parts before the failed one are answered "ok", though they did not
+        // happen; the later parts were never tried.
         const error = i < failed ? ErrorCode.Ok : i > failed ? ErrorCode.RuntimeInconsistency : (txn as ErrorTxn).err;
         writeResultHeader(results, OpCode.error, error);
         results.int32(error);
@@ -387,16 +403,17 @@ export class Replica {
     this.writeCreated(results, txn);
   }
 
-  /** Path and Stat of a znode just created. */
+  /** Writes path and Stat of a znode just created. */
   writeCreated(writer: Writer, txn: AnyCreate): void {
     writer.ustring(txn.path);
     this.tree.writeStat(this.tree.find(txn.path), writer);
-    // A new usage znode of a quota has been filled in by now; the reply shows what the client wrote, as in ZooKeeper.
+    // A new usage znode of a quota has been filled in by now; the reply shows what the client
+    // wrote, as in ZooKeeper.
     writer.patchInt32(writer.offset - statBytes + dataLengthAt, txn.data?.length ?? 0);
   }
 
   #createSession(header: TxnHeader, timeoutMs: number): void {
-    // Replay may meet a session that the snapshot knows already.
+    // A replay may contain a session that is in the snapshot.
     const known = this.sessions.find(header.clientHigh, header.clientLow);
     if (known === -1) this.sessions.open(header.clientHigh, header.clientLow, timeoutMs);
     this.listener.sessionOpened(header.clientHigh, header.clientLow, timeoutMs);
@@ -407,7 +424,8 @@ export class Replica {
     const { clientHigh, clientLow, zxid } = header;
     let listed = 0;
     if (paths !== null) yield* this.#deleteAll(() => paths[listed++], zxid);
-    // Logs of old servers, and sessions with very many ephemerals, carry no list: then this is all of them. Otherwise it is none.
+    // Logs of old servers, and sessions with very many ephemerals, have no list: then these are all
+    // of them. Otherwise there is none left.
     const nextOwned = (): string | undefined => {
       const node = tree.firstEphemeral(clientHigh, clientLow);
       return node === 0 ? undefined : tree.pathOf(node);
@@ -436,7 +454,7 @@ export class Replica {
     }
   }
 
-  /** Paths of the ephemerals a session owns. */
+  /** Paths of the ephemerals of a session. */
   ephemeralPaths(ownerHigh: number, ownerLow: number): string[] {
     const paths: string[] = [];
     this.tree.forEachEphemeral(ownerHigh, ownerLow, (node) => paths.push(this.tree.pathOf(node)));
@@ -444,8 +462,8 @@ export class Replica {
   }
 
   /**
-   * The same one by one, for somebody who takes them over several steps between which the tree may change: if the one he is at goes, the
-   * list ends there.
+   * Yields the same paths one by one, for a caller that takes several steps, between which the tree
+   * may change: if the current znode is deleted, the list ends there.
    */
   *eachEphemeralPath(ownerHigh: number, ownerLow: number): Generator<string, void, undefined> {
     const { tree } = this;
@@ -455,7 +473,10 @@ export class Replica {
     }
   }
 
-  /** After loading: ephemerals whose session is not known are leftovers of a session that ended while nobody wrote it down. */
+  /**
+   * After loading: deletes ephemerals whose session is unknown. They belong to a session whose end
+   * was not logged.
+   */
   removeOrphanedEphemerals(): void {
     const owners = Array.from(this.tree.owners());
     for (const [high, low] of owners) {
@@ -467,7 +488,7 @@ export class Replica {
 
 type AnyCreate = CreateTxn | CreateContainerTxn | CreateTTLTxn;
 
-/** Where a Stat has its dataLength: behind four longs, three ints and another long. */
+/** Offset of dataLength in a Stat: after four longs, three ints and another long. */
 const dataLengthAt = 52;
 
 function writeResultHeader(results: Writer, type: number, error: number): void {

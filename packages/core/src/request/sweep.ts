@@ -1,8 +1,10 @@
 /**
- * Finds containers and TTL znodes that have served their time. A container goes when its last child has gone; a TTL znode when it has no
- * children and was not changed for as long as its TTL says. Only the server that orders writes sweeps.
+ * Finds containers and TTL znodes that are due for deletion. A container is due when its last child
+ * is deleted; a TTL znode when it has no children and has not been changed for its TTL. Only the
+ * server that orders writes sweeps.
  *
- * A pass looks at all candidates in slices; what it finds is deleted one by one, no faster than an operator allows.
+ * A pass visits all candidates in slices; the znodes found are deleted one by one, at most at the
+ * configured rate.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
@@ -18,7 +20,7 @@ export class Sweeper {
   readonly #tree: DataTree;
   readonly #options: CoreOptions;
   readonly #budget: StepBudget;
-  /** Where the pass under way goes on; 0 between passes. */
+  /** Where the current pass continues; 0 between passes. */
   #cursor = 0;
   #nextPassMs: Millis;
   /** Found by the pass and not deleted yet. */
@@ -38,7 +40,7 @@ export class Sweeper {
     return this.#found.length > 0 ? this.#nextDeleteMs : this.#nextPassMs;
   }
 
-  /** Goes on looking, and hands over at most what may be deleted by now. */
+  /** Continues the pass, and passes on at most the znodes that may be deleted by now. */
   wake(now: Now, remove: (path: string, isDue: (znode: FutureZnode) => boolean) => void): void {
     if (this.#options.containerCheckIntervalMs <= 0) return;
     if (this.#cursor !== 0 || (this.#found.length === 0 && now.elapsedMs >= this.#nextPassMs)) this.#look(now);
@@ -46,7 +48,7 @@ export class Sweeper {
     const intervalMs = minuteMs / this.#options.containerMaxPerMinute;
     let allowed = this.#budget.sweeps;
     while (this.#found.length > 0 && now.elapsedMs >= this.#nextDeleteMs && allowed-- > 0) {
-      // A step may come late; what it missed may be made up for, but not more than a step's worth.
+      // A late step may catch up, but by no more than a step's worth.
       this.#nextDeleteMs = Math.max(this.#nextDeleteMs, now.elapsedMs - this.#budget.sweeps * intervalMs) + intervalMs;
       remove(this.#found.pop()!, isDue);
     }
@@ -74,7 +76,7 @@ export class Sweeper {
     if (znode.childCount > 0) return false;
     const ageMs = wallMs - znode.mtime;
     if (isContainerOwner(znode.ownerHigh, znode.ownerLow)) {
-      // One that never had a child may just be about to get its first.
+      // A container that never had a child may be about to get its first.
       const neverUsedMs = this.#options.containerMaxNeverUsedIntervalMs;
       return znode.cversion !== 0 || (neverUsedMs > 0 && ageMs > neverUsedMs);
     }

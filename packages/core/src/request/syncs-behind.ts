@@ -3,7 +3,10 @@ import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { WaitingSync } from './session-order.ts';
 
-/** Syncs that wait for nothing but txns to be applied here, in the order of these txns. Those of a session's earlier connections are among them. */
+/**
+ * Syncs that wait only for txns to be applied here, in the order of these txns. They include syncs
+ * of a session's earlier connections.
+ */
 export class SyncsBehind {
   readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
 
@@ -11,7 +14,7 @@ export class SyncsBehind {
     this.#syncs.push({ sync, behind });
   }
 
-  /** The next one that waits for no txn behind `applied`. */
+  /** Takes the next sync that waits for no txn after `applied`. */
   take(applied: Zxid): WaitingSync | undefined {
     const next = this.#syncs.peek();
     if (next === undefined || next.behind > applied) return undefined;

@@ -1,9 +1,13 @@
-/** What a write is answered with behind the reply's header, once its txn has been applied. */
+/**
+ * Writes the result of a write, after the reply's header, once its txn has been applied.
+ */
 import { OpCode, type Writer, writeMultiEnd } from '@tskeeper/protocol';
 import type { Proposal } from './proposal.ts';
 import type { Replica } from './replica.ts';
 
-/** @param multiResults what the parts of a multi came to, in wire form; for any other txn nothing is read from it. */
+/**
+ * @param multiResults the results of the parts of a multi in wire form; not read for any other txn.
+ */
 export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: Replica, multiResults: Writer): void {
   switch (txn.kind) {
     case 'create':

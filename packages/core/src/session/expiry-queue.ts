@@ -1,30 +1,34 @@
 /**
- * Who is due when, in buckets one tick wide.
+ * Expiry times in buckets one tick wide.
  *
- * A bucket expires as a whole, so what is queued lives between its timeout and one tick more after the last touch, never less. That is
- * ZooKeeper's rule, and it is what makes a touch cheap: most touches find the slot already in the right bucket and change nothing, no
- * timer is armed, and nothing is allocated. The queue holds small integers (session slots, connections), each at most once.
+ * A bucket expires as a whole, so a slot lives between its timeout and one tick more after the last
+ * touch, never less. That is ZooKeeper's rule, and it makes a touch cheap: most touches find the
+ * slot already in the right bucket and change nothing, start no timer, and allocate nothing. The
+ * queue holds small integers (session slots, connections), each at most once.
  */
 import type { Millis } from '@tskeeper/protocol';
 import { PagedDoubles, PagedInts } from '../tables/paged-numbers.ts';
 
 export class ExpiryQueue {
   readonly #tickMs: Millis;
-  /** By slot: when its bucket comes due; 0 while it is not queued (no bucket is ever due at 0). */
+  /** By slot: when its bucket is due; 0 while it is not queued (no bucket is due at 0). */
   readonly #due = new PagedDoubles();
-  /** The ring of the slots in one bucket, in the order they came. */
+  /** The ring of the slots in one bucket, in order of insertion. */
   readonly #next = new PagedInts();
   readonly #previous = new PagedInts();
-  /** The first slot of each bucket that is not empty, by when it is due. There are about maxSessionTimeout / tickTime of them. */
+  /**
+   * The first slot of each non-empty bucket, by its due time. There are about maxSessionTimeout /
+   * tickTime of them.
+   */
   readonly #first = new Map<Millis, number>();
-  /** The earliest of them; undefined while it has to be looked for. */
+  /** The earliest of them; undefined if it must be searched. */
   #earliest: Millis | undefined;
 
   constructor(tickMs: Millis) {
     this.#tickMs = tickMs;
   }
 
-  /** Gives the slot `timeoutMs` from now, whatever it had before. */
+  /** Sets the timeout of a slot to `timeoutMs` from now, whatever it was before. */
   touch(slot: number, elapsedMs: Millis, timeoutMs: Millis): void {
     const due = (Math.floor((elapsedMs + timeoutMs) / this.#tickMs) + 1) * this.#tickMs;
     const was = this.#due.peek(slot);
@@ -33,13 +37,13 @@ export class ExpiryQueue {
     this.#link(slot, due);
   }
 
-  /** Removing what is not queued does nothing. */
+  /** Does nothing if the slot is not queued. */
   remove(slot: number): void {
     const due = this.#due.peek(slot);
     if (due !== 0) this.#unlink(slot, due);
   }
 
-  /** When the next bucket comes due; undefined while nothing is queued. */
+  /** When the next bucket is due; undefined if the queue is empty. */
   deadline(): Millis | undefined {
     if (this.#earliest === undefined) {
       for (const due of this.#first.keys()) {
@@ -50,8 +54,8 @@ export class ExpiryQueue {
   }
 
   /**
-   * Visits at most `max` slots whose bucket has come due, the longest overdue first, each out of the queue before it is shown. Returns
-   * whether more are due. The visitor may touch and remove as it likes.
+   * Visits at most `max` slots whose bucket is due, the longest overdue first; each is removed
+   * before its visit. Returns whether more are due. The visitor may touch and remove slots.
    */
   takeDue(elapsedMs: Millis, max: number, visit: (slot: number) => void): boolean {
     for (let taken = 0; ; taken++) {
@@ -85,7 +89,7 @@ export class ExpiryQueue {
       this.#first.set(due, slot);
       this.#next.set(slot, slot);
       this.#previous.set(slot, slot);
-      // While the earliest is unknown it stays unknown: there may be an earlier one among the others.
+      // If the earliest is unknown, it stays unknown: an earlier one may be among the others.
       if (this.#first.size === 1 || (this.#earliest !== undefined && due < this.#earliest)) this.#earliest = due;
       return;
     }

@@ -1,7 +1,8 @@
 /**
- * Which session's time is up. A session is judged by what was heard, never by the time of the day: it ends when it had not been heard of by
- * the time it was due, and everything that had arrived by then has been listened to. So no silence of our own (a stopped process, a long job,
- * a leader whose learners have not been asked) can end it, and none of it puts off the end of one that is dead.
+ * Finds sessions that have timed out. A session is judged by received input, never by the clock
+ * alone: it expires if it gave no sign of life before its due time, and all input that had arrived
+ * by then has been read. So no delay of our own (a paused process, a long job, a leader whose
+ * learners have not been asked) can expire it, and none delays the expiry of a dead session.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { SessionSlot } from './session-table.ts';
@@ -10,7 +11,7 @@ import type { SessionTracker } from './session-tracker.ts';
 export class Expiry {
   readonly #tracker: SessionTracker;
   #due: SessionSlot = -1;
-  /** To be ended whatever they say: an operator wants it so. */
+  /** To be expired whatever their clients send: an operator requested it. */
   readonly #condemned: SessionSlot[] = [];
   readonly #noteDue = (slot: SessionSlot): void => {
     this.#due = slot;
@@ -20,7 +21,10 @@ export class Expiry {
     this.#tracker = tracker;
   }
 
-  /** Ends a session as if its time were up. From here on it takes no touch, so that its client cannot save it. */
+  /**
+   * Expires a session as if it had timed out. From here on it accepts no touch, so its client
+   * cannot keep it alive.
+   */
   condemn(slot: SessionSlot): void {
     this.#tracker.setClosing(slot);
     this.#condemned.push(slot);
@@ -30,14 +34,14 @@ export class Expiry {
     return this.#condemned.length > 0;
   }
 
-  /** When the next session may be due that nobody has condemned; undefined when there is none. */
+  /** When the next session that is not condemned may be due; undefined if there is none. */
   deadline(): Millis | undefined {
     return this.#tracker.deadline();
   }
 
   /**
-   * The next session whose time is up, which no longer waits for its time; -1 when there is none. Everything that had arrived anywhere by
-   * `heardMs` has been heard.
+   * Takes the next session that has timed out; -1 if there is none. All input that had arrived
+   * anywhere by `heardMs` has been delivered.
    */
   next(heardMs: Millis): SessionSlot {
     const condemned = this.#condemned.shift();

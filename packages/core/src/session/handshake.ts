@@ -1,6 +1,7 @@
 /**
- * The first frame of a connection: a new session, or one that is taken up again by its id and password. A new session's handshake is
- * answered when its txn has been applied; one that lives already, at once.
+ * The first frame of a connection: it creates a session, or resumes one by its id and password. The
+ * handshake of a new session is answered when its txn has been applied; that of a live session at
+ * once.
  */
 import {
   ErrorCode,
@@ -31,10 +32,15 @@ import type { SessionSlot } from './session-table.ts';
 import { ownerHere, type SessionTracker } from './session-tracker.ts';
 
 const noPassword = Buffer.alloc(sessionPasswordBytes);
-/** Where the session id begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
+/**
+ * Offset of the session id in a ConnectRequest: after protocolVersion, lastZxidSeen and timeOut.
+ */
 const sessionIdAt = 16;
 
-/** What a handshake leads to; with `create`, the session that is to be proposed; with `asked`, `revalidated` brings the answer. */
+/**
+ * The result of a handshake. `create`: the session must be proposed; `asked`: `revalidated` brings
+ * the answer.
+ */
 export type HandshakeOutcome =
   | { readonly kind: 'create'; readonly origin: WriteOrigin }
   | { readonly kind: 'taken up' }
@@ -52,11 +58,17 @@ export class Handshakes {
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #observer: Observer;
-  /** Whether a session lives that a client wants to go on with; undefined when someone else has been asked. See `Order.revalidate`. */
+  /**
+   * Whether a session that a client wants to resume is alive; undefined if another server has been
+   * asked. See `Order.revalidate`.
+   */
   readonly #revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined;
-  /** Connections that wait to hear whether their session lives. */
+  /** Connections that wait for the answer whether their session is alive. */
   readonly #asked = new Map<SessionId, Cnxn>();
-  /** How many questions of a session have not been answered. Only the last answer counts: it may have been elsewhere in between. */
+  /**
+   * The number of unanswered questions about a session. Only the last answer counts: the session
+   * may have moved in between.
+   */
   readonly #questions = new Map<SessionId, number>();
   #nextSessionId: SessionId;
 
@@ -97,7 +109,7 @@ export class Handshakes {
       return closed;
     }
     cnxn.speaksReadOnly = request.readOnly !== undefined;
-    // It has seen a state that we do not have: it must find a server that does.
+    // The client has seen a state that this server does not have: it must find a server that does.
     if (request.lastZxidSeen > this.#replica.lastZxid) {
       this.#cnxns.close(cnxn, 'client has seen a later zxid than this server');
       return closed;
@@ -108,7 +120,10 @@ export class Handshakes {
     return this.#takeUp(cnxn, request.sessionId, request.passwd, now);
   }
 
-  /** A handshake has arrived, and its turn comes later: whose password it has is alive. */
+  /**
+   * A handshake has arrived, and its turn comes later: the session is alive if the password is
+   * right.
+   */
   heard(reader: Reader, now: Now): void {
     let request;
     try {
@@ -126,7 +141,10 @@ export class Handshakes {
     }
   }
 
-  /** Whoever was asked has answered. Returns the connection that has its session now, if it is still there. */
+  /**
+   * Another server has answered. Returns the connection that has its session now; undefined if it
+   * is closed.
+   */
   revalidated(id: SessionId, isValid: boolean, now: Now): Cnxn | undefined {
     const left = (this.#questions.get(id) ?? 1) - 1;
     if (left > 0) {
@@ -155,7 +173,7 @@ export class Handshakes {
     this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
   }
 
-  /** The session lives and is the connection's. Returns how many bytes it took to say so. */
+  /** The session is alive and belongs to the connection. Returns the size of the reply. */
   #welcome(cnxn: Cnxn, isNew: boolean): number {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
@@ -184,7 +202,7 @@ export class Handshakes {
     };
   }
 
-  /** A session of another server's making, in a folder that was taken over, may have any id. */
+  /** A session created by another server, in a data folder that was taken over, may have any id. */
   #newSessionId(): SessionId {
     for (;;) {
       const id = this.#nextSessionId++;
@@ -195,10 +213,11 @@ export class Handshakes {
   #takeUp(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): HandshakeOutcome {
     const high = sessionHigh(id);
     const low = sessionLow(id);
-    // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
-    // the client has given up long ago.
+    // One connection per session. Like ZooKeeper, we close the older one before the password is
+    // checked: it may be left over from a client that abandoned it long ago.
     const known = this.#tracker.findLive(high, low);
-    // There may be two: one that has the session, and one that waits to hear whether it lives.
+    // There may be two: one that has the session, and one that waits for the answer whether it is
+    // alive.
     const carrier = known === -1 ? undefined : this.#cnxns.get(this.#tracker.cnxnOf(known));
     for (const older of [carrier, this.#asked.get(id)]) {
       if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
@@ -206,7 +225,8 @@ export class Handshakes {
     this.#asked.delete(id);
     const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
     if (isValid === undefined) {
-      // For whoever was asked the session is here again from now on; what it had asked here before it was elsewhere must not follow the question.
+      // For the server that was asked, the session is here again from now on; requests sent here
+      // before it was elsewhere must not follow the question.
       if (known !== -1) this.#tracker.moved(known);
       cnxn.sessionHigh = high;
       cnxn.sessionLow = low;
@@ -229,7 +249,7 @@ export class Handshakes {
     this.#cnxns.close(cnxn, 'session refused');
   }
 
-  /** The session lives, and is the connection's from here on. */
+  /** The session is alive, and belongs to the connection from here on. */
   #goOn(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
     this.#attach(cnxn, this.#tracker.high(slot), this.#tracker.low(slot), slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
@@ -245,7 +265,7 @@ export class Handshakes {
   }
 }
 
-/** Whether a handshake is that of a session that is there already; a new one has id 0. */
+/** Whether a handshake resumes an existing session; a new one has id 0. */
 export function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
   if (remaining < sessionIdAt + 8) return false;
   return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;

@@ -1,13 +1,14 @@
 /**
- * Sessions, by id. A session has a slot, a small integer that stays its own from `open` to `remove`; everything else that is kept per
- * session is an array indexed by it. Slots are used again, so that the arrays stay as short as the largest number of sessions at once.
+ * Sessions by id. A session has a slot, a small integer, from `open` to `remove`; all other data
+ * per session are arrays indexed by it. Slots are reused, so the arrays stay as short as the
+ * largest number of concurrent sessions.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { CnxnId } from '../client-output.ts';
 import { LinearHash, mix } from '../tables/linear-hash.ts';
 import { PagedInts } from '../tables/paged-numbers.ts';
 
-/** 0 and up; -1 stands for "no such session". */
+/** From 0; -1 for no session. */
 export type SessionSlot = number;
 
 const flagOpen = 1;
@@ -25,7 +26,10 @@ export class SessionTable {
   readonly #cnxn = new PagedInts();
   /** 0 while the slot is unused. */
   readonly #flags = new PagedInts();
-  /** Holds slot + 1, since its items begin at 1. Ids come from servers, not from clients, so the hash needs no seed. */
+  /**
+   * Holds slot + 1, since its items begin at 1. Ids come from servers, not from clients, so the
+   * hash needs no seed.
+   */
   readonly #index = new LinearHash((item) => hash(this.#high.get(item - 1), this.#low.get(item - 1)));
   readonly #unused: SessionSlot[] = [];
   /** Slots from here on have never been used. */
@@ -36,7 +40,10 @@ export class SessionTable {
     return this.#count;
   }
 
-  /** A session that is there already keeps its slot and takes the new timeout, as a replayed createSession needs it. */
+  /**
+   * An existing session keeps its slot and gets the new timeout, as a replayed createSession
+   * requires.
+   */
   open(high: number, low: number, timeoutMs: Millis): SessionSlot {
     let slot = this.find(high, low);
     if (slot === -1) {
@@ -60,7 +67,7 @@ export class SessionTable {
     return -1;
   }
 
-  /** Removing a slot that holds no session does nothing. */
+  /** Does nothing for an unused slot. */
   remove(slot: SessionSlot): void {
     if (!this.#isOpen(slot)) return;
     this.#index.delete(slot + 1, hash(this.#high.get(slot), this.#low.get(slot)));
@@ -77,7 +84,10 @@ export class SessionTable {
     return this.#low.get(slot);
   }
 
-  /** As created, which is what snapshots keep; a later re-attach may run at another rhythm. */
+  /**
+   * As created, which is what snapshots contain; a client that resumes the session may request
+   * another timeout.
+   */
   timeoutMs(slot: SessionSlot): Millis {
     return this.#timeoutMs.get(slot);
   }
@@ -90,7 +100,7 @@ export class SessionTable {
     this.#flags.set(slot, this.#flags.get(slot) | flagClosing);
   }
 
-  /** The connection that carries the session on this server, -1 when none does. */
+  /** The connection that carries the session on this server, or -1. */
   cnxnOf(slot: SessionSlot): CnxnId {
     return this.#cnxn.get(slot);
   }
@@ -100,12 +110,15 @@ export class SessionTable {
     if (cnxn !== -1) this.#flags.set(slot, this.#flags.get(slot) | flagCarried);
   }
 
-  /** Whether a connection to this server carries it, or one did. */
+  /** Whether a connection to this server carries it, or once did. */
   wasCarried(slot: SessionSlot): boolean {
     return (this.#flags.get(slot) & flagCarried) !== 0;
   }
 
-  /** The next session behind a slot, in the order of slots; -1 at the end. Begin with -1. The table may change between two calls. */
+  /**
+   * The next session after a slot, in slot order; -1 at the end. Start with -1. The table may
+   * change between two calls.
+   */
   after(slot: SessionSlot): SessionSlot {
     for (let next = slot + 1; next < this.#end; next++) {
       if (this.#isOpen(next)) return next;
@@ -113,7 +126,7 @@ export class SessionTable {
     return -1;
   }
 
-  /** The visitor may remove the session it is shown. */
+  /** The visitor may remove the visited session. */
   forEach(visit: (slot: SessionSlot) => void): void {
     for (let slot = this.after(-1); slot !== -1; slot = this.after(slot)) visit(slot);
   }

@@ -1,8 +1,10 @@
 /**
- * Decides which sessions live. Only one server of an ensemble does, the leader; a standalone server is its own.
+ * Decides which sessions are alive. Only one server of an ensemble does, the leader; a standalone
+ * server does it for itself.
  *
- * It knows a session from the moment a client asks for one until its closeSession txn has been applied, which is longer on both sides
- * than the replica's table does. A session that has been marked as closing takes no further touch and no further write.
+ * It knows a session from the client's request for it until its closeSession txn has been applied,
+ * which is longer at both ends than in the replica's table. A session marked as closing accepts no
+ * further touch and no further write.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -10,22 +12,31 @@ import type { CnxnId, SessionOwner } from '../client-output.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 
-/** The server that keeps the tracker. */
+/** The server that has this tracker. */
 export const ownerHere: SessionOwner = 0;
-/** Whoever was its owner before it moved. */
+/** The owner of the session before it moved. */
 export const ownerBefore: SessionOwner = -2;
-/** Nobody has spoken for the session since this server leads. */
+/** No server has sent a request for the session since this server leads. */
 const ownerUnknown: SessionOwner = -1;
 
 export class SessionTracker {
   readonly #table = new SessionTable();
   readonly #expiry: ExpiryQueue;
   readonly #tickMs: Millis;
-  /** Those of other servers' clients, and those that nobody has spoken for. A session that is not here is one of our own clients'. */
+  /**
+   * Owners of the sessions of other servers' clients, and of those with unknown owner. A session
+   * that is not in the map belongs to a client of this server.
+   */
   readonly #owners = new Map<SessionSlot, SessionOwner>();
-  /** How often each session has gone on over another connection, as far as this server knows; those that never have are not here. */
+  /**
+   * How often each session has moved to another connection, as far as this server knows; sessions
+   * that never moved are not in the map.
+   */
   readonly #moves = new Map<SessionSlot, number>();
-  /** Since the last `takeTouched`, with the timeouts they were granted; undefined where nobody asks. */
+  /**
+   * Sessions touched since the last `takeTouched`, with the timeouts granted; undefined if it is
+   * never called.
+   */
   readonly #touched: Map<SessionSlot, Millis> | undefined;
 
   /** @param notesTouches whether `takeTouched` will be called. */
@@ -45,7 +56,7 @@ export class SessionTracker {
     return slot;
   }
 
-  /** -1 when the session is unknown or closing. */
+  /** -1 if the session is unknown or closing. */
   findLive(high: number, low: number): SessionSlot {
     const slot = this.#table.find(high, low);
     return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;
@@ -56,7 +67,7 @@ export class SessionTracker {
     return this.#table.find(high, low);
   }
 
-  /** Grants the session `timeoutMs` from now. Returns false when it is closing. */
+  /** Grants the session `timeoutMs` from now. Returns false if it is closing. */
   touch(slot: SessionSlot, elapsedMs: Millis, timeoutMs: Millis): boolean {
     if (this.#table.isClosing(slot)) return false;
     this.#expiry.touch(slot, elapsedMs, timeoutMs);
@@ -64,7 +75,7 @@ export class SessionTracker {
     return true;
   }
 
-  /** Hands over the sessions that were touched since the last call. */
+  /** Visits the sessions that were touched since the last call, and forgets them. */
   takeTouched(visit: (high: number, low: number, timeoutMs: Millis) => void): void {
     if (this.#touched === undefined) return;
     for (const [slot, timeoutMs] of this.#touched) visit(this.high(slot), this.low(slot), timeoutMs);
@@ -78,12 +89,18 @@ export class SessionTracker {
     else this.#owners.set(slot, owner);
   }
 
-  /** Whoever speaks first for a session that nobody has spoken for since this server leads. */
+  /**
+   * Sets the owner to unknown: the first server that sends a request for the session becomes its
+   * owner.
+   */
   forgetOwner(slot: SessionSlot): void {
     this.#owners.set(slot, ownerUnknown);
   }
 
-  /** Whether requests of the session may come through `owner`. The first one through whom they come is the one. */
+  /**
+   * Whether requests of the session may come through `owner`. If the owner is unknown, this becomes
+   * it.
+   */
   mayComeThrough(slot: SessionSlot, owner: SessionOwner): boolean {
     const known = this.#owners.get(slot) ?? ownerHere;
     if (known === ownerUnknown) this.setOwner(slot, owner);
@@ -95,14 +112,18 @@ export class SessionTracker {
   }
 
   /**
-   * What waits here of a session is of an older connection if this has changed meanwhile, though it may have come through the server that
-   * the session is back at. 0 for a session that is not known.
+   * The number of moves. If it has changed, a request that was waiting here belongs to an older
+   * connection, even if it came through the server at which the session is again. 0 for an unknown
+   * session.
    */
   movesOf(high: number, low: number): number {
     return this.#moves.get(this.#table.find(high, low)) ?? 0;
   }
 
-  /** The session goes on over another connection, or is about to: what waits here of an older one must have no effect any more. */
+  /**
+   * The session moves to another connection, or is about to: waiting requests of an older one must
+   * have no effect any more.
+   */
   moved(slot: SessionSlot): void {
     this.#moves.set(slot, (this.#moves.get(slot) ?? 0) + 1);
   }
@@ -111,7 +132,7 @@ export class SessionTracker {
     return this.#table.isClosing(slot);
   }
 
-  /** No more touches, no more writes: its closeSession is on the way. */
+  /** No more touches or writes: its closeSession has been requested. */
   setClosing(slot: SessionSlot): void {
     this.#table.setClosing(slot);
     this.#expiry.remove(slot);
@@ -125,7 +146,7 @@ export class SessionTracker {
     this.#table.remove(slot);
   }
 
-  /** The connection that carries the session here, -1 when none does. */
+  /** The connection that carries the session here, or -1. */
   cnxnOf(slot: SessionSlot): CnxnId {
     return this.#table.cnxnOf(slot);
   }
@@ -148,17 +169,22 @@ export class SessionTracker {
     return this.#table.timeoutMs(slot);
   }
 
-  /** When the next bucket comes due, on the monotonic clock. */
+  /** When the next bucket is due, on the monotonic clock. */
   deadline(): Millis | undefined {
     return this.#expiry.deadline();
   }
 
-  /** Visits at most `max` sessions whose bucket has come due, taking them out; returns whether more are due. */
+  /**
+   * Removes and visits at most `max` sessions whose bucket is due; returns whether more are due.
+   */
   takeDue(elapsedMs: Millis, max: number, visit: (slot: SessionSlot) => void): boolean {
     return this.#expiry.takeDue(elapsedMs, max, visit);
   }
 
-  /** Everything that can influence behaviour, for an explorer. A touch is rounded up to a tick, so how far this one has come counts too. */
+  /**
+   * Everything that can influence behaviour, for an explorer. A touch is rounded up to a tick, so
+   * the position within the current tick counts too.
+   */
   fingerprint(to: Fingerprint, nowMs: Millis): void {
     const table = this.#table;
     const due = new Map<SessionSlot, Millis>();

@@ -1,15 +1,19 @@
 /**
- * Builds a tree from a snapshot that arrives in pieces, cut anywhere: from a file, or from the stream of a leader that has sent SNAP.
+ * Builds a tree from a snapshot that arrives in pieces of any size: from a file, or from the stream
+ * of a leader after SNAP.
  *
- * Reads what ZooKeeper 3.6 to 3.9 and we ourselves write; the layout is in protocol/snapshot-format.ts. A seal that does not fit, a znode
- * before its parent, or a length that cannot be is a `ProtocolError` that says what was expected at which byte of the (uncompressed) file.
- * Nothing of a refused snapshot can be used: the caller goes on to an older one with a new loader.
+ * Reads snapshots of ZooKeeper 3.6 to 3.9 and our own; the layout is in
+ * protocol/snapshot-format.ts. A wrong seal, a znode before its parent, or an impossible length is
+ * a `ProtocolError` that names the expectation and the byte offset in the (uncompressed) file.
+ * Nothing of a rejected snapshot can be used: the caller continues with an older one and a new
+ * loader.
  *
- * Counts and lengths are believed as far as they can be true: a session that comes twice, or an item larger than any request could have made it,
- * is refused before anything is kept for it. A few megabytes of gzip can hold a gigabyte of zeros.
+ * Counts and lengths are trusted only as far as they can be true: a duplicate session, or an item
+ * larger than any request could have made it, is rejected before memory is allocated for it. A few
+ * megabytes of gzip can contain a gigabyte of zeros.
  *
- * A stream has no end of its own, since packets follow: it is over behind its mark, which the loader finds by itself (snapshot-source.ts says
- * what a stream is). Nor has it a checksum; TCP's has to do, as in ZooKeeper.
+ * A stream is followed by packets: it ends after its mark, which the loader finds itself
+ * (snapshot-source.ts defines the stream). It has no checksum; TCP's must do, as in ZooKeeper.
  */
 import {
   adler32,
@@ -45,18 +49,23 @@ export interface LoadedSession {
 export interface LoadedSnapshot {
   readonly tree: DataTree;
   readonly sessions: readonly LoadedSession[];
-  /** The digest the file says the tree has at some zxid, usually later than the file's name; undefined when it says nothing. */
+  /**
+   * The digest of the tree at some zxid, usually later than that in the file's name; undefined if
+   * the file has none.
+   */
   readonly digest: SnapshotDigest | undefined;
-  /** The last zxid as the file has it; at start-up the file's name counts, not this. */
+  /** The last zxid in the file; at start-up the file's name counts, not this. */
   readonly lastZxid: Zxid | undefined;
   /**
-   * How many znodes name an ACL that the file does not contain, and one of them. The log may give them another; whichever is left then
-   * (`AclTable.isMissing`) must not be served.
+   * How many znodes refer to an ACL that the file does not contain, and the path of one. The log
+   * may assign them another; a znode that still has a missing one afterwards (`AclTable.isMissing`)
+   * must not be served.
    */
   readonly missingAcls: { readonly count: number; readonly path: string } | undefined;
   /**
-   * While extended types are off: how many znodes have an owner that reads as a TTL where they are on. ZooKeeper takes such a znode for
-   * the ephemeral of a session nobody knows, and deletes it at the next start.
+   * With extended types disabled: how many znodes have an owner that would be a TTL if they were
+   * enabled. ZooKeeper takes such a znode for the ephemeral of an unknown session, and deletes it
+   * at the next start.
    */
   readonly ownersLikeTtl: number;
 }
@@ -66,21 +75,26 @@ const sessionBytes = 12;
 const aclBytesMin = 12;
 const persistedStatBytes = 60;
 const ownerAt = 44;
-/** More than digest and last zxid can take, in any version. */
+/** More than digest and last zxid can take in any version. */
 const tailBytesMax = 256;
 const slash = 0x2f;
 const incomplete = -1;
-/** Far above what clients can write with any usual jute.maxbuffer, and little enough to be kept for a moment. */
+/**
+ * Far above what clients can write with any usual jute.maxbuffer, and small enough to hold briefly.
+ */
 const fileItemBytesMax = 64 * 1024 * 1024;
 
 export interface SnapshotLimits {
-  /** A stream, unless it says otherwise. */
+  /** Default: a stream. */
   readonly source?: 'file' | 'stream';
-  /** How large a znode or a list of ACLs may be, in bytes. */
+  /** Maximum size of a znode or a list of ACLs, in bytes. */
   readonly itemBytesMax: number;
 }
 
-/** Of a file that a server with this limit for requests has to load; what it may once have been is not known, so it is generous. */
+/**
+ * Limits for a file, given this server's limit for requests; an earlier limit is unknown, so they
+ * are generous.
+ */
 export function fileLimits(requestBytesMax: number): SnapshotLimits {
   return { source: 'file', itemBytesMax: Math.max(fileItemBytesMax, 2 * requestBytesMax) };
 }
@@ -90,33 +104,36 @@ export class SnapshotLoader {
   readonly #extendedTypesEnabled: boolean;
   readonly #reader = new Reader();
   readonly #isStream: boolean;
-  /** How many bytes one znode or ACL may take. */
+  /** Maximum size of one znode or ACL. */
   readonly #itemBytesMax: number;
   #stage: 'header' | 'sessions' | 'acls' | 'znodes' | 'seal' | 'tail' | 'mark' | 'end' = 'header';
   /** Sessions or ACLs still to come. */
   #left = 0;
-  /** Bytes of an item that is not all here yet. */
+  /** Bytes of an incomplete item. */
   #pieces: Buffer[] = [];
   #piecesBytes = 0;
-  /** How many bytes the next item takes at least. */
+  /** Minimum size of the next item. */
   #needed = 0;
-  /** Where the buffer at hand begins in the file. */
+  /** Offset of the current buffer in the file. */
   #base = 0;
   #checksum = adler32Seed;
-  /** Where in the buffer at hand the bytes begin that the checksum does not cover yet. */
+  /** Offset in the current buffer of the first byte that the checksum does not cover yet. */
   #unsummed = 0;
   readonly #sessions: LoadedSession[] = [];
-  /** Low halves by high halves, of which there are few: they hold the server and the minute in which it began. */
+  /**
+   * Low halves by high halves; high halves are few: they contain the server id and the minute of
+   * its start.
+   */
   readonly #sessionIds = new Map<number, Set<number>>();
   readonly #aclsByKey = new Map<number, AclId>();
-  /** For each list that is missing, by its key; they hold no reference of their own. */
+  /** The missing lists by key; they hold no reference of their own. */
   readonly #missingByKey = new Map<number, AclId>();
   #missingCount = 0;
   #isDerived = false;
   #missingPath = '';
   #ownersLikeTtl = 0;
 
-  /** Without `limits` it is a file, of a server of which nothing is known. */
+  /** Default limits: a file of a server with unknown options. */
   constructor(options: DataTreeOptions, limits: SnapshotLimits = fileLimits(0)) {
     this.#tree = new DataTree({ ...options, empty: true });
     this.#extendedTypesEnabled = options.extendedTypesEnabled;
@@ -124,14 +141,18 @@ export class SnapshotLoader {
     this.#itemBytesMax = limits.itemBytesMax;
   }
 
-  /** Whether the end of a stream has come: what `feed` did not take belongs to others. A file is over when its caller says so. */
+  /**
+   * Whether the end of a stream has been reached: bytes that `feed` did not take belong to packets.
+   * A file ends when its caller calls `finish`.
+   */
   get isComplete(): boolean {
     return this.#stage === 'end';
   }
 
   /**
-   * Takes the next bytes, and returns how many of them are the snapshot's: all, but for the piece in which a stream ends, and those behind it.
-   * They are copied where they are kept. Throws a `ProtocolError` for what is no snapshot.
+   * Takes the next bytes, and returns how many of them belong to the snapshot: all, except after
+   * the end of a stream. Bytes that are kept are copied. Throws a `ProtocolError` if they are not a
+   * snapshot.
    */
   feed(chunk: Buffer): number {
     if (this.#stage === 'end') return 0;
@@ -148,22 +169,24 @@ export class SnapshotLoader {
     for (let end = this.#item(bytes, 0); end !== incomplete; end = this.#item(bytes, at)) at = end;
     this.#sum(bytes, at);
     this.#base += at;
-    // The mark ended within this piece, for it was not all there before.
+    // The mark ended within this chunk, since it was incomplete before.
     if (this.isComplete) return at - keptBytes;
     this.#keep(bytes.subarray(at));
     return chunk.length;
   }
 
   /**
-   * All bytes have been fed: counts the quotas, by at most `max` znodes of about 100 ns each. Returns true at the end, when `finish` has nothing
-   * of it left to do.
+   * After all bytes: counts the quotas, at most `max` znodes of about 100 ns each. Returns true at
+   * the end, when nothing of this is left for `finish`.
    */
   finishSome(max: number): boolean {
     this.#isDerived ||= this.#tree.finishLoading(max);
     return this.#isDerived;
   }
 
-  /** All bytes have been fed. Throws a `ProtocolError` if there should have been more. */
+  /**
+   * After all bytes: returns the result. Throws a `ProtocolError` if the snapshot is incomplete.
+   */
   finish(): LoadedSnapshot {
     const tail = Buffer.concat(this.#pieces);
     const last = this.#isStream ? 'end' : 'tail';
@@ -197,14 +220,14 @@ export class SnapshotLoader {
     throw new ProtocolError(expected, this.#base + at);
   }
 
-  /** Says how many bytes the item at `at` takes at least, and whether they are here. */
+  /** Notes the minimum size of the item at `at`, and returns whether that much is available. */
   #has(bytes: Buffer, at: number, count: number): boolean {
     if (count > this.#itemBytesMax) this.#fail(`a znode or ACL of at most ${this.#itemBytesMax} bytes, not one of at least ${count}`, at);
     this.#needed = count;
     return bytes.length - at >= count;
   }
 
-  /** Takes one item that begins at `at` and returns its end, or `incomplete`. */
+  /** Takes the item that begins at `at` and returns its end, or `incomplete`. */
   #item(bytes: Buffer, at: number): number {
     switch (this.#stage) {
       case 'header':
@@ -241,13 +264,13 @@ export class SnapshotLoader {
   }
 
   #takeSession(bytes: Buffer, at: number): number {
-    // Like Java, which counts down while the number is above 0, we take a negative count for none.
+    // Like Java, which counts down while the number is above 0, a negative count means none.
     const length = this.#left > 0 ? sessionBytes : 4;
     if (!this.#has(bytes, at, length)) return incomplete;
     if (this.#left > 0) {
       this.#left--;
       const [high, low] = [int32At(bytes, at), int32At(bytes, at + 4)];
-      if (!this.#isNewSession(high, low)) this.#fail(`a session of its own, not 0x${sessionIdOf(high, low).toString(16)} again`, at);
+      if (!this.#isNewSession(high, low)) this.#fail(`a new session, not 0x${sessionIdOf(high, low).toString(16)} again`, at);
       this.#sessions.push({ high, low, timeoutMs: int32At(bytes, at + 8) });
     } else {
       this.#sessionIds.clear();
@@ -273,19 +296,22 @@ export class SnapshotLoader {
     const end = this.#endOfAcl(bytes, at);
     if (end === incomplete) return incomplete;
     const key = int64(int32At(bytes, at), int32At(bytes, at + 4));
-    if (this.#aclsByKey.has(key)) this.#fail(`an ACL with a key of its own, not ${key} again`, at);
+    if (this.#aclsByKey.has(key)) this.#fail(`an ACL with a new key, not ${key} again`, at);
     this.#reader.place(bytes, at + 8, end);
     this.#aclsByKey.set(key, this.#tree.acls.intern(readAclList(this.#reader)));
     this.#left--;
     return end;
   }
 
-  /** Where an entry of the ACL table ends: key, count, and each with permissions and two texts. */
+  /**
+   * The end of an entry of the ACL table: key, count, and each with permissions and two strings.
+   */
   #endOfAcl(bytes: Buffer, start: number): number {
     if (!this.#has(bytes, start, 12)) return incomplete;
     const count = int32At(bytes, start + 8);
     if (count < -1) this.#fail(`a number of ACL entries, not ${count}`, start + 8);
-    // All at once, before any is looked at: to gather them one by one would copy what is there each time.
+    // Wait for all of it before the first entry is read: otherwise the bytes so far would be copied
+    // again for each entry.
     if (!this.#has(bytes, start, 12 + Math.max(0, count) * aclBytesMin)) return incomplete;
     let at = start + 12;
     for (let i = 0; i < count; i++) {
@@ -299,7 +325,7 @@ export class SnapshotLoader {
     return at;
   }
 
-  /** The length of a text or buffer, 0 for null. */
+  /** The length of a string or buffer, 0 for null. */
   #length(bytes: Buffer, at: number, what: string): number {
     const length = int32At(bytes, at);
     if (length < -1) this.#fail(`${what} of a possible length, not ${length}`, at);
@@ -307,7 +333,7 @@ export class SnapshotLoader {
   }
 
   #takeZnode(bytes: Buffer, at: number): number {
-    // The terminator is that long, and the shortest znode, the root, is longer.
+    // The terminator has this length, and the shortest znode, the root, is longer.
     if (!this.#has(bytes, at, 5)) return incomplete;
     const pathLength = int32At(bytes, at);
     if (pathLength < 0) this.#fail(`a path, not one of length ${pathLength}`, at);
@@ -332,7 +358,7 @@ export class SnapshotLoader {
     return end;
   }
 
-  /** The id of an ACL, counting a reference for the znode. */
+  /** The id of an ACL; adds a reference for the znode. */
   #aclOfKey(key: number, bytes: Buffer, pathStart: number, pathEnd: number): AclId {
     if (key === openAclKey) return openAclId;
     const { acls } = this.#tree;
@@ -367,16 +393,16 @@ export class SnapshotLoader {
     return end;
   }
 
-  /** Compares the seal at the reader's place with the checksum of everything before it. */
+  /** Compares the seal at the reader's position with the checksum of everything before it. */
   #readSeal(reader: Reader): void {
     const at = reader.offset;
     this.#sum(reader.bytes, at);
     const sealed = this.#located(() => readSeal(reader));
     if (sealed === this.#checksum) return;
-    this.#fail(`a seal of 0x${this.#checksum.toString(16)}, the checksum of all before it, not 0x${sealed.toString(16)}`, at);
+    this.#fail(`the seal 0x${this.#checksum.toString(16)}, the checksum of all bytes before it, not 0x${sealed.toString(16)}`, at);
   }
 
-  /** What follows the first seal has no tags: how much there is tells what it is. */
+  /** The parts after the first seal have no tags: the number of bytes left identifies them. */
   #readTail(tail: Buffer): Pick<LoadedSnapshot, 'digest' | 'lastZxid'> {
     const reader = this.#reader.place(tail, 0, tail.length);
     let digest: SnapshotDigest | undefined;
@@ -391,11 +417,11 @@ export class SnapshotLoader {
       this.#readSeal(reader);
     }
     if (reader.remaining > 0) this.#fail('the end of the snapshot', reader.offset);
-    // Zxid 0 says that no digest was known.
+    // Zxid 0 means that no digest was known.
     return { digest: digest?.zxid === 0 ? undefined : digest, lastZxid };
   }
 
-  /** A reader knows where it is in its own bytes; whoever reads the message wants to know where in the file. */
+  /** Converts an offset in a reader's bytes into an offset in the file. */
   #located<T>(read: () => T): T {
     try {
       return read();

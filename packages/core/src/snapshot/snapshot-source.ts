@@ -1,14 +1,16 @@
 /**
- * Writes a snapshot, slice by slice, while the tree goes on changing.
+ * Writes a snapshot, slice by slice, while the tree changes.
  *
- * Everything in it is as it was when the source was made: sessions, ACLs and digest are noted then, and the tree sees to it that a znode
- * is written before it changes (`DataTree.beginSnapshot`). ZooKeeper's own snapshots mix moments and are repaired by replaying the log;
- * ours need no repair, and any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
+ * It contains the state of the moment at which the source was created: sessions, ACLs and digest
+ * are recorded then, and the tree writes a znode before it changes (`DataTree.beginSnapshot`).
+ * ZooKeeper's own snapshots are fuzzy and repaired by replaying the log; ours need no repair, and
+ * any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
  *
- * What a leader sends behind a packet SNAP is the middle of that: sessions, ACLs and znodes, and then a mark in the place of the seal
- * (protocol/learner-records.ts). There is no header, no checksum, digest or zxid; the packet itself has told the zxid.
+ * A leader sends the middle part of it after a packet SNAP: sessions, ACLs and znodes, and then a
+ * mark instead of the seal (protocol/learner-records.ts). There is no header, checksum, digest or
+ * zxid; the packet contains the zxid.
  *
- * Several may be under way, each of its own moment (tree/snapshot-walk.ts).
+ * Several snapshots may be in progress, each of its own moment (tree/snapshot-walk.ts).
  */
 import {
   adler32,
@@ -27,7 +29,7 @@ import type { AclId } from '../tree/acl-table.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { SnapshotWalk } from '../tree/snapshot-walk.ts';
 
-/** The sessions to be written; a SessionTable is one. Timeouts are those the sessions were created with. */
+/** The sessions to be written; `SessionTable` implements it. Timeouts are those at creation. */
 export interface SessionList {
   readonly count: number;
   forEach(visit: (slot: number) => void): void;
@@ -55,14 +57,16 @@ export class SnapshotSource {
   /** Sessions or ACLs written so far. */
   #written = 0;
   #checksum = adler32Seed;
-  /** Where in the writer at hand the bytes begin that the checksum does not cover yet. */
+  /** Offset in the current writer of the first byte that the checksum does not cover yet. */
   #unsummed = 0;
 
   /**
-   * Begins a snapshot of this moment, `zxid` being the txn applied last. `writeDigest` is for peers whose digest setting is on, which is
-   * ZooKeeper's default: such a peer expects the section, even if it says nothing because we compute no digests. `writeLastZxid` adds
-   * the zxid at the end, as servers from 3.9 on do. Without `knowsDigest` the tree is in parts of a later moment than `zxid`, and its digest
-   * is left open. `isStream` makes it one for a learner, which has neither: see `stream`. For `aheadBytesMax` see `DataTree.beginSnapshot`.
+   * Begins a snapshot of this moment; `zxid` is the txn applied last. `writeDigest` is for servers
+   * with digests enabled, ZooKeeper's default: they expect the section, even if it is empty because
+   * we compute no digests. `writeLastZxid` adds the zxid at the end, as servers since 3.9 do.
+   * Without `knowsDigest`, parts of the tree are later than `zxid`, and its digest is left out.
+   * `isStream` writes a stream for a learner, which has neither: see `stream`. For `aheadBytesMax`
+   * see `DataTree.beginSnapshot`.
    */
   constructor(
     tree: DataTree,
@@ -89,11 +93,14 @@ export class SnapshotSource {
       noted[at++] = sessions.timeoutMs(slot);
     });
     this.#sessions = noted;
-    // They are held, so they stay what they are.
+    // Their references are held, so they do not change.
     this.#acls = [...tree.acls.ids()];
   }
 
-  /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */
+  /**
+   * Begins a snapshot of this moment for a learner. `zxid` must be sent in the packet SNAP, and is
+   * not in the bytes.
+   */
   static stream(tree: DataTree, sessions: SessionList, zxid: Zxid, aheadBytesMax = Infinity): SnapshotSource {
     return new SnapshotSource(tree, sessions, zxid, false, false, { isStream: true, aheadBytesMax });
   }
@@ -103,14 +110,17 @@ export class SnapshotSource {
     return this.#zxid;
   }
 
-  /** The tree has changed more than is kept for this snapshot, which cannot be finished: see `DataTree.beginSnapshot`. */
+  /**
+   * The tree has changed by more than is kept for this snapshot, which cannot be finished: see
+   * `DataTree.beginSnapshot`.
+   */
   get isGivenUp(): boolean {
     return this.#stage !== 'end' && !this.#tree.isWalked(this.#walk);
   }
 
-  /** Appends about `bytesTarget` further bytes. Returns true when that was the last of them. */
+  /** Appends about `bytesTarget` further bytes. Returns true after the last of them. */
   next(writer: Writer, bytesTarget: number): boolean {
-    if (this.isGivenUp) throw new Error('a snapshot that was given up cannot go on');
+    if (this.isGivenUp) throw new Error('an abandoned snapshot cannot be continued');
     const end = writer.offset + bytesTarget;
     this.#unsummed = writer.offset;
     let done = false;
@@ -128,7 +138,7 @@ export class SnapshotSource {
     return done;
   }
 
-  /** Gives up a snapshot that has not been written to its end, so that nothing is kept for it any more. */
+  /** Abandons an unfinished snapshot, so that nothing more is kept for it. */
   abandon(): void {
     this.#tree.endSnapshot(this.#walk);
     this.#stage = 'end';

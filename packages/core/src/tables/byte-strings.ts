@@ -1,18 +1,19 @@
 /**
- * Keeps many short byte strings outside the JavaScript heap: a million watched paths are then a few hundred objects to the garbage
- * collector, not a million. Strings live in cells of 8, 16, 24 ... 512 bytes; a chunk of 64 KiB holds cells of one size and is given
- * back when its last cell is freed, so that what is held follows what is used. Longer strings have a buffer each.
+ * Stores many short byte strings outside the JavaScript heap: a million watched paths are then a
+ * few hundred objects for the garbage collector, not a million. Strings are in cells of 8, 16, 24
+ * ... 512 bytes; a chunk of 64 KiB has cells of one size and is released when its last cell is
+ * freed, so memory follows usage. Longer strings have one buffer each.
  */
 
-/** Names a string from `put` to `free`. */
+/** Identifies a string from `put` to `free`. */
 export type StringAddress = number;
 
 const unitBytes = 8;
 const chunkBytes = 65536;
-/** Bits of an address that name the unit within the chunk: 8192 of them. */
+/** Bits of an address for the unit within the chunk: 8192 units. */
 const unitBits = 13;
 const unitMask = (1 << unitBits) - 1;
-/** In front of each string in a cell. */
+/** Before each string in a cell. */
 const lengthBytes = 2;
 const cellBytesMax = 512;
 const none = -1;
@@ -22,11 +23,11 @@ interface Chunk {
   /** Units per cell. */
   readonly cell: number;
   used: number;
-  /** Freed cells, chained through their first four bytes. */
+  /** Freed cells, linked through their first four bytes. */
   free: number;
   /** The first unit never used so far. */
   fresh: number;
-  /** Whether it stands in the list of chunks with room, and its neighbours there. */
+  /** Whether it is in the list of chunks with room, and its neighbours there. */
   listed: boolean;
   next: number;
   previous: number;
@@ -41,7 +42,7 @@ export class ByteStrings {
   readonly #unusedLarge: number[] = [];
   #bytes = 0;
 
-  /** What it holds on to, in bytes. */
+  /** Memory in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -80,7 +81,8 @@ export class ByteStrings {
     chunk.free = address & unitMask;
     chunk.used--;
     if (!chunk.listed) this.#list(at, chunk);
-    // The last chunk with room stays, so that adding and removing one string does not allocate each time.
+    // The last chunk with room is kept, so that adding and removing one string does not allocate
+    // each time.
     if (chunk.used === 0 && (chunk.next !== none || chunk.previous !== none)) {
       this.#unlist(chunk);
       this.#chunks[at] = undefined;

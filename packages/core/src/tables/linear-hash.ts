@@ -1,22 +1,29 @@
 import { PagedInts } from './paged-numbers.ts';
 
 /**
- * A hash index over numbered items, after Litwin's linear hashing: it grows by splitting one bucket for each few items added, in a fixed
- * order, so that no insertion ever pays for a rehash of the whole. Items are small integers above 0; what they mean, and how two of them
- * compare, is the owner's business. It holds 4 bytes per item and about 2 more for its buckets.
+ * A hash index over numbered items, by Litwin's linear hashing: it grows by splitting one bucket
+ * for every few items added, in a fixed order, so that no insertion rehashes the whole. Items are
+ * small integers above 0; their owner defines their meaning and equality. It takes 4 bytes per item
+ * and about 2 more for its buckets.
  */
 export class LinearHash {
-  /** First item of each bucket, 0 when empty. */
+  /** First item of each bucket, 0 if empty. */
   readonly #heads = new PagedInts();
   /** The next item in the same bucket, by item. */
   readonly #next = new PagedInts();
   readonly #hashOf: (item: number) => number;
   #count = 0;
-  /** Buckets below `#split` have been split at this level, and use one more bit of the hash. `#size` is a power of two. */
+  /**
+   * Buckets below `#split` have been split at this level, and use one more bit of the hash. `#size`
+   * is a power of two.
+   */
   #size = 64;
   #split = 0;
 
-  /** `hashOf` must give for an item what it was inserted with; bits of all weights must be well mixed. */
+  /**
+   * `hashOf` must return the hash with which the item was inserted; all its bits must be well
+   * mixed.
+   */
   constructor(hashOf: (item: number) => number) {
     this.#hashOf = hashOf;
     this.#heads.reach(this.#size);
@@ -26,7 +33,7 @@ export class LinearHash {
     return this.#heads.bytes + this.#next.bytes;
   }
 
-  /** The first item that may have this hash; 0 when there is none. Others follow by `next`. */
+  /** The first item that may have this hash; 0 if there is none. `next` returns the others. */
   first(hash: number): number {
     return this.#heads.get(this.#bucketOf(hash));
   }
@@ -41,7 +48,7 @@ export class LinearHash {
     this.#next.set(item, this.#heads.get(bucket));
     this.#heads.set(bucket, item);
     this.#count++;
-    // Two items to a bucket: chains stay short and an empty table small.
+    // Two items per bucket: chains stay short and an empty table small.
     if (this.#count > (this.#size + this.#split) * 2) this.#splitOne();
   }
 
@@ -67,7 +74,7 @@ export class LinearHash {
     return bucket < this.#split ? hash & (this.#size * 2 - 1) : bucket;
   }
 
-  /** Deals the items of the bucket whose turn it is over itself and a new one. */
+  /** Distributes the items of the bucket whose turn it is between itself and a new one. */
   #splitOne(): void {
     const from = this.#split;
     const to = this.#size + from;
@@ -95,7 +102,7 @@ export class LinearHash {
   }
 }
 
-/** Spreads what little the low bits of a number say over all 32 (the finish of MurmurHash3). */
+/** Mixes the bits of a number over all 32 (the finish of MurmurHash3). */
 export function mix(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

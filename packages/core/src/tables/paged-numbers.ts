@@ -1,10 +1,12 @@
 /**
  * Growing arrays of numbers, in pages.
  *
- * A table with a million rows must never copy itself in one step: that is a stall every connection feels. So a table grows by one page at
- * a time and no number ever moves. Pages are not given back; a table keeps the size of its fullest hour.
+ * A table with a million rows must never be copied in one step, which would stall every connection.
+ * So a table grows one page at a time and no number ever moves. Pages are not released; a table
+ * keeps its peak size.
  *
- * Two classes, alike but for their arrays: code that sees one kind of array only is compiled to a plain load or store.
+ * Two classes that differ only in their arrays: code that sees one kind of array is compiled to a
+ * plain load or store.
  */
 
 const pageBits = 12;
@@ -14,7 +16,7 @@ const pageMask = pageSize - 1;
 export class PagedInts {
   readonly #pages: Int32Array[] = [];
 
-  /** What it holds on to, in bytes. */
+  /** Memory in bytes. */
   get bytes(): number {
     return this.#pages.length * pageSize * Int32Array.BYTES_PER_ELEMENT;
   }
@@ -24,7 +26,7 @@ export class PagedInts {
     while (this.#pages.length <= index >>> pageBits) this.#pages.push(new Int32Array(pageSize));
   }
 
-  /** Beyond what was reached there is nothing: 0. */
+  /** 0 beyond the last index reached. */
   peek(index: number): number {
     const page = this.#pages[index >>> pageBits];
     return page === undefined ? 0 : page[index & pageMask]!;

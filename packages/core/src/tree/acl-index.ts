@@ -1,31 +1,32 @@
 /**
- * Finds the entries of a long ACL that an identity matches, without a walk.
+ * Finds the entries of a long ACL that match an identity, without a scan.
  *
- * A list may have tens of thousands of entries, and whoever asks for anything under it would make the server look at all of them. So the
- * first who asks has them put into a hash table, which lives as long as the list, outside of the heap. Entries that say the same of the
- * same id are one row: all that counts is which permissions any of them grants.
+ * A list may have tens of thousands of entries, and each request for a znode under it would scan
+ * all of them. So the first check builds a hash table, which lives as long as the list, outside of
+ * the heap. Entries with the same id share a row: only the union of their permissions counts.
  *
- * What an id means is for its scheme to say, by keys: an entry is found under its scheme and id, and under the key that its scheme gives
- * it; an identity looks under its own id, and under each key that would match it.
+ * Each scheme defines the meaning of its ids by keys: an entry is found under its scheme and id,
+ * and under the key that its scheme derives from it; an identity is looked up under its own id, and
+ * under each key that would match it.
  */
 import { Reader, Writer } from '@tskeeper/protocol';
 import type { PathHash } from './path-hash.ts';
 
 /** How the entries of a scheme are found. */
 export interface AclKeys {
-  /** Under what else an entry is found than under its id; undefined if nothing else. */
+  /** An additional key of an entry besides its id; undefined for none. */
   aclKey(aclId: string): string | undefined;
-  /** The keys of all entries that this identity matches, besides those that equal it. */
+  /** The keys of all entries that match this identity, besides those equal to it. */
   identityKeys(identity: string): readonly string[];
 }
 
-/** An entry matches the identities that equal it, and no others. */
+/** An entry matches only identities equal to it. */
 export const equality: AclKeys = { aclKey: () => undefined, identityKeys: () => [] };
 
-/** What must be known of the schemes in order to index a list. */
+/** What an index must know of the schemes. */
 export interface AclSchemeKeys {
   isKnown(scheme: string): boolean;
-  /** undefined: its entries match by rules of their own. */
+  /** undefined if its entries match by their own rules. */
   keysOf(scheme: string): AclKeys | undefined;
 }
 
@@ -35,19 +36,22 @@ export interface AclEntry {
   readonly id: string;
 }
 
-/** An int each: the hash, where in the list the entry is, and the permissions. Place 0, where the number of entries is, is an empty row. */
+/**
+ * One int each: the hash, the offset of the entry in the list, and the permissions. Offset 0, where
+ * the number of entries is, marks an empty row.
+ */
 const rowInts = 3;
-/** Added to the place of an entry that is found under its key. No list is that long. */
+/** Added to the offset of an entry that is found under its key. No list is that long. */
 const keyed = 0x40000000;
 
 export class AclIndex {
-  /** No other index of its table has it. */
+  /** Unique within its table. */
   readonly number: number;
-  /** In the list. */
+  /** Number of entries in the list. */
   readonly entries: number;
-  /** What everybody may do. */
+  /** The permissions of every client. */
   readonly worldPerms: number;
-  /** Entries of schemes without keys, which must be walked. */
+  /** Entries of schemes without keys, which must be scanned. */
   readonly walked: readonly AclEntry[];
   readonly #hash: PathHash;
   readonly #schemes: AclSchemeKeys;
@@ -57,7 +61,7 @@ export class AclIndex {
   #mask: number;
   #used = 0;
 
-  /** @param bytes the list in wire form, which must stay as it is. */
+  /** @param bytes the list in wire form, which must not change. */
   constructor(number: number, bytes: Buffer, start: number, end: number, hash: PathHash, schemes: AclSchemeKeys) {
     this.number = number;
     this.#hash = hash;
@@ -73,7 +77,7 @@ export class AclIndex {
       const place = this.#reader.offset;
       const perms = this.#reader.int32();
       const scheme = this.#reader.ustring();
-      // A null id is an empty one to those who match it.
+      // A null id matches like an empty one.
       const given = this.#reader.ustring();
       const id = given ?? '';
       if (scheme === null) continue;
@@ -81,7 +85,7 @@ export class AclIndex {
         worldPerms |= perms;
         continue;
       }
-      // A scheme that nobody knows grants nothing.
+      // An unknown scheme grants nothing.
       if (!schemes.isKnown(scheme)) continue;
       const keys = schemes.keysOf(scheme);
       if (keys === undefined) {
@@ -89,7 +93,8 @@ export class AclIndex {
         continue;
       }
       const next = this.#reader.offset;
-      // What is hashed are scheme and id as they stand in the list, so that it need not be written for each entry.
+      // The hash covers scheme and id as encoded in the list, so that they need not be written for
+      // each entry.
       const idHash = given === null ? this.#hashOf(scheme, id) : hash.of(bytes, place + intBytes, next);
       this.#add(scheme, id, idHash, place, perms);
       const key = keys.aclKey(id);
@@ -100,12 +105,12 @@ export class AclIndex {
     this.walked = walked;
   }
 
-  /** What entries with this id grant. */
+  /** The permissions of entries with this id. */
   permsOf(scheme: string, id: string): number {
     return this.#permsAt(scheme, id, false);
   }
 
-  /** What entries with this key grant. */
+  /** The permissions of entries with this key. */
   permsOfKey(scheme: string, key: string): number {
     return this.#permsAt(scheme, key, true);
   }
@@ -133,7 +138,7 @@ export class AclIndex {
     this.#rows[row + 2] = perms;
   }
 
-  /** The row of a text, or the complement of where it would be. */
+  /** The row of a text, or the complement of the row where it would be. */
   #find(scheme: string, text: string, isKey: boolean, hash: number): number {
     const rows = this.#rows;
     for (let at = hash & this.#mask; ; at = (at + 1) & this.#mask) {

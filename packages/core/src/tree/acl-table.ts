@@ -1,13 +1,17 @@
 /**
- * The access control lists of the tree, each kept once, in wire form outside of the JavaScript heap.
+ * The access control lists of the tree, each stored once, in wire form outside of the JavaScript
+ * heap.
  *
- * Thousands of znodes share a handful of lists, so a znode holds a small number and this table holds the list, as it goes to replies and
- * snapshots. References are counted; a list nobody uses goes. As objects a list takes eight times its bytes, and a client can make as many as
- * it likes; so only some short ones are kept decoded, since they are asked at nearly every request. A long one is asked through its index.
+ * Thousands of znodes share a few lists, so a znode holds a small number and this table holds the
+ * list, as sent in replies and written to snapshots. References are counted; an unused list is
+ * removed. As objects, a list takes eight times its bytes, and a client can create any number; so
+ * only some short ones are kept decoded, since nearly every request checks one. A long one is
+ * checked through its index.
  *
- * A snapshot written by some versions of ZooKeeper can name a list it does not contain (ZOOKEEPER-3306, ZOOKEEPER-4846). Such a list is
- * *missing*: it is held by an id like any other, grants nothing to anybody, and disappears as soon as the log gives the znode another.
- * It must not be mistaken for an empty list, which ZooKeeper reads as "open to the world".
+ * A snapshot of some versions of ZooKeeper can refer to a list that it does not contain
+ * (ZOOKEEPER-3306, ZOOKEEPER-4846). Such a list is *missing*: it has an id like any other, grants
+ * nothing, and disappears once the log gives the znode another. It must not be mistaken for an
+ * empty list, which ZooKeeper takes as "open to the world".
  */
 import { type Acl, openAcl, Perms, readAclList, Reader, writeAclList, Writer } from '@tskeeper/protocol';
 import { LinearHash } from '../tables/linear-hash.ts';
@@ -17,32 +21,40 @@ import { ByteArena } from './byte-arena.ts';
 import { PathHash } from './path-hash.ts';
 
 /**
- * Positive, or `openAclId`. An id is used again once its list has gone; it means nothing outside this table, and snapshots of other
- * servers number their lists their own way.
+ * Positive, or `openAclId`. An id is reused after its list is removed; it has no meaning outside
+ * this table, and snapshots of other servers have their own numbers.
  */
 export type AclId = number;
 
-/** The list of the znodes made at start: world:anyone may do everything. It has no entry, is not counted, and a client's equal list is not it. */
+/**
+ * The list of the znodes created at start: world:anyone with all permissions. It has no entry in
+ * the table and no reference count; an equal list of a client has another id.
+ */
 export const openAclId: AclId = -1;
 
-/** What a missing list reads as. */
+/** The content of a missing list. */
 const grantsNothing: readonly Acl[] = Object.freeze([Object.freeze({ perms: 0, id: Object.freeze({ scheme: 'world', id: 'anyone' }) })]);
 
 const colonByte = 0x3a;
-/** In the place of a hash and the colon before it. */
+/** Replaces a hash and the colon before it. */
 const hidden = Buffer.from(':x');
 
-/** Lists kept decoded: more than most trees have. */
+/** Maximum number of decoded lists: more than most trees have. */
 const decodedMax = 4096;
 /** See `#shortEntriesMax`. */
 const shortBytesMax = 2048;
 
 export class AclTable {
   readonly #arena: ByteArena;
-  /** A list with more entries or bytes than this is long: it is not decoded in order to be asked, and has an index. */
+  /**
+   * A list with more entries or bytes than this is long: checks do not decode it, and use an index.
+   */
   readonly #shortEntriesMax: number;
   readonly #hash: PathHash;
-  /** By id: where its bytes are, how many, their hash, and how many users it has, one more than that while the list is there. */
+  /**
+   * By id: offset, length and hash of its bytes, and its number of references, plus one while the
+   * list exists.
+   */
   readonly #location = new PagedInts();
   readonly #length = new PagedInts();
   readonly #hashes = new PagedInts();
@@ -53,34 +65,41 @@ export class AclTable {
   readonly #byBytes = new LinearHash((id) => this.#hashes.get(id));
   #size = 0;
   readonly #scratch = new Writer(256);
-  /** Short lists that have been asked, the one decoded first coming first. */
+  /** Short lists that have been checked, in order of decoding. */
   readonly #decoded = new Map<AclId, readonly Acl[]>();
   readonly #indexes = new Map<AclId, AclIndex>();
   #indexesMade = 0;
-  /** So far: by how much it grows tells what indexes have cost. */
+  /** Total so far. The difference measures the cost of indexes. */
   entriesIndexed = 0;
-  /** The id of world:anyone with all permissions, which nearly every create names; 0 when nobody uses it. */
+  /**
+   * The id of world:anyone with all permissions, which nearly every create requests; 0 while it is
+   * unused.
+   */
   #openId: AclId = 0;
   readonly #missing = new Set<AclId>();
-  /** Numbers of the snapshots that are being written, in order. What one of them has listed stays as it is until it is done. */
+  /**
+   * Numbers of the snapshots being written, in order. Lists that one of them has recorded are kept
+   * until it ends.
+   */
   readonly #holds: number[] = [];
   #lastHold = 0;
   /**
-   * Lists that lost their last user while a snapshot was being written, each with the number of the last that had begun by then, in the order of
-   * these. They go when all that began before have ended; a snapshot that begins later does not list them.
+   * Lists that lost their last reference during a snapshot, each with the number of the last
+   * snapshot that had begun by then, in ascending order. They are removed when all snapshots up to
+   * that one have ended; a later snapshot does not record them.
    */
   readonly #unused = new Map<AclId, number>();
-  /** Lists that came after the last snapshot began: none needs them. */
+  /** Lists added since the last snapshot began: no snapshot needs them. */
   readonly #young = new Set<AclId>();
 
-  /** @param arena where the bytes go. */
+  /** @param arena where the bytes are stored. */
   constructor(arena = new ByteArena(), hashSeed = 0, shortEntriesMax = 16) {
     this.#shortEntriesMax = shortEntriesMax;
     this.#arena = arena;
     this.#hash = new PathHash(hashSeed);
   }
 
-  /** Returns the id of this list, counting one reference for the caller. Equal lists share an id. */
+  /** Returns the id of this list, with one reference for the caller. Equal lists share an id. */
   intern(acl: readonly Acl[]): AclId {
     const open = isOpen(acl);
     if (open && this.#openId !== 0) {
@@ -103,7 +122,7 @@ export class AclTable {
     return id;
   }
 
-  /** Whether the bytes of a list are those that have been written. */
+  /** Whether the bytes of a list equal those in the scratch writer. */
   #isWritten(id: AclId): boolean {
     const { bytes, offset } = this.#scratch;
     if (this.#length.get(id) !== offset) return false;
@@ -112,7 +131,10 @@ export class AclTable {
     return this.#arena.bufferOf(location).compare(bytes, 0, offset, start, start + offset) === 0;
   }
 
-  /** An id for a list that a snapshot names but does not contain, counting one reference for the caller. */
+  /**
+   * Creates an id for a list that a snapshot refers to but does not contain, with one reference for
+   * the caller.
+   */
   addMissing(): AclId {
     this.#scratch.clear();
     writeAclList(this.#scratch, grantsNothing);
@@ -121,7 +143,7 @@ export class AclTable {
     return id;
   }
 
-  /** Keeps what has been written, with one reference. */
+  /** Stores the content of the scratch writer, with one reference. */
   #add(hash: number): AclId {
     const { bytes, offset } = this.#scratch;
     const id = this.#freeIds.pop() ?? this.#end++;
@@ -143,14 +165,14 @@ export class AclTable {
   release(id: AclId): void {
     if (id === openAclId) return;
     const users = this.#usersOf(id);
-    if (users === 0) throw new Error(`ACL ${id} was released more often than it was taken`);
+    if (users === 0) throw new Error(`ACL ${id} was released more often than retained`);
     this.#references.set(id, users);
     if (users > 1) return;
     if (this.#holds.length === 0 || this.#young.has(id)) {
       this.#drop(id);
       return;
     }
-    // Behind all others, though it may have been in there, and found users again meanwhile.
+    // Insert at the end, even if it was in the map before and was referenced again meanwhile.
     this.#unused.delete(id);
     this.#unused.set(id, this.#lastHold);
   }
@@ -174,7 +196,7 @@ export class AclTable {
     return users;
   }
 
-  /** Everyone may do everything. */
+  /** Whether it grants all permissions to every client. */
   isOpen(id: AclId): boolean {
     return id === openAclId || id === this.#openId;
   }
@@ -184,7 +206,7 @@ export class AclTable {
     return id === openAclId ? openAcl : (this.short(id) ?? this.#decode(id));
   }
 
-  /** The decoded list, in order to be asked; undefined if it is long, and `index` is to be asked. */
+  /** The decoded list for a check; undefined if it is long, and `index` must be used. */
   short(id: AclId): readonly Acl[] | undefined {
     const decoded = this.#decoded.get(id);
     if (decoded !== undefined) return decoded;
@@ -219,7 +241,7 @@ export class AclTable {
     return new Reader(this.#arena.bufferOf(location), start, start + this.#length.get(id));
   }
 
-  /** That of a long list, made when it is asked for first. `schemes` must be the same each time. */
+  /** The index of a long list, created when first used. `schemes` must be the same each time. */
   index(id: AclId, schemes: AclSchemeKeys): AclIndex {
     const known = this.#indexes.get(id);
     if (known !== undefined) return known;
@@ -231,12 +253,14 @@ export class AclTable {
     return index;
   }
 
-  /** True when the list was lost before it reached us; the znode must not be served to ordinary clients. */
+  /**
+   * True if the list was missing in the snapshot; the znode must not be served to ordinary clients.
+   */
   isMissing(id: AclId): boolean {
     return this.#missing.size > 0 && this.#missing.has(id);
   }
 
-  /** Missing lists still in use. */
+  /** Number of missing lists still in use. */
   get missingCount(): number {
     return this.#missing.size;
   }
@@ -253,7 +277,10 @@ export class AclTable {
     writer.raw(this.#arena.bufferOf(location), start, start + this.#length.get(id));
   }
 
-  /** Writes vector<ACL> as those may see it who may not change it: a digest shows its user, not the hash of the password. */
+  /**
+   * Writes vector<ACL> for clients that may not change it: a digest shows its user, not the hash of
+   * the password.
+   */
   writeWithoutHashes(id: AclId, writer: Writer): void {
     if (id === openAclId) {
       writeAclList(writer, openAcl);
@@ -281,7 +308,7 @@ export class AclTable {
     }
   }
 
-  /** A snapshot begins: every list that is used now stays until `letGo` of the number returned. */
+  /** A snapshot begins: every list in use is kept until `letGo` with the returned number. */
   hold(): number {
     this.#holds.push(++this.#lastHold);
     this.#young.clear();
@@ -295,17 +322,17 @@ export class AclTable {
     for (const [id, since] of this.#unused) {
       if (since >= oldest) return;
       this.#unused.delete(id);
-      // It may have found users again.
+      // It may be referenced again.
       if (this.#references.get(id) === 1) this.#drop(id);
     }
   }
 
-  /** Lists in the table; the open one and missing ones are not in it. */
+  /** Number of lists in the table, without the open one and missing ones. */
   get size(): number {
     return this.#size;
   }
 
-  /** The id of every list that is used, ascending. */
+  /** The id of every list in use, ascending. */
   *ids(): Iterable<AclId> {
     for (let id = 1; id < this.#end; id++) {
       if (this.#references.get(id) > 1 && !this.#missing.has(id)) yield id;

@@ -1,15 +1,20 @@
 /**
  * Memory for many byte strings of all lengths, outside the JavaScript heap.
  *
- * A million small Buffers would cost a hundred bytes each and a long pause of the garbage collector. Here bytes live in pages of 256 KiB,
- * each cut into slots of one size; a slot is named by a plain number. A page all of whose slots are free serves another size next, so
- * memory follows what is stored. Whatever is longer than 32 KiB has a buffer of its own.
+ * A million small Buffers would cost a hundred bytes each and a long pause of the garbage
+ * collector. Here bytes are in pages of 256 KiB, each divided into slots of one size; a slot is
+ * identified by a plain number. A page with only free slots is reused for another size, so memory
+ * follows the content. Strings longer than 32 KiB have their own buffer.
  *
- * Slot sizes are multiples of 16 bytes up to 512, above that eight to each doubling, so at most an eighth of a slot lies idle.
+ * Slot sizes are multiples of 16 bytes up to 512, and above that eight per doubling, so at most an
+ * eighth of a slot is unused.
  */
 import { int32At, putInt32 } from './bytes.ts';
 
-/** Where bytes are: page << 14 | offset / 16, or the complement of an index into the long ones. */
+/**
+ * The position of bytes: page << 14 | offset / 16, or the complement of an index into the long
+ * ones.
+ */
 export type Location = number;
 
 const pageBytes = 256 * 1024;
@@ -22,9 +27,9 @@ const slotBytesMax = 32 * 1024;
 /** Ends a page's list of free slots. */
 const noUnit = -1;
 const noPage = -1;
-/** Empty pages kept for the next need before memory is given back. */
+/** Empty pages kept for reuse before memory is released. */
 const emptyPagesKept = 16;
-/** 32 GiB; a page number beyond would not fit into a location. */
+/** 32 GiB; a higher page number would not fit into a location. */
 const pagesMax = 1 << (31 - unitBits);
 
 const classBytes: number[] = [];
@@ -47,7 +52,7 @@ interface Page {
   used: number;
   /** First free slot that has been used before, in units. */
   free: number;
-  /** Where the part begins that was never used, in bytes. */
+  /** Offset of the part that was never used, in bytes. */
   fresh: number;
   /** Neighbours among the pages of this class that have a free slot. */
   next: number;
@@ -56,7 +61,7 @@ interface Page {
 
 export class ByteArena {
   readonly #pages: (Page | undefined)[] = [];
-  /** The bytes of each page again, for the shortest way to them. */
+  /** The bytes of each page again, for the fastest access. */
   readonly #buffers: Buffer[] = [];
   readonly #unusedPageNumbers: number[] = [];
   readonly #emptyPages: number[] = [];
@@ -66,20 +71,20 @@ export class ByteArena {
   readonly #unusedLong: number[] = [];
   #memoryBytes = 0;
   #idleBytes = 0;
-  /** The most that `#memoryBytes` has been. */
+  /** The maximum of `#memoryBytes` so far. */
   #mostBytes = 0;
 
-  /** What of that holds nothing, in bytes. */
+  /** Unused part of the memory, in bytes. */
   get idleBytes(): number {
     return this.#idleBytes;
   }
 
-  /** How much more it has taken at its fullest, in bytes. */
+  /** The difference between the peak and the present memory, in bytes. */
   get returnedBytes(): number {
     return this.#mostBytes - this.#memoryBytes;
   }
 
-  /** What all this takes, in bytes. */
+  /** Total memory, in bytes. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
@@ -120,13 +125,13 @@ export class ByteArena {
     if (page.used === 0) this.#empty(number, page);
   }
 
-  /** True when `bytes` fit where `location` is, and no smaller slot would do as well. */
+  /** True if `bytes` fit into the slot at `location`, and no smaller slot would do. */
   fits(location: Location, bytes: number): boolean {
     if (location < 0) return this.#long[~location]!.length === bytes;
     return bytes <= slotBytesMax && this.#pages[location >>> unitBits]!.slotClass === classFor(bytes);
   }
 
-  /** The buffer in which the bytes lie, from `offsetOf` on. */
+  /** The buffer that contains the bytes, from `offsetOf` on. */
   bufferOf(location: Location): Buffer {
     return location >= 0 ? this.#buffers[location >>> unitBits]! : this.#long[~location]!;
   }
@@ -139,7 +144,7 @@ export class ByteArena {
     const kept = this.#emptyPages.pop();
     const number = kept ?? this.#unusedPageNumbers.pop() ?? this.#pages.length;
     if (number >= pagesMax) throw new Error(`the tree holds more than ${pagesMax} pages of ${pageBytes} bytes`);
-    // Whoever allocates writes all of a slot before it is read, so the memory needs no clearing.
+    // Callers write a whole slot before it is read, so the memory need not be cleared.
     const bytes = kept === undefined ? Buffer.allocUnsafeSlow(pageBytes) : this.#buffers[kept]!;
     if (kept === undefined) {
       this.#take(pageBytes);

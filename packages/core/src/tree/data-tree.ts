@@ -1,14 +1,17 @@
 /**
- * The tree of znodes: what ZooKeeper's clients read and write, and what every server of an ensemble has alike.
+ * The tree of znodes, which clients read and write, and which is the same on every server of an
+ * ensemble.
  *
- * Nothing is judged here. A change has been found right before it got its zxid; applying it must give the same result on every server,
- * and again when a replay meets a tree that already holds it (ZooKeeper's own snapshots are written while changes go on, so a log is
- * replayed over effects of its later half). docs/internals/znode-store.md draws the layout; in short:
+ * Nothing is validated here. A change was validated before it got its zxid; applying it must have
+ * the same result on every server, and again when a replay applies it to a tree that contains it
+ * already (ZooKeeper's own snapshots are fuzzy, so a log is replayed over effects of its later
+ * half). docs/internals/znode-store.md draws the layout; in short:
  *
- * - A znode is a row of 16 int32 (node-store.ts) and a record in the arena: name, then `int dataLength, data, Stat` exactly as they go to
- *   clients, so that an answer is one copy.
- * - A path is found by its hash (path-index.ts), and verified by comparing names upwards from its end.
- * - No object stands for a znode. Callers hold a `NodeId` and ask.
+ * - A znode is a row of 16 int32 (node-store.ts) and a record in the arena: name, then
+ *   `int dataLength, data, Stat` exactly as sent to clients, so that a reply is one copy.
+ * - A path is found by its hash (path-index.ts), and verified by comparing names upwards from its
+ *   end.
+ * - No object represents a znode. Callers hold a `NodeId`.
  */
 import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, systemPath, Writer, type Zxid } from '@tskeeper/protocol';
 import { type AclId, AclTable, openAclId } from './acl-table.ts';
@@ -54,11 +57,11 @@ export interface DataTreeOptions {
   readonly hashSeed: number;
   readonly extendedTypesEnabled: boolean;
   readonly emulate353TtlNodes: boolean;
-  /** Without it no digests are computed and the sum stays 0. */
+  /** If false, no digests are computed and the sum stays 0. */
   readonly digestEnabled: boolean;
-  /** See `CoreOptions`; a small number unless given. */
+  /** See `CoreOptions`; a small number by default. */
   readonly shortAclEntriesMax?: number;
-  /** Without even the root, to be filled from a snapshot. */
+  /** Creates no znode, not even the root: the tree will be loaded from a snapshot. */
   readonly empty?: boolean;
 }
 
@@ -90,7 +93,7 @@ const dataLengthAt = 52;
 const childCountAt = 56;
 const pzxidAt = 60;
 const statBytes = 68;
-/** StatPersisted, as snapshots have it: no counts, pzxid last, internal cversion, raw owner. */
+/** StatPersisted, the form in snapshots: no counts, pzxid last, internal cversion, raw owner. */
 const persistedStatBytes = 60;
 
 const slash = 0x2f;
@@ -98,7 +101,10 @@ const slash = 0x2f;
 const noZxid: Zxid = -1;
 const noBytes = Buffer.alloc(0);
 const zeroStat = Buffer.alloc(statBytes);
-/** A slice looks at one znode for each so many bytes it may write, so that znodes with nothing to write cannot make it long. */
+/**
+ * A slice visits one znode per this many bytes of its target, so that znodes with nothing to write
+ * cannot make it long.
+ */
 const bytesPerVisit = 16;
 
 export class DataTree {
@@ -107,7 +113,7 @@ export class DataTree {
   digestHigh = 0;
   digestLow = 0;
 
-  /** Bytes of paths and data that went into digests so far: by how much it grows tells how long a change has taken. */
+  /** Bytes of paths and data digested so far. The difference measures the cost of a change. */
   digestedBytes = 0;
 
   readonly #extendedTypesEnabled: boolean;
@@ -120,7 +126,7 @@ export class DataTree {
   readonly #ephemerals: EphemeralTable;
   readonly #quotas = new QuotaTable();
   readonly namespaces = new NamespaceTable();
-  /** That of the znode created, deleted or given data last. */
+  /** The namespace of the znode created, deleted or given data last. */
   changedNamespace: NamespaceId = noNamespace;
   readonly #sweepable = new SweepList(this.#rows);
   /** The quota whose usage is being counted. */
@@ -129,14 +135,17 @@ export class DataTree {
   #root: NodeId = 0;
   #nodes = 0;
   #dataBytes = 0;
-  /** The path at hand in UTF-8, from byte 0 on. */
+  /** The current path in UTF-8, from byte 0 on. */
   #path = Buffer.allocUnsafeSlow(1024);
-  /** The znode named last, by the very string it was named with: a txn is applied, told and answered under one path. 0 for none. */
+  /**
+   * The znode found last, and the very string of its path: a txn is applied, reported and answered
+   * with one path. 0 for none.
+   */
   #named: NodeId = 0;
   #namedPath = '';
   readonly #stat = Buffer.alloc(statBytes);
 
-  /** The snapshots that are being written. */
+  /** The snapshots being written. */
   readonly #walks: SnapshotWalk[] = [];
 
   constructor(options: DataTreeOptions) {
@@ -149,9 +158,12 @@ export class DataTree {
     if (options.empty !== true) this.#addSystemNodes();
   }
 
-  // ---- look-ups -------------------------------------------------------------------------------------------------------------------
+  // ---- look-ups
 
-  /** Finds a znode by the UTF-8 bytes of its path. Nothing and `/` both name the root. Bytes that are no UTF-8 name no znode. */
+  /**
+   * Finds a znode by the UTF-8 bytes of its path. The empty path and `/` both name the root.
+   * Malformed UTF-8 names no znode.
+   */
   lookup(path: Buffer, start: number, end: number): NodeId {
     if (end - start <= 1 && (end === start || path[start] === slash)) return this.#root;
     return this.#locate(path, start, end, this.#hash.of(path, start, end));
@@ -174,7 +186,7 @@ export class DataTree {
     return (this.#rows.get(node, flagsField) >>> namespaceShift) & namespaceMask;
   }
 
-  /** The namespace of a path, whether there is a znode or not. */
+  /** The namespace of a path, whether or not the znode exists. */
   namespaceOfPath(path: string): NamespaceId {
     const end = path.indexOf('/', 1);
     return this.namespaces.find(path.slice(1, end === -1 ? undefined : end));
@@ -216,7 +228,7 @@ export class DataTree {
     if (bytes > this.#path.length) this.#path = Buffer.allocUnsafeSlow(Math.max(bytes, this.#path.length * 2));
   }
 
-  /** Puts the path's UTF-8 into `#path` and returns its length. */
+  /** Writes the path's UTF-8 into `#path` and returns its length. */
   #encode(path: string): number {
     const length = path.length;
     this.#reservePath(length * 3);
@@ -236,7 +248,7 @@ export class DataTree {
     return length;
   }
 
-  /** Puts the path of a znode before `end`. */
+  /** Writes the path of a znode so that it ends before `end`. */
   #putPath(node: NodeId, into: Buffer, end: number): void {
     const rows = this.#rows;
     const arena = this.#arena;
@@ -250,7 +262,7 @@ export class DataTree {
     }
   }
 
-  // ---- facts ----------------------------------------------------------------------------------------------------------------------
+  // ---- properties of a znode
 
   aclOf(node: NodeId): AclId {
     return this.#rows.get(node, aclField);
@@ -260,7 +272,7 @@ export class DataTree {
     return this.#statInt32(node, versionAt);
   }
 
-  /** The internal counter, of creates alone; clients see 2 * this - children. */
+  /** The internal counter of creates; clients see 2 * this - children. */
   cversionOf(node: NodeId): number {
     return this.#rows.get(node, cversionField);
   }
@@ -293,7 +305,9 @@ export class DataTree {
     return this.#rows.get(node, childCountField);
   }
 
-  /** The high half of ephemeralOwner as stored: a session id, or what marks a container or a TTL. */
+  /**
+   * The high half of ephemeralOwner as stored: a session id, or the marker of a container or a TTL.
+   */
   ownerHighOf(node: NodeId): number {
     return this.#kindOf(node) === ephemeral ? this.#statInt32(node, visibleOwnerAt) : this.#rows.get(node, ownerHighField);
   }
@@ -306,7 +320,10 @@ export class DataTree {
     return kinds[this.#kindOf(node)]!;
   }
 
-  /** Of a TTL znode, in ms; 0 for others. The low 40 bits in both layouts, since none can ask for more than 2^40 - 1. */
+  /**
+   * The TTL of a TTL znode in ms; 0 for others. The low 40 bits in both layouts, since the maximum
+   * is 2^40 - 1.
+   */
   ttlOf(node: NodeId): Millis {
     if (this.#kindOf(node) !== ttl) return 0;
     return (this.#rows.get(node, ownerHighField) & 0xff) * 4294967296 + (this.#rows.get(node, ownerLowField) >>> 0);
@@ -325,12 +342,12 @@ export class DataTree {
     return Buffer.from(this.#recordOf(node).subarray(start, start + length));
   }
 
-  /** What the znode adds to the tree digest: an uint32, 0 when it does not count. */
+  /** The share of the znode in the tree digest: a uint32, 0 if it is not counted. */
   digestOf(node: NodeId): number {
     return this.#rows.get(node, digestField) >>> 0;
   }
 
-  /** What the znode would add to the tree digest with this stat, its path and data staying as they are. */
+  /** The share of the znode in the tree digest with this stat and unchanged path and data. */
   digestAs(node: NodeId, stat: DigestedStat): number {
     if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & uncountedFlag) !== 0) return 0;
     const length = this.#pathLength(node);
@@ -344,12 +361,12 @@ export class DataTree {
     return this.#rows.get(node, flagsField) & kindMask;
   }
 
-  /** The buffer in which a znode's record lies; `#dataAt` and `#statAt` are offsets in it. */
+  /** The buffer that contains a znode's record; `#dataAt` and `#statAt` are offsets in it. */
   #recordOf(node: NodeId): Buffer {
     return this.#arena.bufferOf(this.#rows.get(node, recordField));
   }
 
-  /** Where the data begin, with their length in front. */
+  /** Offset of the data, with their length in front. */
   #dataAt(node: NodeId): number {
     return this.#arena.offsetOf(this.#rows.get(node, recordField)) + this.#rows.get(node, nameLengthField);
   }
@@ -367,24 +384,27 @@ export class DataTree {
     return int64At(this.#recordOf(node), this.#statAt(node) + at);
   }
 
-  // ---- wire forms -----------------------------------------------------------------------------------------------------------------
+  // ---- wire forms
 
   writeStat(node: NodeId, writer: Writer): void {
     const start = this.#statAt(node);
     writer.raw(this.#recordOf(node), start, start + statBytes);
   }
 
-  /** A buffer, null included. */
+  /** Writes the data as a buffer, which may be null. */
   writeData(node: NodeId, writer: Writer): void {
     writer.raw(this.#recordOf(node), this.#dataAt(node), this.#statAt(node));
   }
 
-  /** A GetDataResponse. */
+  /** Writes a GetDataResponse. */
   writeDataAndStat(node: NodeId, writer: Writer): void {
     writer.raw(this.#recordOf(node), this.#dataAt(node), this.#statAt(node) + statBytes);
   }
 
-  /** vector<ustring>: the names of the children, in order of creation. For znodes with few; see `writeNames`. */
+  /**
+   * Writes a vector<ustring>: the names of the children, in order of creation. For znodes with few;
+   * see `writeNames`.
+   */
   writeChildren(node: NodeId, writer: Writer): void {
     writer.int32(this.#rows.get(node, childCountField));
     this.writeNames(this.#rows.get(node, firstChildField), writer, Infinity, Infinity);
@@ -395,14 +415,15 @@ export class DataTree {
     return this.#rows.get(node, firstChildField);
   }
 
-  /** The next child of the same parent, in order of creation; 0 behind the last. */
+  /** The next child of the same parent, in order of creation; 0 after the last. */
   nextSiblingOf(node: NodeId): NodeId {
     return this.#rows.get(node, nextSiblingField);
   }
 
   /**
-   * The names of a znode's children, in order of creation, from `child` on: at most `max` of them, and none that begins at `end` or beyond.
-   * Returns the child to go on with, 0 at the end. The tree must not change between two calls.
+   * Writes names of a znode's children, in order of creation, from `child` on: at most `max` of
+   * them, and none that begins at `end` or beyond. Returns the child to continue with, 0 at the
+   * end. The tree must not change between two calls.
    */
   writeNames(child: NodeId, writer: Writer, max: number, end: number): NodeId {
     const rows = this.#rows;
@@ -419,20 +440,20 @@ export class DataTree {
     return at;
   }
 
-  /** How many znodes there are, the root and the system's own included. */
+  /** The number of znodes, including the root and the system's own. */
   get size(): number {
     return this.#nodes;
   }
 
   /**
-   * The znode after this one, depth first, among those below `top`; 0 at the end. Begin with `top` itself. The tree must not change
-   * between two calls.
+   * The znode after this one, depth first, among those below `top`; 0 at the end. Start with `top`
+   * itself. The tree must not change between two calls.
    */
   nextBelow(node: NodeId, top: NodeId): NodeId {
     return this.#after(node, top);
   }
 
-  /** The same without what is below this znode. */
+  /** The same, skipping the subtree of this znode. */
   nextAfterSubtree(node: NodeId, top: NodeId): NodeId {
     return this.#afterSubtree(node, top);
   }
@@ -447,7 +468,7 @@ export class DataTree {
     return firstChild === 0 ? this.#afterSubtree(node, top) : firstChild;
   }
 
-  /** The same without what is below this znode. */
+  /** The same, skipping the subtree of this znode. */
   #afterSubtree(node: NodeId, top: NodeId): NodeId {
     for (let at = node; at !== top; at = this.#rows.get(at, parentField)) {
       const next = this.#rows.get(at, nextSiblingField);
@@ -456,18 +477,20 @@ export class DataTree {
     return 0;
   }
 
-  // ---- changes --------------------------------------------------------------------------------------------------------------------
+  // ---- changes
 
   /**
-   * Adds a znode. Takes over the caller's reference to the ACL, whatever the outcome.
+   * Adds a znode. Takes over the caller's reference to the ACL, whatever the result.
    *
-   * `parentCVersion` is the parent's internal cversion after this create, -1 for "one more" (logs of before 3.4). It is applied, and
-   * pzxid with it, only if it is later than what the parent has, because a replay may come upon a parent that is further already.
-   * Later is meant in serial-number arithmetic, so that sequence numbers go on from 2147483647 to -2147483648; ZooKeeper since 3.6
-   * compares plainly and stays at the largest number for ever.
+   * `parentCVersion` is the parent's internal cversion after this create, -1 for "one more" (logs
+   * before 3.4). It is applied, together with pzxid, only if it is later than the parent's, because
+   * a replay may meet a parent that is later already. "Later" uses serial-number arithmetic, so
+   * that sequence numbers continue from 2147483647 to -2147483648; ZooKeeper since 3.6 compares
+   * plainly and stays at the largest number for ever.
    *
-   * If the znode exists it gets the txn's ACL, and, with `raiseParentOnExists` (txns of type `create`), the parent is raised all the
-   * same: the snapshot under the replay may have the parent from before, and the child from after, a delete and a new create.
+   * If the znode exists, it gets the txn's ACL, and, with `raiseParentOnExists` (txns of type
+   * `create`), the parent is raised all the same: the snapshot under the replay may contain the
+   * parent from before, and the child from after, a delete and a new create.
    */
   create(
     path: string,
@@ -498,7 +521,7 @@ export class DataTree {
       return ErrorCode.NodeExists;
     }
     if (parentEnd === end - 1) {
-      // A path that ends in a slash names nothing; requests and logs cannot contain one.
+      // A path that ends in a slash names no znode; requests and logs cannot contain one.
       this.acls.release(acl);
       return ErrorCode.BadArguments;
     }
@@ -520,7 +543,10 @@ export class DataTree {
     return ErrorCode.Ok;
   }
 
-  /** Removes a znode. Its parent's pzxid is raised even if the znode is gone already, if zxid is larger. */
+  /**
+   * Removes a znode. Its parent's pzxid is raised even if the znode does not exist, if zxid is
+   * larger.
+   */
   remove(path: string, zxid: Zxid): ErrorCode {
     const end = this.#encode(path);
     const bytes = this.#path;
@@ -548,7 +574,10 @@ export class DataTree {
     return ErrorCode.Ok;
   }
 
-  /** @param known the znode of that path, if the caller has found it already and nothing has removed it since; 0 otherwise. */
+  /**
+   * @param known the znode of that path, if the caller has found it already and it has not been
+   * removed since; otherwise 0.
+   */
   setData(path: string, data: Uint8Array | null, version: number, zxid: Zxid, time: Millis, known: NodeId = 0): ErrorCode {
     const end = this.#encode(path);
     const node = known === 0 ? this.lookup(this.#path, 0, end) : known;
@@ -569,14 +598,15 @@ export class DataTree {
   }
 
   /**
-   * Writes the configuration that the server goes by into /zookeeper/config, as of the zxid that is its version. No txn does that, and each
-   * server does it for itself, so that servers that go by the same configuration show the same znode: its time is 0, where ZooKeeper has that
-   * of its own start. Its digest does not count.
+   * Writes the server's configuration into /zookeeper/config, with its version as the zxid. No txn
+   * does that, and each server does it for itself, so servers with the same configuration show the
+   * same znode: its time is 0, where ZooKeeper uses the time of its own start. Its digest is not
+   * counted.
    */
   keepConfig(text: string, version: Zxid): void {
     const data = Buffer.from(text, 'utf8');
     if (this.setData(systemPath.config, data, -1, version, 0) === ErrorCode.Ok) return;
-    // Snapshots of ZooKeeper 3.4 are without it.
+    // Snapshots of ZooKeeper 3.4 do not contain it.
     this.#addSystemNode(systemPath.config, this.acls.intern(readOnlyAcl), -1);
     this.setData(systemPath.config, data, -1, version, 0);
   }
@@ -586,7 +616,7 @@ export class DataTree {
     this.#namedPath = path;
   }
 
-  /** Takes over the caller's reference to the ACL, whatever the outcome. */
+  /** Takes over the caller's reference to the ACL, whatever the result. */
   setAcl(path: string, acl: AclId, version: number): ErrorCode {
     const end = this.#encode(path);
     const node = this.lookup(this.#path, 0, end);
@@ -604,7 +634,10 @@ export class DataTree {
     return ErrorCode.Ok;
   }
 
-  /** Raises cversion and pzxid of a parent whose path is `#path` up to `pathEnd`. Returns whether it did. */
+  /**
+   * Raises cversion and pzxid of a parent whose path is `#path` up to `pathEnd`. Returns whether it
+   * did.
+   */
   #raise(parent: NodeId, pathEnd: number, parentCVersion: number, zxid: Zxid): boolean {
     const current = this.#rows.get(parent, cversionField);
     const wanted = parentCVersion === -1 ? (current + 1) | 0 : parentCVersion;
@@ -624,7 +657,7 @@ export class DataTree {
     this.#countDigest(node, pathEnd);
   }
 
-  /** Brings the visible cversion and the number of children in the Stat up to date. */
+  /** Updates the visible cversion and the number of children in the Stat. */
   #showChildren(node: NodeId): void {
     const children = this.#rows.get(node, childCountField);
     const bytes = this.#recordOf(node);
@@ -634,8 +667,9 @@ export class DataTree {
   }
 
   /**
-   * Makes a znode and hangs it under its parent, without telling the parent's Stat. Its own Stat is all zero but for owner and data length.
-   * The full path is `#path` up to `pathEnd`, the name from `nameStart` on; `hash` is that of the path.
+   * Creates a znode and links it to its parent, without updating the parent's Stat. Its own Stat is
+   * zero except for owner and data length. The full path is `#path` up to `pathEnd`, the name from
+   * `nameStart` on; `hash` is that of the path.
    */
   #add(
     parent: NodeId,
@@ -673,7 +707,7 @@ export class DataTree {
     rows.set(node, aclField, acl);
     const kind = this.#kindOfOwner(ownerHigh, ownerLow);
     const uncounted = isUncounted(path, pathEnd) ? uncountedFlag : 0;
-    // Whatever comes into being during a snapshot is not in it, though its row may have been another's.
+    // A znode created during a snapshot is not part of it, even if its row was used before.
     for (const walk of this.#walks) walk.note(node);
     const namespace = this.#namespaceBelow(parent, nameStart, pathEnd);
     rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift));
@@ -708,7 +742,9 @@ export class DataTree {
     return parent === this.#root ? this.namespaces.enter(this.#path.toString('utf8', nameStart, pathEnd)) : this.namespaceOf(parent);
   }
 
-  /** Takes away a znode without children, of which `#beforeChange` has been told. The caller sees to its parent's pzxid. */
+  /**
+   * Removes a znode without children, after `#beforeChange`. The caller updates its parent's pzxid.
+   */
   #drop(node: NodeId): void {
     const rows = this.#rows;
     const parent = rows.get(node, parentField);
@@ -732,14 +768,14 @@ export class DataTree {
     this.#nodes--;
     this.#dataBytes -= Math.max(0, rows.get(node, dataLengthField));
     this.#arena.free(rows.get(node, recordField));
-    // Somebody who lists a session's ephemerals may come back to this row: it is none any more.
+    // A caller that lists a session's ephemerals may return to this row: it must not look like one.
     rows.set(node, flagsField, 0);
     rows.free(node);
   }
 
   /**
-   * Happens in a replay only: the snapshot has a later znode of the same path, whose children the log will create once more. Left where
-   * they are they would be without a parent.
+   * Needed in a replay only: the snapshot contains a later znode of the same path, whose children
+   * the log will create again. Otherwise they would be left without a parent.
    */
   #removeBelow(node: NodeId): void {
     const rows = this.#rows;
@@ -774,12 +810,12 @@ export class DataTree {
     rows.set(parent, childCountField, rows.get(parent, childCountField) - 1);
     if (node === first) rows.set(parent, firstChildField, next);
     else rows.set(previous, nextSiblingField, next);
-    // The member after the last is the first again, as far as "previous" goes.
+    // The first member's "previous" is the last member.
     if (next !== 0) rows.set(next, previousSiblingField, previous);
     else if (node !== first) rows.set(first, previousSiblingField, previous);
   }
 
-  /** Gives a znode other data, with the Stat's length but nothing else of the Stat. */
+  /** Replaces the data of a znode and the data length in its Stat, but nothing else of the Stat. */
   #replaceData(node: NodeId, data: Uint8Array | null): void {
     const rows = this.#rows;
     const arena = this.#arena;
@@ -812,11 +848,12 @@ export class DataTree {
 
   #kindOfOwner(high: number, low: number): number {
     const kind = this.#maybeKindOfOwner(high, low);
-    // A txn that names such an owner has it from a session of server 255, which cannot be while extended types are on.
+    // A txn with such an owner got it from a session of server 255, which is impossible with
+    // extended types enabled.
     return kind === undefined ? ephemeral : kind;
   }
 
-  /** undefined for an owner that must not occur while extended types are enabled. */
+  /** undefined for an owner that is invalid with extended types enabled. */
   #maybeKindOfOwner(high: number, low: number): number | undefined {
     if (high === 0 && low === 0) return persistent;
     if (high === containerOwnerHigh && low === 0) return container;
@@ -827,13 +864,13 @@ export class DataTree {
     return ephemeral;
   }
 
-  // ---- the tree digest ------------------------------------------------------------------------------------------------------------
+  // ---- the tree digest
 
   get digestEnabled(): boolean {
     return this.#digestEnabled;
   }
 
-  /** CRC of the path, given as bytes [0, pathEnd), and the data; the stat is still to come. */
+  /** CRC of the path, given as bytes [0, pathEnd), and the data; the caller adds the stat. */
   #pathAndDataCrc(node: NodeId, path: Buffer, pathEnd: number): number {
     const crc = crc32(path, 0, pathEnd);
     const dataLength = this.#rows.get(node, dataLengthField);
@@ -843,7 +880,7 @@ export class DataTree {
     return crc32(this.#recordOf(node), start, start + dataLength, crc);
   }
 
-  /** Replaces what a znode adds to the tree digest by what it adds now. Its path is `#path` up to `pathEnd`. */
+  /** Updates a znode's share in the tree digest. Its path is `#path` up to `pathEnd`. */
   #countDigest(node: NodeId, pathEnd: number): void {
     if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & uncountedFlag) !== 0) return;
     const stat = this.#stat;
@@ -872,24 +909,33 @@ export class DataTree {
     this.digestHigh = (this.digestHigh + Math.floor(low / 4294967296)) | 0;
   }
 
-  // ---- ephemerals and sweeps ------------------------------------------------------------------------------------------------------
+  // ---- ephemerals and sweeps
 
-  /** Visits the ephemerals of one session in no particular order; the visitor must not change the tree. */
+  /**
+   * Visits the ephemerals of one session in no particular order; the visitor must not change the
+   * tree.
+   */
   forEachEphemeral(ownerHigh: number, ownerLow: number, visit: (node: NodeId) => void): void {
     this.#ephemerals.forEach(ownerHigh, ownerLow, visit);
   }
 
-  /** The first of a session's ephemerals in that order, 0 when it has none; `nextEphemeral` gives the others. */
+  /**
+   * The first of a session's ephemerals in that order, 0 if it has none; `nextEphemeral` returns
+   * the others.
+   */
   firstEphemeral(ownerHigh: number, ownerLow: number): NodeId {
     return this.#ephemerals.firstOf(ownerHigh, ownerLow);
   }
 
-  /** The ephemeral of the same session behind this one, 0 at the end. The tree must not change between two calls. */
+  /**
+   * The ephemeral of the same session after this one, 0 at the end. The tree must not change
+   * between two calls.
+   */
   nextEphemeral(node: NodeId): NodeId {
     return this.#rows.get(node, nextOfOwnerField);
   }
 
-  /** Whether there is a znode with this number, and it is an ephemeral of this session. */
+  /** Whether this znode exists and is an ephemeral of this session. */
   isEphemeralOf(node: NodeId, ownerHigh: number, ownerLow: number): boolean {
     return this.#kindOf(node) === ephemeral && this.ownerHighOf(node) === ownerHigh && this.ownerLowOf(node) === ownerLow;
   }
@@ -898,7 +944,10 @@ export class DataTree {
     return this.#ephemerals.countOf(ownerHigh, ownerLow);
   }
 
-  /** Every session that has ephemerals, known to the session table or not. The tree must not change meanwhile. */
+  /**
+   * Every session that has ephemerals, in the session table or not. The tree must not change
+   * meanwhile.
+   */
   owners(): Iterable<[high: number, low: number]> {
     return this.#ephemerals.owners();
   }
@@ -907,15 +956,16 @@ export class DataTree {
     return this.#ephemerals.count;
   }
 
-  /** Containers and TTL znodes. */
+  /** Number of containers and TTL znodes. */
   get sweepableCount(): number {
     return this.#sweepable.count;
   }
 
   /**
-   * Visits containers and TTL znodes without children; whether one must go is for the visitor to say. Looks at no more than `budget` of
-   * them and returns where to go on, 0 at the end. Begin with 0. The tree may change between calls: whatever stays in it all along is
-   * visited, perhaps twice.
+   * Visits containers and TTL znodes without children; the visitor decides which are due. Looks at
+   * no more than `budget` of them and returns the cursor for the next call, 0 at the end. Start
+   * with 0. The tree may change between calls: a znode that exists all the time is visited,
+   * possibly twice.
    */
   sweepCandidates(cursor: number, budget: number, visit: (node: NodeId) => void): number {
     return this.#sweepable.visit(cursor, budget, (node) => {
@@ -923,22 +973,23 @@ export class DataTree {
     });
   }
 
-  // ---- quotas ---------------------------------------------------------------------------------------------------------------------
+  // ---- quotas
 
-  /** True when some path has limits. While it is false there is no need to ask for verdicts. */
+  /** True if any path has limits. While it is false, no verdicts are needed. */
   get hasQuotas(): boolean {
     return this.#quotas.hasQuotas;
   }
 
   /**
-   * Whether a change of so many bytes and znodes at this path keeps within the nearest quota upwards; undefined when it does. Usage is
-   * that of the tree as it is, changes not yet applied left out, as in ZooKeeper.
+   * Whether a change of this many bytes and znodes at this path would exceed the nearest quota
+   * upwards; undefined if not. Usage is that of the present tree, without changes not yet applied,
+   * as in ZooKeeper.
    */
   quotaVerdict(path: string, bytesDelta: number, countDelta: number): QuotaVerdict | undefined {
     return this.#quotas.hasQuotas ? this.#quotas.verdict(path, bytesDelta, countDelta) : undefined;
   }
 
-  /** What all quotas of a namespace add up to. The tree must not change meanwhile. */
+  /** The sums of all quotas of each namespace. The tree must not change meanwhile. */
   quotaTotals(): Iterable<QuotaTotals> {
     return this.#quotas.totals();
   }
@@ -975,7 +1026,7 @@ export class DataTree {
     this.#use(path, (data === null ? 0 : data.length) - lengthBefore, 0);
   }
 
-  /** Brings the usage of the nearest quota up to date. */
+  /** Updates the usage of the nearest quota. */
   #use(path: string, bytes: number, count: number): void {
     const quota = this.#quotas.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return;
@@ -983,14 +1034,17 @@ export class DataTree {
     this.#writeUsage(quota);
   }
 
-  /** The usage znode of a quota was created, and what the quota's path holds has not been counted to its end: call `recountSome`. */
+  /**
+   * The usage znode of a quota was created, and the count of its subtree is not complete: call
+   * `recountSome`.
+   */
   get recounting(): boolean {
     return this.#recount !== undefined;
   }
 
   /**
-   * Goes on counting what a quota's path holds, itself included, by at most `max` znodes of about 30 ns each. Returns true at the end.
-   * Until then the tree must not change.
+   * Continues to count the subtree of a quota, including its top, by at most `max` znodes of about
+   * 30 ns each. Returns true at the end. Until then the tree must not change.
    */
   recountSome(max: number): boolean {
     const recount = this.#recount;
@@ -1012,35 +1066,35 @@ export class DataTree {
     return true;
   }
 
-  /** The data alone change: no version, no zxid, no digest, since every server keeps count on its own. */
+  /** Changes the data only: no version, zxid or digest, since every server counts for itself. */
   #writeUsage(quota: Quota): void {
     this.#beforeChange(quota.statsNode);
     this.#replaceData(quota.statsNode, Buffer.from(this.#quotas.usageText(quota)));
   }
 
-  // ---- counts ---------------------------------------------------------------------------------------------------------------------
+  // ---- counts
 
-  /** As ZooKeeper counts: the root is held under two keys there, so an empty tree has 5. */
+  /** As ZooKeeper counts: it has the root under two keys, so an empty tree has 5. */
   get nodeCount(): number {
     return this.#nodes + 1;
   }
 
-  /** Bytes of data plus UTF-16 units of all paths, that of the root being `/`. */
+  /** Bytes of data plus UTF-16 units of all paths; that of the root is `/`. */
   get approximateDataBytes(): number {
     return this.#dataBytes;
   }
 
-  /** Memory that is free in the pages znodes lie in, in bytes. */
+  /** Free memory in the pages of znodes, in bytes. */
   get idleBytes(): number {
     return this.#arena.idleBytes + this.#rows.idleBytes;
   }
 
-  /** Memory that znodes have taken once and that has been given back, in bytes. */
+  /** Memory of znodes that has been released since the peak, in bytes. */
   get returnedBytes(): number {
     return this.#arena.returnedBytes;
   }
 
-  /** What rows, records and indexes take, in bytes. */
+  /** Memory of rows, records and indexes, in bytes. */
   memoryBytes(): number {
     return (
       this.#rows.memoryBytes +
@@ -1052,12 +1106,14 @@ export class DataTree {
     );
   }
 
-  // ---- snapshots ------------------------------------------------------------------------------------------------------------------
+  // ---- snapshots
 
   /**
-   * Begins a snapshot of this moment. Until `endSnapshot` every znode is written once, as it is now: in its turn, depth first, or, when
-   * it is about to change, ahead of it. So a snapshot can be taken slowly while changes go on, and is still exact as of one zxid. Others may be
-   * under way. One that has more than `aheadBytesMax` to keep of what was written ahead is given up: `isWalked` says so.
+   * Begins a snapshot of this moment. Until `endSnapshot` every znode is written once, as it is
+   * now: in its turn, depth first, or, if it is about to change, ahead of its turn. So a snapshot
+   * can be written slowly while changes continue, and is still exact for one zxid. Several may be
+   * in progress. One that would have to hold more than `aheadBytesMax` of records written ahead is
+   * abandoned: `isWalked` returns false.
    */
   beginSnapshot(aheadBytesMax = Infinity): SnapshotWalk {
     const walk = new SnapshotWalk(this.#root, this.#rows.end, this.acls.hold(), aheadBytesMax);
@@ -1066,8 +1122,8 @@ export class DataTree {
   }
 
   /**
-   * Appends further znodes to the writer, about `bytesTarget` bytes. Returns true when all of them have been written. They come parents
-   * first, in the form snapshots have: path, data, ACL id, StatPersisted.
+   * Appends further znodes to the writer, about `bytesTarget` bytes. Returns true when all have
+   * been written. Parents come first, in the form of snapshots: path, data, ACL id, StatPersisted.
    */
   snapshotSlice(walk: SnapshotWalk, writer: Writer, bytesTarget: number): boolean {
     const start = writer.offset;
@@ -1088,7 +1144,7 @@ export class DataTree {
     return node === 0;
   }
 
-  /** Ends a snapshot, finished or not. One that has ended stays so. */
+  /** Ends a snapshot, finished or not. Does nothing if it has ended. */
   endSnapshot(walk: SnapshotWalk): void {
     const at = this.#walks.indexOf(walk);
     if (at === -1) return;
@@ -1097,19 +1153,19 @@ export class DataTree {
     this.acls.letGo(walk.aclHold);
   }
 
-  /** Whether the snapshot has not come to its end, and has not been given up. */
+  /** Whether the snapshot is in progress: neither finished nor abandoned. */
   isWalked(walk: SnapshotWalk): boolean {
     return this.#walks.includes(walk);
   }
 
-  /** Memory held for records that were written ahead of their turn. */
+  /** Memory of records written ahead of their turn. */
   get snapshotBytesAhead(): number {
     let bytes = 0;
     for (const walk of this.#walks) bytes += walk.aheadBytes;
     return bytes;
   }
 
-  /** To be called before anything about a znode changes that a snapshot holds. */
+  /** Must be called before a change of anything that a snapshot contains about a znode. */
   #beforeChange(node: NodeId): void {
     if (this.#walks.length > 0) this.#writeAhead(node);
   }
@@ -1125,7 +1181,8 @@ export class DataTree {
   }
 
   #writeAheadTo(walk: SnapshotWalk, node: NodeId): void {
-    // Whoever reads the file wants parents before children. A znode that is in has its parents in, so the climb ends there.
+    // A reader of the file expects parents before children. The parents of a written znode are
+    // written, so the climb ends there.
     const chain: NodeId[] = [];
     for (let at = node; at !== 0 && !walk.has(at); at = this.#rows.get(at, parentField)) chain.push(at);
     for (let i = chain.length - 1; i >= 0; i--) {
@@ -1156,12 +1213,12 @@ export class DataTree {
     writer.raw(record, stat + pzxidAt, stat + statBytes);
   }
 
-  // ---- loading --------------------------------------------------------------------------------------------------------------------
+  // ---- loading
 
   /**
-   * Adds a znode as a snapshot has it; for snapshot-loader.ts, on a tree made `empty`. Path, data and StatPersisted are given by where
-   * they are in `bytes`; the reference to the ACL is taken over. Returns undefined, or
-   * what was expected where the znode cannot be.
+   * Adds a znode of a snapshot; for snapshot-loader.ts, on a tree created `empty`. Path, data and
+   * StatPersisted are given by their offsets in `bytes`; the reference to the ACL is taken over.
+   * Returns undefined, or what was expected if the znode is invalid.
    */
   load(
     bytes: Buffer,
@@ -1178,20 +1235,20 @@ export class DataTree {
     let parent = 0;
     let hash = 0;
     if (end === 0) {
-      if (this.#root !== 0) return 'a root that is there once';
+      if (this.#root !== 0) return 'only one root';
     } else {
       if (this.#root === 0) return 'the root before all other znodes';
       parent = parentEnd === -1 ? 0 : this.lookup(path, 0, parentEnd);
-      if (parent === 0) return 'a znode whose parent comes before it';
+      if (parent === 0) return 'a znode after its parent';
       if (parentEnd === end - 1) return 'a znode with a name';
       hash = this.#hash.of(path, 0, end);
-      if (this.#locate(path, 0, end, hash) !== 0) return 'a znode that is there once';
+      if (this.#locate(path, 0, end, hash) !== 0) return 'each znode only once';
     }
     const ownerHigh = int32At(bytes, statStart + 44);
     const ownerLow = int32At(bytes, statStart + 48);
     if (this.#maybeKindOfOwner(ownerHigh, ownerLow) === undefined) {
       const owner = formatSessionId(sessionIdOf(ownerHigh, ownerLow));
-      return `an ephemeralOwner that means something while extended types are enabled, not ${owner}`;
+      return `an ephemeralOwner that is valid with extended types enabled, not ${owner}`;
     }
     const node = this.#add(parent, parentEnd + 1, end, hash, bytes, dataStart, dataLength, acl, ownerHigh, ownerLow);
     const record = this.#recordOf(node);
@@ -1208,8 +1265,8 @@ export class DataTree {
   }
 
   /**
-   * All znodes have been loaded: counts the quotas, by at most `max` znodes of about 100 ns each. Returns true at the end. Until then the tree must
-   * not change.
+   * All znodes have been loaded: counts the quotas, by at most `max` znodes of about 100 ns each.
+   * Returns true at the end. Until then the tree must not change.
    */
   finishLoading(max: number): boolean {
     this.#quotaRebuild ??= new QuotaRebuild(this, this.#quotas, (quota) => this.#writeUsage(quota));
@@ -1218,7 +1275,10 @@ export class DataTree {
     return true;
   }
 
-  /** Copies a path into `#path` as valid UTF-8, what is malformed as U+FFFD, as Java would read it. */
+  /**
+   * Copies a path into `#path` as valid UTF-8, with malformed bytes as U+FFFD, as Java decodes
+   * them.
+   */
   #takePath(bytes: Buffer, start: number, end: number): number {
     for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return this.#encode(bytes.toString('utf8', start, end));
     this.#reservePath(end - start);
@@ -1229,7 +1289,8 @@ export class DataTree {
   #addSystemNodes(): void {
     this.#addSystemNode('', openAclId, 0);
     this.#addSystemNode(systemPath.zookeeper, openAclId, 0);
-    // Who may change the configuration is for an operator to say, so at first nobody may (ZOOKEEPER-2014).
+    // An operator decides who may change the configuration, so at first no client may
+    // (ZOOKEEPER-2014).
     this.#addSystemNode(systemPath.config, this.acls.intern(readOnlyAcl), -1);
     this.#addSystemNode(quotaRoot, openAclId, 0);
   }
@@ -1246,11 +1307,11 @@ export class DataTree {
   }
 }
 
-/** How far the counting of a quota's usage has come. */
+/** The progress of counting a quota's usage. */
 class Recount {
   readonly quota: Quota;
   readonly top: NodeId;
-  /** The usage znode that gave rise to it. */
+  /** The usage znode that caused it. */
   readonly statsPath: string;
   readonly statsBytes: number;
   next: NodeId;
@@ -1265,12 +1326,12 @@ class Recount {
   }
 }
 
-/** Whether one internal cversion is later than another, on a circle of 2^32 that sequence numbers go round. */
+/** Whether one internal cversion is later than another, on a circle of 2^32. */
 function isLater(a: number, b: number): boolean {
   return ((a - b) | 0) > 0;
 }
 
-/** Where the last slash of bytes [0, end) is, or -1. */
+/** Offset of the last slash of bytes [0, end), or -1. */
 function lastSlash(bytes: Buffer, end: number): number {
   let at = end - 1;
   while (at >= 0 && bytes[at] !== slash) at--;
@@ -1290,7 +1351,7 @@ function utf16Length(bytes: Buffer, end: number): number {
   let length = 0;
   for (let i = 0; i < end; i++) {
     const byte = bytes[i]!;
-    // One for every first byte, and one more for what takes four bytes here and two units there.
+    // One for every first byte, and one more for a character of four bytes, which has two units.
     if ((byte & 0xc0) !== 0x80) length += byte >= 0xf0 ? 2 : 1;
   }
   return length;

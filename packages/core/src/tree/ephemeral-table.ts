@@ -1,8 +1,9 @@
 /**
- * Which ephemerals belong to which session.
+ * The ephemerals of each session.
  *
- * Each owner has a list that runs through the rows of its znodes, so an ephemeral costs nothing beyond its row. The heads of the lists
- * are in an open-addressing table of four int32 (high, low, first znode, count), in shards that grow on their own.
+ * Each owner has a list through the rows of its znodes, so an ephemeral needs no memory beyond its
+ * row. The heads of the lists are in an open-addressing table of four int32 (high, low, first
+ * znode, count), in shards that grow independently.
  */
 import { type NodeId, type NodeStore, nextOfOwnerField, previousOfOwnerField } from './node-store.ts';
 
@@ -10,7 +11,7 @@ const shardCount = 64;
 const shardShift = 26;
 const entryInts = 4;
 const capacityMin = 8;
-/** What every shard is until something is put there: one free entry, which the first owner finds too full. */
+/** The initial value of every shard: one free entry, which is too full for the first owner. */
 const emptyShard = new Int32Array(entryInts);
 
 export class EphemeralTable {
@@ -26,7 +27,7 @@ export class EphemeralTable {
     for (let i = 0; i < shardCount; i++) this.#shards.push(emptyShard);
   }
 
-  /** All ephemerals of all owners. */
+  /** Number of ephemerals of all owners. */
   get count(): number {
     return this.#count;
   }
@@ -43,7 +44,7 @@ export class EphemeralTable {
     return shard[find(shard, hash, high, low) + 3]!;
   }
 
-  /** Where an owner's list begins, 0 when it has none; it goes on by `nextOfOwnerField`. */
+  /** The first of an owner's list, 0 if it has none; it continues by `nextOfOwnerField`. */
   firstOf(high: number, low: number): NodeId {
     const hash = this.#hash(high, low);
     const shard = this.#shards[hash >>> shardShift]!;
@@ -108,7 +109,7 @@ export class EphemeralTable {
   #forget(number: number, shard: Int32Array, entry: number): void {
     const mask = shard.length - 1;
     let hole = entry;
-    // Entries that follow move up where they may, so that no search stops short.
+    // Move up later entries where possible, so that no search ends early.
     for (let at = (entry + entryInts) & mask; shard[at + 3] !== 0; at = (at + entryInts) & mask) {
       const home = (this.#hash(shard[at]!, shard[at + 1]!) * entryInts) & mask;
       if (((at - home) & mask) >= ((at - hole) & mask)) {
@@ -142,7 +143,7 @@ export class EphemeralTable {
   }
 }
 
-/** Where the entry of this owner is, or the free place where it would be: count 0. */
+/** Index of this owner's entry, or of the free entry where it would be: count 0. */
 function find(shard: Int32Array, hash: number, high: number, low: number): number {
   const mask = shard.length - 1;
   let at = (hash * entryInts) & mask;

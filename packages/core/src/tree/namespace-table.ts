@@ -1,35 +1,37 @@
 /**
- * Numbers for the namespaces, so that what a request was about can be counted by it without looking at a path. A namespace is the first
- * name of a path: `app` of /app/config. Each znode keeps the number of its own, which it has from its parent.
+ * Numbers for namespaces, so that requests can be counted by namespace without parsing a path. A
+ * namespace is the first name of a path: `app` of /app/config. Each znode stores the number of its
+ * namespace, which it inherits from its parent.
  *
- * There are 254 numbers. One is given out when a znode comes into being below the root, and kept when that is deleted: whoever counts by it
- * goes on to show what was. Only when there is none left is the one that has been unused for longest given to another namespace. Those for
- * which there is none are numbered together, and called `/`, which no znode can be. So clients that create znodes below the root cannot
- * grow the table, nor whatever is kept by its numbers.
+ * There are 254 numbers. One is assigned when a znode is created below the root, and kept when that
+ * is deleted: counters by number continue to show earlier requests. Only when none is left is the
+ * one unused for longest assigned to another namespace. Namespaces without a number of their own
+ * share one, named `/`, which no znode can have. So clients that create znodes below the root
+ * cannot grow the table, nor counters indexed by it.
  */
 export type NamespaceId = number;
 
-/** Of the root, which is in no namespace. */
+/** The number of the root, which is in no namespace. */
 export const noNamespace: NamespaceId = 0;
-/** Every number is below. */
+/** Above every number. */
 export const namespaceIdEnd = 256;
 
 const othersId: NamespaceId = namespaceIdEnd - 1;
 const othersName = '/';
-/** In UTF-16 units. Whoever keeps names shall not have to keep a megabyte of each. */
+/** In UTF-16 units. Users of the table must not have to store names of a megabyte. */
 const nameLengthMax = 256;
 
 export class NamespaceTable {
-  /** By number; the first is nobody's. */
+  /** By number; the first is unused. */
   readonly #names = [''];
   readonly #byName = new Map<string, NamespaceId>();
-  /** Numbers whose znode has been deleted, first those that have been unused for longest. */
+  /** Numbers whose znode has been deleted, in order of deletion. */
   readonly #unused = new Set<NamespaceId>();
   #othersMet = false;
-  /** Told whenever a number gets its name. */
+  /** Called when a number gets its name. */
   named: (id: NamespaceId, name: string) => void = () => {};
 
-  /** A znode of this name has come into being below the root. */
+  /** A znode of this name has been created below the root. */
   enter(name: string): NamespaceId {
     const known = this.#byName.get(name);
     if (known !== undefined) {
@@ -45,12 +47,15 @@ export class NamespaceTable {
     return id;
   }
 
-  /** The znode below the root that had this number is gone, and with it all others of the namespace. */
+  /**
+   * The znode below the root with this number has been deleted, and so have all others of the
+   * namespace.
+   */
   leave(id: NamespaceId): void {
     if (id !== othersId) this.#unused.add(id);
   }
 
-  /** The number of a namespace that has one of its own, or the common one. */
+  /** The number of a namespace, or the shared one. */
   find(name: string): NamespaceId {
     return this.#byName.get(name) ?? this.#others();
   }

@@ -1,11 +1,12 @@
 /**
  * The fixed part of every znode: one row of 16 int32, in pages of 4096 rows.
  *
- * Links, lengths and counters are numbers in typed arrays, so a million znodes are a few hundred objects to the garbage collector. What
- * has no fixed length (name, data) and what goes to clients as it is (the Stat) is in the arena, at `recordField`.
+ * Links, lengths and counters are numbers in typed arrays, so a million znodes are a few hundred
+ * objects for the garbage collector. Parts of variable length (name, data) and the Stat in wire
+ * form are in the arena, at `recordField`.
  */
 
-/** A handle > 0, or 0 for "no such znode". Valid while the znode exists; used again afterwards. */
+/** A handle > 0, or 0 for no znode. Valid while the znode exists; reused afterwards. */
 export type NodeId = number;
 
 export const parentField = 0;
@@ -22,18 +23,21 @@ export const nameLengthField = 7;
 /** -1 for null data. */
 export const dataLengthField = 8;
 export const aclField = 9;
-/** Of a container or TTL znode the raw owner. Of an ephemeral the neighbours in its owner's list, since its Stat holds the raw owner. */
+/**
+ * For a container or TTL znode: the raw owner. For an ephemeral: the neighbours in its owner's
+ * list, since its Stat holds the raw owner.
+ */
 export const ownerHighField = 10;
 export const ownerLowField = 11;
 export const nextOfOwnerField = 10;
 export const previousOfOwnerField = 11;
-/** The internal counter, of creates alone. */
+/** The internal counter of creates. */
 export const cversionField = 12;
-/** What the znode adds to the tree digest, an uint32 held as int32; 0 when it does not count. */
+/** The share of the znode in the tree digest, a uint32 stored as int32; 0 if it is not counted. */
 export const digestField = 13;
 /** Bits 0-1 the kind, bit 2 "below /zookeeper/", bits 4-11 the namespace. */
 export const flagsField = 14;
-/** Of a container or TTL znode: its place in the list of those to sweep. */
+/** For a container or TTL znode: its index in the list of znodes to sweep. */
 export const sweepField = 15;
 
 const rowInts = 16;
@@ -47,14 +51,14 @@ export class NodeStore {
   /** First free row that has been used before, linked through `parentField`. */
   #free: NodeId = 0;
   #freeRows = 0;
-  /** The first row never used. Row 0 is "no znode". */
+  /** The first row never used. Row 0 means no znode. */
   #fresh: NodeId = 1;
 
   get memoryBytes(): number {
     return this.#pages.length * pageRows * rowInts * 4;
   }
 
-  /** Rows that are free, in bytes. */
+  /** Size of the free rows, in bytes. */
   get idleBytes(): number {
     return this.#freeRows * rowInts * 4;
   }

@@ -1,8 +1,9 @@
 /**
- * A keyed hash of a path's bytes: HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", in its 32-bit form).
+ * A keyed hash of a path's bytes: HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast
+ * short-input PRF", in its 32-bit form).
  *
- * Whoever may create znodes chooses the paths. Without a key nobody else knows, he could choose a million that all fall into one chain of
- * the index and so make every look-up slow.
+ * Clients choose the paths of znodes. Without a secret key, one could choose a million paths that
+ * fall into one chain of the index and so make every look-up slow.
  */
 export class PathHash {
   readonly #k0: number;
@@ -11,7 +12,7 @@ export class PathHash {
   /** The seed may use up to 53 bits. */
   constructor(seed: number) {
     this.#k0 = seed | 0;
-    // A seed of 32 bits leaves the other half constant, which is no reason for it to be zero.
+    // A seed of 32 bits leaves the other half constant, but not zero.
     this.#k1 = Math.floor(seed / 4294967296) ^ 0x5bd1e995;
   }
 
@@ -23,7 +24,7 @@ export class PathHash {
     let v3 = 0x74656462 ^ v1;
     const wordsEnd = end - ((end - start) & 3);
     let at = start;
-    // Words of four bytes, then the rest together with the length, then three rounds to finish.
+    // Words of four bytes, then the rest together with the length, then three final rounds.
     for (let finishing = 0; finishing < 4;) {
       let word = 0;
       if (at < wordsEnd) {

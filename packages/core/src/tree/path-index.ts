@@ -1,23 +1,24 @@
 /**
- * From the hash of a path to the znodes that may be it.
+ * Finds the candidates for a path by its hash.
  *
- * Open addressing over int32 pairs (hash, node), in 256 shards that grow on their own: the insert that makes one grow moves a 256th of
- * all entries, so that it takes a fraction of a millisecond even with millions of znodes. The index knows nothing of paths; whoever asks
- * compares the candidates it names, one after the other.
+ * Open addressing over int32 pairs (hash, node), in 256 shards that grow independently: the insert
+ * that makes one grow moves a 256th of all entries, which takes a fraction of a millisecond even
+ * with millions of znodes. The index does not know paths; its caller compares the candidates one by
+ * one.
  */
 import type { NodeId } from './node-store.ts';
 
 const shardCount = 256;
 const shardShift = 24;
 const capacityMin = 16;
-/** What every shard is until something is put there: one free pair, which the first insert finds too full. */
+/** The initial value of every shard: one free pair, which is too full for the first insert. */
 const emptyShard = new Int32Array(2);
 
 export class PathIndex {
-  /** By the top byte of the hash; pairs of hash and node, node 0 where free. */
+  /** By the top byte of the hash; pairs of hash and node, node 0 if free. */
   readonly #shards: Int32Array[] = [];
   readonly #counts = new Int32Array(shardCount);
-  /** Where the last search stands. */
+  /** The position of the last search. */
   #shard: Int32Array;
   #slot = 0;
   #hash = 0;
@@ -67,7 +68,7 @@ export class PathIndex {
     const number = hash >>> shardShift;
     const count = ++this.#counts[number]!;
     let shard = this.#shards[number]!;
-    // Full to two thirds: chains stay short and a shard is never without a free slot.
+    // At most two thirds full: chains stay short and a shard always has a free slot.
     if (count * 3 > shard.length) shard = this.#resize(number, Math.max(shard.length * 2, capacityMin * 2));
     place(shard, hash, node);
   }
@@ -81,7 +82,8 @@ export class PathIndex {
       if (shard[slot + 1] === 0) throw new Error(`znode ${node} is not in the path index`);
       slot = (slot + 2) & mask;
     }
-    // The hole is closed by whatever follows in the chain and may stand here, so that no search stops short.
+    // Later entries of the chain that may be stored here fill the hole, so that no search ends
+    // early.
     let hole = slot;
     for (let at = (slot + 2) & mask; shard[at + 1] !== 0; at = (at + 2) & mask) {
       const home = (shard[at]! << 1) & mask;

@@ -1,6 +1,8 @@
 /**
- * Quotas of a tree that has just been loaded from a snapshot. A snapshot has their limits and usages as znodes like all others, and in any order; what each quota's path
- * holds is counted anew, as ZooKeeper does. Each znode is visited once, however quotas are nested, and the work can be interrupted after every znode.
+ * Rebuilds the quotas of a tree that was loaded from a snapshot. A snapshot contains their limits
+ * and usages as ordinary znodes in any order; the usage of each quota is counted again, as
+ * ZooKeeper does. Each znode is visited once, however quotas are nested, and the work can be
+ * interrupted after every znode.
  */
 import type { NodeId } from './node-store.ts';
 import { type Quota, quotaRoot, type QuotaTable, textOf } from './quota-table.ts';
@@ -8,7 +10,7 @@ import { type Quota, quotaRoot, type QuotaTable, textOf } from './quota-table.ts
 /** A quota whose subtree is being walked. */
 class Open {
   readonly quota: Quota;
-  /** The znode that follows the subtree in the walk; 0 at the end of the walk. */
+  /** The znode after the subtree in the walk; 0 at the end of the walk. */
   readonly end: NodeId;
   count = 0;
   bytes = 0;
@@ -19,7 +21,7 @@ class Open {
   }
 }
 
-/** What it asks of a `DataTree`. */
+/** The part of `DataTree` that it needs. */
 interface WalkedTree {
   find(path: string): NodeId;
   pathOf(node: NodeId): string;
@@ -45,7 +47,10 @@ export class QuotaRebuild {
     this.#writeUsage = writeUsage;
   }
 
-  /** Visits at most `max` znodes, for about 100 ns each. Returns true at the end. Until then the tree must not change. */
+  /**
+   * Visits at most `max` znodes, for about 100 ns each. Returns true at the end. Until then the
+   * tree must not change.
+   */
   some(max: number): boolean {
     for (let left = max; left > 0; left--) if (this.#visits.next().done === true) return true;
     return false;
@@ -94,7 +99,7 @@ export class QuotaRebuild {
     return true;
   }
 
-  /** Counts an outermost quota and all those below it in one walk. */
+  /** Counts an outermost quota and all quotas below it in one walk. */
   *#count(top: NodeId, outermost: Quota): Generator<void, void, void> {
     const tree = this.#tree;
     const open = [new Open(outermost, 0)];

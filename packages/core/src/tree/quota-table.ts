@@ -1,49 +1,57 @@
 /**
- * Quotas: how many znodes and bytes a subtree may hold, and how many it holds.
+ * Quotas: limits on the number of znodes and bytes of a subtree, and its usage.
  *
- * The limits for /p are the data of /zookeeper/quota/p/zookeeper_limits, the usage that of /zookeeper/quota/p/zookeeper_stats. Both are
- * ordinary znodes which an administrator creates; the server rewrites the second. This table holds them parsed, so that a create under a
- * quota need not parse anything. The tree tells it of every change below /zookeeper/quota, and writes the usage back.
+ * The limits for /p are the data of /zookeeper/quota/p/zookeeper_limits, the usage that of
+ * /zookeeper/quota/p/zookeeper_stats. Both are ordinary znodes that an administrator creates; the
+ * server rewrites the second. This table holds them parsed, so that a create under a quota need not
+ * parse anything. The tree passes it every change below /zookeeper/quota, and writes the usage
+ * back.
  *
- * Where ZooKeeper's own parser would throw, and take the server with it (ZOOKEEPER-1448), a value that is not a number counts as none, and is dropped.
+ * Where ZooKeeper's own parser would throw and stop the server (ZOOKEEPER-1448), a value that is
+ * not a number counts as unset, and is dropped.
  */
 
 export const quotaRoot = '/zookeeper/quota';
 const limitsName = 'zookeeper_limits';
 const statsName = 'zookeeper_stats';
 
-/** No limit, or nothing known. */
+/** No limit, or unknown. */
 const none = -1;
 
 /** Why a change would exceed a quota. */
 export interface QuotaVerdict {
-  /** True when a hard limit would be exceeded: the change is to be refused where quotas are enforced. */
+  /** True if a hard limit would be exceeded: the change must be refused if quotas are enforced. */
   readonly hard: boolean;
-  /** True when a soft limit would be exceeded: worth a warning. */
+  /** True if a soft limit would be exceeded: log a warning. */
   readonly soft: boolean;
   /** The path that has the quota. */
   readonly path: string;
   readonly what: 'count' | 'bytes';
   readonly limit: number;
-  /** What the usage would be. */
+  /** The usage after the change. */
   readonly usage: number;
 }
 
-/** What the quotas below one top-level znode add up to. A number is undefined while no quota has it. */
+/**
+ * The sums of the quotas below one top-level znode. A number is undefined while no quota has it.
+ */
 export interface QuotaTotals {
   /** The first name of their paths. */
   readonly namespace: string;
-  /** Hard limits, and soft ones where there is no hard one; a quota without a limit adds -1, as in ZooKeeper. */
+  /**
+   * Hard limits, or soft ones where there is no hard one; a quota without a limit adds -1, as in
+   * ZooKeeper.
+   */
   readonly countLimit: number | undefined;
   readonly bytesLimit: number | undefined;
   readonly usedCount: number | undefined;
   readonly usedBytes: number | undefined;
 }
 
-/** Those totals as they are kept, brought up to date by every change: asking for them must not cost a look at every quota. */
+/** The sums as maintained by every change: reading them must not visit every quota. */
 class Totals {
   readonly namespace: string;
-  /** Quotas that have limits, and quotas that have a usage znode. */
+  /** Number of quotas with limits, and of quotas with a usage znode. */
   limits = 0;
   usages = 0;
   countLimit = 0;
@@ -55,7 +63,7 @@ class Totals {
     this.namespace = namespace;
   }
 
-  /** Adds a quota, with `sign` -1 takes it off. */
+  /** Adds a quota, or subtracts it with `sign` -1. */
   add(quota: Quota, sign: 1 | -1): void {
     if (quota.limited) {
       this.limits += sign;
@@ -71,20 +79,20 @@ class Totals {
 }
 
 export class Quota {
-  /** The path that has the quota; usage counts the znode itself too. */
+  /** The path that has the quota; its usage includes the znode itself. */
   readonly path: string;
   readonly totals: Totals;
-  /** False while only the usage znode exists: nothing is limited, and nothing is kept up to date, as in ZooKeeper. */
+  /** False if only the usage znode exists: nothing is limited or updated, as in ZooKeeper. */
   limited = false;
   count = none;
   bytes = none;
   countHard = none;
   bytesHard = none;
-  /** The handle of the usage znode, 0 while there is none. */
+  /** The handle of the usage znode, 0 if there is none. */
   statsNode = 0;
   usedCount = none;
   usedBytes = none;
-  /** Keys of the usage text besides count and bytes, in order; they are kept when the text is rewritten. */
+  /** Keys of the usage text besides count and bytes, in order; kept when the text is rewritten. */
   usageExtra = '';
 
   constructor(path: string, totals: Totals) {
@@ -98,7 +106,7 @@ export class QuotaTable {
   readonly #totals = new Map<string, Totals>();
   #limited = 0;
 
-  /** True when any path has limits; everything else here can be skipped while it is false. */
+  /** True if any path has limits; otherwise the rest of this class can be skipped. */
   get hasQuotas(): boolean {
     return this.#limited > 0;
   }
@@ -122,7 +130,10 @@ export class QuotaTable {
     this.#limited = 0;
   }
 
-  /** The quota whose limits a path such as /zookeeper/quota/p/zookeeper_limits holds; undefined for other paths and for the root, which cannot have one. */
+  /**
+   * The quota with its limits at a path such as /zookeeper/quota/p/zookeeper_limits; undefined for
+   * other paths and for the root, which cannot have one.
+   */
   ofLimitsPath(path: string): Quota | undefined {
     return this.#ofPath(path, limitsName);
   }
@@ -187,7 +198,7 @@ export class QuotaTable {
     if (totals.limits === 0 && totals.usages === 0) this.#totals.delete(totals.namespace);
   }
 
-  /** Someone wrote the usage znode: go on from what it says. */
+  /** A client has written the usage znode: continue from its values. */
   setUsageText(quota: Quota, text: string): void {
     const values = parse(text);
     this.#setUsed(quota, numberOf(values, 'count'), numberOf(values, 'bytes'));
@@ -199,13 +210,13 @@ export class QuotaTable {
       .join('');
   }
 
-  /** A recount: what else the text held is gone, as in ZooKeeper. */
+  /** Sets the result of a recount: other keys of the text are dropped, as in ZooKeeper. */
   setUsage(quota: Quota, count: number, bytes: number): void {
     this.#setUsed(quota, count, bytes);
     quota.usageExtra = '';
   }
 
-  /** A change of so many znodes and bytes where this is the nearest quota. */
+  /** Adds a change to the usage of this quota, the nearest one. */
   use(quota: Quota, count: number, bytes: number): void {
     this.#setUsed(quota, quota.usedCount + count, quota.usedBytes + bytes);
   }
@@ -218,12 +229,12 @@ export class QuotaTable {
   }
 
   usageText(quota: Quota): string {
-    // The further = makes parsers of before 3.6 overlook what follows.
+    // The additional = makes parsers before 3.6 ignore the rest.
     const extra = quota.usageExtra === '' ? '' : `=${quota.usageExtra}`;
     return `count=${quota.usedCount},bytes=${quota.usedBytes}${extra}`;
   }
 
-  /** The limits that apply to a path: the nearest upward, the path itself included. */
+  /** The limits that apply to a path: the nearest upward, including the path itself. */
   nearest(path: string): Quota | undefined {
     let end = path.length;
     while (end > 0) {
@@ -235,8 +246,9 @@ export class QuotaTable {
   }
 
   /**
-   * Whether a change keeps within the limits; undefined when it does. As in ZooKeeper, a hard limit hides the soft one, a change of 0 is
-   * never judged, and a change that makes a subtree smaller is refused while it is still too large.
+   * Whether a change exceeds the limits; undefined if not. As in ZooKeeper, a hard limit hides the
+   * soft one, a change of 0 is never checked, and a change that shrinks a subtree is refused while
+   * it is still too large.
    */
   verdict(path: string, bytesDelta: number, countDelta: number): QuotaVerdict | undefined {
     const quota = this.nearest(path);
@@ -266,12 +278,14 @@ function judge(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: 
   return { hard, soft: !hard, path: quota.path, what, limit, usage };
 }
 
-/** The pairs of a text such as `count=2,bytes=-1=;countHardLimit=3`, numbers in plain decimal. */
+/**
+ * The pairs of a text such as `count=2,bytes=-1=;countHardLimit=3`, with numbers in plain decimal.
+ */
 function parse(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const pair of text.split(/[,;]+/)) {
     const [key, value] = pair.split('=');
-    // What is no number is left out, and reads as none.
+    // A value that is not a number is omitted, and counts as unset.
     if (key !== undefined && key !== '' && value !== undefined && /^[+-]?\d{1,18}$/.test(value)) values.set(key, plainDecimal(value));
   }
   return values;

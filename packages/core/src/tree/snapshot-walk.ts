@@ -1,27 +1,32 @@
 /**
- * One snapshot of the tree while it is being written: which znodes it has, where it goes on, and what it was given ahead of its turn.
+ * A snapshot of the tree in progress: the znodes written, the position, and the records written
+ * ahead.
  *
- * Several are under way at once, each as of its own moment: the one for the file of this server, and one for each learner that is sent SNAP. A
- * znode that is about to change is written to each of them that lacks it (`DataTree`); so a slow one makes none of the others wait, and what it
- * costs is the memory of what is ahead, which is bounded.
+ * Several are in progress at once, each for its own moment: the one for this server's file, and one
+ * for each learner that is sent SNAP. A znode that is about to change is first written to each of
+ * them that lacks it (`DataTree`); so a slow one delays none of the others, and it costs the memory
+ * of the records written ahead, which is bounded.
  */
 import { Writer } from '@tskeeper/protocol';
 import type { NodeId } from './node-store.ts';
 
-/** Bytes set aside per page of what is written ahead. */
+/** Size of a page of records written ahead. */
 const pageBytes = 256 * 1024;
 
 export class SnapshotWalk {
-  /** Of the ACLs that it needs. */
+  /** Its hold on the ACLs. */
   readonly aclHold: number;
   readonly #aheadBytesMax: number;
-  /** One bit for each row that there was when the walk began: set when nothing is left to be written of it. */
+  /** One bit for each row that existed at the start: set when the znode needs no more writing. */
   readonly #written: Int32Array;
-  /** Rows from here on hold znodes that came later, and these are not in the snapshot. */
+  /** Rows from here on hold later znodes, which are not part of the snapshot. */
   readonly #end: NodeId;
-  /** The znode at which the next slice goes on, 0 when every znode has been visited. */
+  /** The znode at which the next slice continues, 0 when every znode has been visited. */
   next: NodeId;
-  /** Records written ahead of their turn because the znode was about to change; they go out before anything else. */
+  /**
+   * Records written ahead because their znodes were about to change; they are sent before anything
+   * else.
+   */
   #ahead: Writer[] = [];
   #aheadBytes = 0;
 
@@ -34,7 +39,10 @@ export class SnapshotWalk {
     this.#aheadBytesMax = aheadBytesMax;
   }
 
-  /** Whether nothing is left to be written of the znode: it has been written, or it came into being after the walk began. */
+  /**
+   * Whether the znode needs no more writing: it has been written, or it was created after the
+   * start.
+   */
   has(node: NodeId): boolean {
     return node >= this.#end || (this.#written[node >>> 5]! & (1 << (node & 31))) !== 0;
   }
@@ -43,10 +51,10 @@ export class SnapshotWalk {
     if (node < this.#end) this.#written[node >>> 5]! |= 1 << (node & 31);
   }
 
-  /** Where a record goes that is written ahead; `wroteAhead` follows. */
+  /** The output for a record written ahead; call `wroteAhead` after it. */
   aheadWriter(): Writer {
     const last = this.#ahead.at(-1);
-    // With room left for a znode of usual size, so that it does not grow to twice what is needed.
+    // With room left for a znode of usual size, so that the page does not grow to twice its size.
     if (last !== undefined && last.offset < (pageBytes * 3) / 4) {
       this.#aheadBytes -= last.bytes.length;
       return last;
@@ -60,14 +68,14 @@ export class SnapshotWalk {
     this.#aheadBytes += page.bytes.length;
   }
 
-  /** The first page of what was written ahead, which is the caller's from now on. */
+  /** Takes the first page of records written ahead. The caller owns it. */
   takeAhead(): Writer | undefined {
     const page = this.#ahead.shift();
     if (page !== undefined) this.#aheadBytes -= page.bytes.length;
     return page;
   }
 
-  /** Memory held for records that were written ahead of their turn. */
+  /** Memory of records written ahead of their turn. */
   get aheadBytes(): number {
     return this.#aheadBytes;
   }
@@ -76,7 +84,7 @@ export class SnapshotWalk {
     return this.#aheadBytes > this.#aheadBytesMax;
   }
 
-  /** It has come to its end, or is given up. */
+  /** The snapshot is finished or abandoned. */
   end(): void {
     this.next = 0;
     this.#ahead = [];

@@ -1,6 +1,6 @@
 /**
- * Containers and TTL znodes, which the server looks through from time to time: an array of them in no order, in which each knows its
- * place, so that adding and removing cost the same however many there are.
+ * Containers and TTL znodes, which the server checks from time to time: an unordered array in which
+ * each znode knows its index, so that adding and removing take constant time.
  */
 import { type NodeId, type NodeStore, sweepField } from './node-store.ts';
 
@@ -40,9 +40,13 @@ export class SweepList {
     this.#rows.set(last, sweepField, at);
   }
 
-  /** Visits at most `budget` of them and returns the cursor for the next call, 0 at the end. Begin with 0. */
+  /**
+   * Visits at most `budget` of them and returns the cursor for the next call, 0 at the end. Start
+   * with 0.
+   */
   visit(cursor: number, budget: number, visitor: (node: NodeId) => void): number {
-    // Downwards, because a removal between two calls moves the last, which has been visited, into the gap.
+    // Downwards, because a removal between two calls moves the last one, which has been visited,
+    // into the gap.
     let at = cursor === 0 ? this.#count : Math.min(cursor, this.#count);
     const end = Math.max(0, at - budget);
     while (at > end) visitor(this.#nodes[--at]!);

@@ -1,17 +1,20 @@
 /**
- * The digest by which servers notice that their trees differ: ZooKeeper's version 2.
+ * The digest by which servers detect that their trees differ: ZooKeeper's version 2.
  *
- * A znode's digest is the CRC-32 of its path, its data and sixty bytes of its stat; the tree's is their sum, wrapping at 64 bits. A change
- * thus costs the digests of the znodes it touches and nothing else. The order of the stat fields is not that of any record. The root's
- * path counts as empty. What lies below `/zookeeper/` does not count, because servers keep quota statistics there each on its own.
+ * A znode's digest is the CRC-32 of its path, its data and sixty bytes of its stat; the tree's is
+ * their sum, wrapping at 64 bits. So a change costs only the digests of the znodes it changes. The
+ * order of the stat fields is not that of any record. The root's path counts as empty. Znodes below
+ * `/zookeeper/` are not counted, because each server maintains its own quota statistics there.
  *
- * Java peers compute the same sum and report a mismatch, so every byte of this matters.
+ * Java peers compute the same sum and report a mismatch, so every byte matters.
  */
 import * as zlib from 'node:zlib';
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { putInt32, putInt64 } from './bytes.ts';
 
-/** The fields of a stat that count. cversion is the internal counter of creates, the owner is raw. */
+/**
+ * The fields of a stat that count. cversion is the internal counter of creates, the owner is raw.
+ */
 export interface DigestedStat {
   readonly czxid: Zxid;
   readonly mzxid: Zxid;
@@ -26,10 +29,12 @@ export interface DigestedStat {
 }
 
 export const digestedStatBytes = 60;
-/** What a path must begin with not to count. */
+/** The prefix of paths that are not counted. */
 export const uncountedPrefix = '/zookeeper/';
 
-/** Eight tables, so that eight bytes are taken in one step ("slicing by eight", Kounavis and Berry, 2005). */
+/**
+ * Eight tables, to process eight bytes in one step ("slicing by eight", Kounavis and Berry, 2005).
+ */
 const tables = new Int32Array(8 * 256);
 for (let byte = 0; byte < 256; byte++) {
   let crc = byte;
@@ -39,8 +44,9 @@ for (let byte = 0; byte < 256; byte++) {
 for (let i = 256; i < tables.length; i++) tables[i] = (tables[i - 256]! >>> 8) ^ tables[tables[i - 256]! & 0xff]!;
 
 /**
- * From here on the runtime's own CRC is faster than ours; below, the call costs more than the work (measured: 180 bytes take 115 ns here
- * and 150 ns there, 1000 bytes 620 ns and 225 ns). Some Node lines that we support do not have it.
+ * From this size on the runtime's own CRC is faster than ours; below, the call costs more than the
+ * work (measured: 180 bytes take 115 ns here and 150 ns there, 1000 bytes 620 ns and 225 ns). Some
+ * supported versions of Node do not have it.
  */
 const nativeBytesMin = typeof zlib.crc32 === 'function' ? 384 : Number.POSITIVE_INFINITY;
 
@@ -65,7 +71,7 @@ export function crc32(bytes: Uint8Array, start: number, end: number, previous = 
   return ~crc;
 }
 
-/** Puts the sixty bytes at the start of `into`. */
+/** Writes the sixty bytes at the start of `into`. */
 export function putDigestedStat(into: Buffer, stat: DigestedStat): void {
   putInt64(into, 0, stat.czxid);
   putInt64(into, 8, stat.mzxid);
@@ -83,7 +89,7 @@ const statScratch = Buffer.alloc(digestedStatBytes);
 
 const pathScratch = Buffer.allocUnsafeSlow(1024);
 
-/** What a znode with these values adds to the tree digest: an uint32, 0 when it does not count. */
+/** The share of a znode with these values in the tree digest: a uint32, 0 if it is not counted. */
 export function nodeDigest(path: string, data: Uint8Array | null, stat: DigestedStat): number {
   if (path.startsWith(uncountedPrefix)) return 0;
   // The root's path counts as empty.

@@ -1,19 +1,22 @@
 /**
- * Who watches what, and who hears of a change.
+ * The watches of all connections, and the dispatch of events to them.
  *
- * ZooKeeper's words: a server has two tables, "data" and "child". A data watch (getData, exists) sits in the first, a child watch
- * (getChildren) in the second, a persistent watch in both, a persistent-recursive one in the first. Data and child watches are one-shot.
- * A change of znode N with parent P is told in this order, and to nobody twice for the same znode:
+ * In ZooKeeper's terms, a server has two tables, "data" and "child". A data watch (getData, exists)
+ * is in the first, a child watch (getChildren) in the second, a persistent watch in both, a
+ * persistent-recursive one in the first. Data and child watches are one-shot. A change of znode N
+ * with parent P fires in this order, at most once per connection for the same znode:
  *
- *     data table of N, with the recursive watches on N and on all above it     created, deleted, data changed
- *     child table of N                                                         deleted
- *     child table of P, as "children changed" of P                             created, deleted
+ *     data table of N, with the recursive watches on N and all above it    created, deleted, data changed
+ *     child table of N                                                     deleted
+ *     child table of P, as "children changed" of P                         created, deleted
  *
- * There can be millions of watches, so a watch is a row in arrays of numbers, about 70 bytes with its share of a path's row, plus the
- * path itself once. A row stands on two rings: the watches of one mode on one path, and all watches of one connection. A change is
- * found by its path's prefixes, in one pass over the bytes, and costs the path's depth plus those who are told.
+ * There can be millions of watches, so a watch is a row in arrays of numbers, about 70 bytes
+ * including its share of a path's row, plus the path itself once. A row is on two rings: the
+ * watches of one mode on one path, and all watches of one connection. The watches of a change are
+ * found by the prefixes of its path, in one pass over the bytes; the cost is the path's depth plus
+ * the number of watchers.
  *
- * A path here is any string of bytes; whether it is a path at all, and who may read it, is judged elsewhere.
+ * A path here is any string of bytes; its validity and permissions are checked elsewhere.
  */
 import { isUtf8 } from 'node:buffer';
 import { EventType, WatcherType } from '@tskeeper/protocol';
@@ -22,10 +25,12 @@ import { ByteStrings } from '../tables/byte-strings.ts';
 import { LinearHash, mix } from '../tables/linear-hash.ts';
 import { PagedDoubles, PagedInts } from '../tables/paged-numbers.ts';
 
-/** How a path is watched. One connection may watch one path in several modes at once, hence bits. */
+/**
+ * How a path is watched. One connection may watch one path in several modes at once, hence bits.
+ */
 export const WatchMode = { data: 1, child: 2, persistent: 4, recursive: 8 } as const;
 
-/** The same modes as positions, which is how rows name them. */
+/** The same modes as positions, which rows use. */
 const data = 0;
 const child = 1;
 const persistent = 2;
@@ -36,22 +41,27 @@ const dataTable: readonly number[] = [data, persistent, recursive];
 const childTable: readonly number[] = [child, persistent];
 
 /**
- * A row's key: the path's number, the colour, the mode. Firing a one-shot mode of a path takes a whole ring off it at once and turns the
- * path's colour for that mode, so that rows which have fired but whose owners have not been told yet are never taken for live ones.
+ * The key of a row: path number, colour, mode. Firing a one-shot mode of a path detaches a whole
+ * ring at once and toggles the path's colour for that mode, so that rows that have fired, but whose
+ * events are not sent yet, are never taken for live ones.
  */
 const keyModeMask = 3;
 const keyColour = 4;
 const keyPathShift = 3;
 
-/** A path's word holds 30 bits of its hash above the colours of its two one-shot modes. */
+/** The word of a path holds 30 bits of its hash above the colours of its two one-shot modes. */
 const wordHashShift = 2;
 
-/** Dead rows cleared at once when a connection goes, since a thousand may go in one turn, and with each watch set later. */
+/**
+ * Dead rows cleared when a connection closes (a thousand may close in one turn), and at each later
+ * addition.
+ */
 const reapedAtOnceDefault = 256;
 const reapedPerAdd = 4;
 
 export class WatchTable {
-  // Rows, from 1. A row that is not in use has watcher 0 and hangs in the chain of unused rows by #rowNextOnPath.
+  // Rows, from 1. An unused row has watcher 0 and is linked into the chain of unused rows by
+  // #rowNextOnPath.
   readonly #rowWatcher = new PagedInts();
   readonly #rowKey = new PagedInts();
   readonly #rowNextOnPath = new PagedInts();
@@ -62,7 +72,7 @@ export class WatchTable {
   #rowEnd = 1;
   #unusedRow = 0;
 
-  // Paths, from 1, for as long as somebody watches them. The address of an unused one links to the next unused.
+  // Paths, from 1, while they are watched. The text of an unused one links to the next unused.
   readonly #pathWord = new PagedInts();
   readonly #pathText = new PagedInts();
   /** The first row of each mode's ring, at path * modeCount + mode. */
@@ -73,26 +83,30 @@ export class WatchTable {
   #unusedPath = 0;
   #pathsInDataTable = 0;
 
-  // Watchers, from 1: a connection with watches. A connection that goes leaves its watcher behind, with cnxn -1, until its rows are cleared;
-  // so its number can be used again at once.
+  // Watchers, from 1: a connection with watches. When a connection closes, its watcher remains,
+  // with cnxn -1, until its rows are cleared; so the connection's id can be reused at once.
   readonly #watcherOf = new PagedInts();
   readonly #watcherCnxn = new PagedInts();
   readonly #watcherRing = new PagedInts();
   readonly #watcherData = new PagedInts();
   readonly #watcherChild = new PagedInts();
-  /** The telling in which this watcher was last told. Doubles, because tellings outnumber 2^31 within hours. */
+  /**
+   * The dispatch in which this watcher was last notified. Doubles, because dispatches exceed 2^31
+   * within hours.
+   */
   readonly #watcherTold = new PagedDoubles();
   readonly #unusedWatchers: number[] = [];
   readonly #deadWatchers: number[] = [];
   #watcherEnd = 1;
 
-  /** (connection, path) pairs in each table, of live connections. */
+  /** (connection, path) pairs in each table, of open connections. */
   #dataCount = 0;
   #childCount = 0;
   #cnxnsInDataTable = 0;
   #recursiveCount = 0;
 
-  // What is being told. Stages are done from the front; a stage goes from its next row to its last one, both kept right when rows go.
+  // The current dispatch. Stages are processed in order; a stage runs from its next row to its last
+  // one, both updated when rows are removed.
   readonly #stageNext: number[] = [];
   readonly #stageLast: number[] = [];
   readonly #stageEvent: number[] = [];
@@ -101,7 +115,10 @@ export class WatchTable {
   #stage = 0;
   #stages = 0;
   #telling = 0;
-  /** The two paths whose rows may have fired without being told: they are kept until the end. 0 when there are none. */
+  /**
+   * The two paths whose rows may have fired without their events being sent: they are kept until
+   * the end. 0 for none.
+   */
   #firedPath = 0;
   #firedParent = 0;
 
@@ -109,29 +126,34 @@ export class WatchTable {
   readonly #hashFactor: number;
   readonly #reapedAtOnce: number;
   #scratch = Buffer.allocUnsafeSlow(1024);
-  /** Paths above the one that changed, from the root down, that have recursive watches. */
+  /** Paths above the changed one, from the root down, that have recursive watches. */
   readonly #ancestors: number[] = [];
 
-  /** The seed, drawn at start, keeps clients from choosing paths that fall into one bucket. */
-  /** `reapedAtOnce`: rows cleared at once when a connection goes. */
+  /**
+   * `hashSeed`, drawn at start, prevents clients from choosing paths that fall into one bucket.
+   * `reapedAtOnce`: rows cleared when a connection closes.
+   */
   constructor(options: { readonly hashSeed: number; readonly reapedAtOnce?: number }) {
     this.#reapedAtOnce = options.reapedAtOnce ?? reapedAtOnceDefault;
     this.#hashStart = mix(options.hashSeed);
     this.#hashFactor = mix(options.hashSeed ^ 0x5bd1e995) | 1;
   }
 
-  /** As ZooKeeper counts them: entries of the data table plus entries of the child table, so that a persistent watch counts twice. */
+  /**
+   * As ZooKeeper counts: entries of the data table plus entries of the child table, so a persistent
+   * watch counts twice.
+   */
   get count(): number {
     return this.#dataCount + this.#childCount;
   }
 
-  /** The same, of one connection. */
+  /** The same for one connection. */
   countOf(cnxn: CnxnId): number {
     const watcher = this.#watcherOf.peek(cnxn);
     return watcher === 0 ? 0 : this.#watcherData.get(watcher) + this.#watcherChild.get(watcher);
   }
 
-  /** What the table holds on to, in bytes. */
+  /** Memory of the table, in bytes. */
   get bytes(): number {
     let sum = this.#rows.bytes + this.#paths.bytes + this.#texts.bytes + this.#watcherTold.bytes;
     for (const column of [
@@ -155,14 +177,15 @@ export class WatchTable {
     return sum;
   }
 
-  /** Watches the path in one or more modes. A mode that is set already stays as it is. */
+  /** Watches the path in one or more modes. A mode that is set already stays. */
   add(cnxn: CnxnId, path: Buffer, start: number, end: number, modes: number): void {
     this.reap(reapedPerAdd);
     let bytes = path;
     let from = start;
     let to = end;
     if (!isAscii(path, start, end) && !isUtf8(path.subarray(start, end))) {
-      // Malformed text becomes what everybody reads it as, so that a removal by that reading finds it.
+      // Malformed text is stored as readers decode it, so that a removal with the decoded text
+      // finds it.
       bytes = Buffer.from(path.toString('utf8', start, end));
       from = 0;
       to = bytes.length;
@@ -194,7 +217,10 @@ export class WatchTable {
     return false;
   }
 
-  /** removeWatches: removes what the WatcherType names and leaves the connection's other watches on the path. */
+  /**
+   * removeWatches: removes watches of that WatcherType; the connection's other watches on the path
+   * stay.
+   */
   remove(cnxn: CnxnId, path: string, type: number): boolean {
     const watcher = this.#watcherOf.peek(cnxn);
     const id = watcher === 0 ? 0 : this.#findText(path);
@@ -213,8 +239,9 @@ export class WatchTable {
   }
 
   /**
-   * The connection is gone: none of its watches will be told, counted or shown any more, and its number may be used again. The rows of
-   * one with very many watches are cleared bit by bit, by `reap` and by later additions.
+   * The connection is closed: none of its watches fires, counts or is listed any more, and its id
+   * may be reused. The rows of a connection with very many watches are cleared gradually, by `reap`
+   * and by later additions.
    */
   removeAll(cnxn: CnxnId): void {
     const watcher = this.#watcherOf.peek(cnxn);
@@ -228,12 +255,12 @@ export class WatchTable {
     this.reap(this.#reapedAtOnce);
   }
 
-  /** Rows of connections that are gone have been left behind: `reap` should be called. */
+  /** Rows of closed connections are left: `reap` should be called. */
   get hasDead(): boolean {
     return this.#deadWatchers.length > 0;
   }
 
-  /** Clears up to `budget` rows of connections that are gone; returns whether none is left. */
+  /** Clears up to `budget` rows of closed connections; returns whether none is left. */
   reap(budget: number): boolean {
     let left = budget;
     for (;;) {
@@ -251,11 +278,12 @@ export class WatchTable {
   }
 
   /**
-   * A znode was created, deleted or its data changed. Takes the one-shot watches this fires out of the table at once; `drain` tells them.
-   * Returns false when there is nobody to tell. One telling must be over before the next begins.
+   * A znode was created, deleted, or its data changed. Removes the one-shot watches that fire from
+   * the table at once; `drain` notifies them. Returns false if there is no watcher. One dispatch
+   * must be finished before the next begins.
    */
   begin(path: string, eventType: number): boolean {
-    if (this.#stages !== 0) throw new Error('a change was made while watchers of the one before were still being told');
+    if (this.#stages !== 0) throw new Error('a change was applied before the watchers of the previous one were notified');
     if (this.#pathEnd === 1) return false;
     const length = this.#encode(path);
     const bytes = this.#scratch;
@@ -273,7 +301,7 @@ export class WatchTable {
         slashHash = hash;
       }
       hash = this.#step(hash, bytes[i]!);
-      // The root is the one prefix that ends in a slash.
+      // The root is the only prefix that ends in a slash.
       if (i === 0 && length > 1) {
         if (this.#recursiveCount > 0) this.#noteAncestor(hash, 1);
         slash = 1;
@@ -289,7 +317,7 @@ export class WatchTable {
       this.#addStage(id, recursive, eventType, false);
     }
     for (let i = ancestors.length - 1; i >= 0; i--) this.#addStage(ancestors[i]!, recursive, eventType, false);
-    // A persistent watch stands in the child table as well, but has been told by now.
+    // A persistent watch is in the child table as well, but has been notified already.
     if (id !== 0 && eventType === EventType.nodeDeleted) this.#fire(id, child, eventType, false);
     if (parent !== 0) {
       this.#fire(parent, child, EventType.nodeChildrenChanged, true);
@@ -298,15 +326,16 @@ export class WatchTable {
     if (this.#stages === 0) return false;
     this.#firedPath = id;
     this.#firedParent = parent;
-    // Two numbers: a connection told of the znode may yet be told of its parent.
+    // Two numbers: a connection notified of the znode may also be notified of its parent.
     this.#telling += 2;
     return true;
   }
 
   /**
-   * Tells at most about `budget` of those whom the change concerns; returns whether all have been told. Between two calls watches may be
-   * set and removed and connections may go: what comes later is not told, what is gone is not told either. With `onParent` the event is
-   * about the parent of the znode that changed.
+   * Notifies at most about `budget` watchers of the change; returns whether all have been notified.
+   * Between two calls watches may be set and removed, and connections may close: new watches are
+   * not notified, removed ones are not either. With `onParent` the event is about the parent of the
+   * changed znode.
    */
   drain(visit: (cnxn: CnxnId, eventType: number, onParent: boolean) => void, budget: number): boolean {
     let left = budget;
@@ -338,14 +367,17 @@ export class WatchTable {
     return true;
   }
 
-  /** Of the data table alone, as wchs shows it. A path stays counted while rows of a connection that is gone are being cleared from it. */
+  /**
+   * Of the data table only, as wchs shows it. A path counts until the rows of closed connections
+   * are cleared from it.
+   */
   summary(): { cnxns: number; paths: number; watches: number } {
     return { cnxns: this.#cnxnsInDataTable, paths: this.#pathsInDataTable, watches: this.#dataCount };
   }
 
   /**
-   * The data table by connection, as wchc shows it. The table may change while this is read: a listing whose place in the table is gone
-   * ends there.
+   * The data table by connection, as wchc shows it. The table may change during the iteration: a
+   * list whose position in the table is removed ends there.
    */
   *byCnxn(): Generator<{ cnxn: CnxnId; paths: Iterable<string> }, void, undefined> {
     for (let watcher = 1; watcher < this.#watcherEnd; watcher++) {
@@ -354,7 +386,7 @@ export class WatchTable {
     }
   }
 
-  /** The data table by path, as wchp shows it. What holds for `byCnxn` holds here. */
+  /** The data table by path, as wchp shows it. The rules of `byCnxn` apply. */
   *byPath(): Generator<{ path: string; cnxns: Iterable<CnxnId> }, void, undefined> {
     for (let path = 1; path < this.#pathEnd; path++) {
       if (this.#isInDataTable(path)) {
@@ -376,7 +408,8 @@ export class WatchTable {
   }
 
   *#cnxnsOn(path: number): Generator<CnxnId, void, undefined> {
-    // Tells whether the path, whose number may be used again, is still this one, and its rows still those that have not fired.
+    // Shows whether the path number still means this path, and its rows are still those that have
+    // not fired.
     const word = this.#pathWord.get(path);
     for (const mode of dataTable) {
       let row = this.#pathRing.get(path * modeCount + mode);
@@ -392,7 +425,10 @@ export class WatchTable {
     }
   }
 
-  /** Whether this row, a live one, is the one under which its (connection, path) is listed: the first of its modes in the data table. */
+  /**
+   * Whether this live row represents its (connection, path) pair in lists: the first of its modes
+   * in the data table.
+   */
   #isFirstInDataTable(watcher: number, path: number, key: number): boolean {
     const own = key & keyModeMask;
     if (own === child || key !== this.#liveKey(path, own)) return false;
@@ -410,7 +446,7 @@ export class WatchTable {
     return false;
   }
 
-  // Telling
+  // ---- dispatch
 
   #noteAncestor(hash: number, end: number): void {
     const id = this.#findPath(finish(hash), this.#scratch, 0, end);
@@ -428,7 +464,10 @@ export class WatchTable {
     this.#stageOneShot[stage] = mode === data || mode === child;
   }
 
-  /** Takes the ring of a one-shot mode off its path; it goes on existing as the rest of a stage. */
+  /**
+   * Detaches the ring of a one-shot mode from its path; it continues to exist as the rest of a
+   * stage.
+   */
   #fire(path: number, mode: number, eventType: number, onParent: boolean): void {
     if (this.#pathRing.get(path * modeCount + mode) === 0) return;
     this.#addStage(path, mode, eventType, onParent);
@@ -436,7 +475,7 @@ export class WatchTable {
     this.#pathWord.set(path, this.#pathWord.get(path) ^ (1 << mode));
   }
 
-  // Rows
+  // ---- rows
 
   #addRow(watcher: number, path: number, mode: number): void {
     const key = this.#liveKey(path, mode);
@@ -491,7 +530,7 @@ export class WatchTable {
     if (isNewInChild) this.#countChild(watcher, 1);
   }
 
-  /** Takes a row off everything it stands on. The path stays, see `#maybeFreePath`. */
+  /** Removes a row from all its rings. The path stays, see `#maybeFreePath`. */
   #freeRow(row: number): void {
     const watcher = this.#rowWatcher.get(row);
     const key = this.#rowKey.get(row);
@@ -538,7 +577,9 @@ export class WatchTable {
     if (this.#watcherCnxn.get(watcher) !== -1) this.#childCount += by;
   }
 
-  /** Whether the connection has a row on the path in any of these modes, told or about to be told. */
+  /**
+   * Whether the connection has a row on the path in any of these modes, notified or about to be.
+   */
   #isInTable(watcher: number, path: number, modes: readonly number[]): boolean {
     const hasFired = path === this.#firedPath || path === this.#firedParent;
     for (const mode of modes) {
@@ -565,7 +606,7 @@ export class WatchTable {
     return mix(Math.imul(watcher, 0x9e3779b1) ^ key ^ this.#hashStart);
   }
 
-  // Paths
+  // ---- paths
 
   #setRing(path: number, mode: number, row: number): void {
     const at = path * modeCount + mode;
@@ -631,19 +672,22 @@ export class WatchTable {
     return finish(hash);
   }
 
-  /** One byte more. Prefixes come out on the way, which is what makes a dispatch one pass. */
+  /**
+   * Adds one byte. The hashes of prefixes are intermediate results, which makes a dispatch one
+   * pass.
+   */
   #step(hash: number, byte: number): number {
     const h = Math.imul(hash ^ byte, this.#hashFactor);
     return h ^ (h >>> 15);
   }
 
-  /** Puts the text's UTF-8 into the scratch buffer and returns its length. */
+  /** Writes the text's UTF-8 into the scratch buffer and returns its length. */
   #encode(text: string): number {
     if (text.length * 3 > this.#scratch.length) this.#scratch = Buffer.allocUnsafeSlow(text.length * 3);
     return this.#scratch.write(text, 'utf8');
   }
 
-  // Watchers
+  // ---- watchers
 
   #watcherFor(cnxn: CnxnId): number {
     this.#watcherOf.reach(cnxn);
@@ -662,7 +706,7 @@ export class WatchTable {
   }
 }
 
-/** The modes a WatcherType names; none for a type that does not exist. */
+/** The modes of a WatcherType; none for an unknown type. */
 function modesOf(type: number): number {
   switch (type) {
     case WatcherType.children:

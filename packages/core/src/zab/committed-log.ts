@@ -1,36 +1,39 @@
 /**
- * The last committed txns, kept in memory so that a learner that was away for a moment can be sent what it missed (ZKDatabase's
+ * The last committed txns, kept in memory for learners that were disconnected briefly (ZKDatabase's
  * committedLog).
  *
- * The one thing that matters about it is that it has no hole: a learner that is sent txns out of a list with a hole has lost one for good,
- * and spreads the loss once it leads (ZOOKEEPER-4925). So every txn that is applied goes in, in order, also those a learner applies while
- * it is synchronised; what does not follow on the last one is a broken belief. And a learner that loses txns by TRUNC, or its whole history
- * by SNAP, loses them here as well (ZOOKEEPER-2845).
+ * It must have no hole: a learner that is sent txns from a list with a hole loses one for good, and
+ * spreads the loss once it leads (ZOOKEEPER-4925). So every txn that is applied is added, in order,
+ * including those that a learner applies while it is synchronised; a txn that does not follow the
+ * last one is a broken belief. A learner that loses txns by TRUNC, or its whole history by SNAP,
+ * removes them here as well (ZOOKEEPER-2845).
  */
 import { counterOf, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 
 export interface CommittedLogOptions {
-  /** commitLogCount: how many txns are kept at most. */
+  /** commitLogCount: the maximum number of txns. */
   readonly countMax: number;
-  /** How many bytes they may take together. The newest one is kept whatever it takes. */
+  /** The maximum of their total size. The newest is kept whatever its size. */
   readonly bytesMax: number;
 }
 
 /**
- * commitLogCount is 500, and never less (ZKDatabase.DEFAULT_COMMIT_LOG_COUNT). The bound in bytes is ours: half of what may wait for a learner, which is
- * sent all of it at once, and then what is proposed.
+ * commitLogCount is 500, and never less (ZKDatabase.DEFAULT_COMMIT_LOG_COUNT). The limit in bytes
+ * is ours: half of what may wait for a learner, which is sent all of it at once, and then the
+ * proposals.
  */
 export const committedLogDefaults: CommittedLogOptions = { countMax: 500, bytesMax: 32 * 1024 * 1024 };
 
 const capacityAtFirst = 16;
 
 /**
- * Whether a txn may be the very next one: zxids grow by one, and an epoch begins with 1. 0 is taken too: ZooKeeper gives the error txn of a
- * request that it cannot read the zxid before it, and at the beginning of an epoch that is the epoch's own.
+ * Whether a txn may follow `previous` directly: zxids increase by one, and an epoch begins with 1.
+ * 0 is accepted too: ZooKeeper gives the error txn of a malformed request the zxid before it, which
+ * at the beginning of an epoch is the epoch's own.
  *
- * The other way round this does not hold: between the last txn of one epoch and the first of a later one others may be missing, and no zxid
- * tells.
+ * True does not mean that no txn is missing: between the last txn of an epoch and the first of a
+ * later one, zxids do not show a gap.
  */
 export function mayFollow(previous: Zxid, zxid: Zxid): boolean {
   return zxid === previous + 1 || (epochOf(zxid) > epochOf(previous) && counterOf(zxid) <= 1);
@@ -49,51 +52,58 @@ export class CommittedLog {
     this.#options = options;
   }
 
-  /** How many txns are kept. */
+  /** The number of txns kept. */
   get length(): number {
     return this.#length;
   }
 
-  /** What they take together, in bytes. */
+  /** Their total size in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The oldest txn kept; undefined when there is none. */
+  /** The oldest txn kept; undefined if there is none. */
   get oldest(): Zxid | undefined {
     return this.#length === 0 ? undefined : this.#zxidAt(0);
   }
 
-  /** The newest txn kept; undefined when there is none. */
+  /** The newest txn kept; undefined if there is none. */
   get newest(): Zxid | undefined {
     return this.#length === 0 ? undefined : this.#zxidAt(this.#length - 1);
   }
 
-  /** The oldest txn kept. When there is none, that and the newest are taken to be the one applied last (LearnerHandler.syncFollower). */
+  /**
+   * The oldest txn kept. Without one, both this and the newest are the txn applied last
+   * (LearnerHandler.syncFollower).
+   */
   min(lastApplied: Zxid): Zxid {
     return this.oldest ?? lastApplied;
   }
 
-  /** The newest txn kept, or the one applied last when none is. */
+  /** The newest txn kept, or the one applied last if there is none. */
   max(lastApplied: Zxid): Zxid {
     return this.newest ?? lastApplied;
   }
 
   /**
-   * Adds the txn that has just been committed: header, record and digest as they stand in the log. The bytes are kept, not copied: they must
-   * be the caller's to give away. A txn with the zxid of the one before it is passed over, and the answer is false (see `mayFollow`).
+   * Adds the txn that has just been committed: header, record and digest as in the log. The bytes
+   * are kept, not copied: the caller gives up ownership. A txn with the zxid of the one before it
+   * is skipped, and the result is false (see `mayFollow`).
    *
-   * `settled`: how far both the tree and the log on disk are. A learner that is sent a snapshot of the tree, or what is in that log, gets the txns
-   * after it from here: so the last one that is settled, and those after it, are kept whatever they take.
+   * `settled`: the zxid that both the tree and the log on disk have reached. A learner that is sent
+   * a snapshot of the tree, or txns from that log, gets the later txns from here: so the last
+   * settled txn, and those after it, are kept whatever their size.
    *
-   * Throws an `Error` when the txn is not the one after the newest.
+   * Throws an `Error` if the txn does not follow the newest.
    */
   append(zxid: Zxid, bytes: Buffer, settled: Zxid = Infinity): boolean {
     const { newest } = this;
     if (newest !== undefined) {
       if (zxid === newest) return false;
       if (!mayFollow(newest, zxid)) {
-        throw new Error(`txn ${formatZxid(zxid)} was committed behind ${formatZxid(newest)}: those between are missing, or it comes again`);
+        throw new Error(
+          `txn ${formatZxid(zxid)} was committed after ${formatZxid(newest)}: txns between are missing, or it is a duplicate`,
+        );
       }
     }
     if (this.#length === this.#zxids.length) this.#grow();
@@ -107,20 +117,20 @@ export class CommittedLog {
   }
 
   /**
-   * Adds a txn that was found in the log at start-up. Logs of ZooKeeper may hold txns whose zxid does not grow; recovery warns of them, and
-   * here they are passed over.
+   * Adds a txn that was found in the log at start-up. Logs of ZooKeeper may contain txns whose zxid
+   * does not increase; recovery warns of them, and they are skipped here.
    */
   restore(zxid: Zxid, bytes: Buffer): void {
     if (this.#length === 0 || zxid > this.#zxidAt(this.#length - 1)) this.append(zxid, bytes);
   }
 
-  /** Forgets every txn above `zxid`: they have been cut off the log. */
+  /** Removes every txn above `zxid`: they have been truncated from the log. */
   truncate(zxid: Zxid): void {
     const kept = this.#countUpTo(zxid);
     while (this.#length > kept) this.#take(--this.#length);
   }
 
-  /** Forgets everything: another history has taken the place of this one. */
+  /** Removes all txns: another history has replaced this one. */
   clear(): void {
     this.truncate(-Infinity);
   }
@@ -140,43 +150,45 @@ export class CommittedLog {
     return count > 0 && this.#zxidAt(count - 1) === zxid;
   }
 
-  /** The last txn up to `zxid`; undefined when none of those kept is. */
+  /** The last txn kept with at most this zxid; undefined if there is none. */
   lastUpTo(zxid: Zxid): Zxid | undefined {
     const count = this.#countUpTo(zxid);
     return count === 0 ? undefined : this.#zxidAt(count - 1);
   }
 
-  /** The first txn above `zxid`; undefined when none of those kept is. */
+  /** The first txn kept above `zxid`; undefined if there is none. */
   firstAbove(zxid: Zxid): Zxid | undefined {
     const count = this.#countUpTo(zxid);
     return count === this.#length ? undefined : this.#zxidAt(count);
   }
 
   /**
-   * Whether every txn above `zxid` up to the newest is still kept. `zxid` is that of a txn that is or was kept, or of a learner between two of
-   * them. The answer is yes for an empty log, which cannot tell; its owner compares `zxid` with the last committed txn. Below the oldest txn the
-   * answer is no, even if no txn lies between: only a reader of the log on disk can know that.
+   * Whether every txn above `zxid` up to the newest is still kept. `zxid` is that of a txn that is
+   * or was kept, or of a learner between two of them. True for an empty log; its owner compares
+   * `zxid` with the last committed txn. Below the oldest txn the result is false, even if no txn
+   * lies between: only a reader of the log on disk can know that.
    */
   reachesBackTo(zxid: Zxid): boolean {
     return this.#length === 0 || zxid >= this.#zxidAt(0);
   }
 
-  /** Whether `forEachAbove` can show them. Between two zxids that follow each other there is no txn, though none before the oldest was ever here. */
+  /**
+   * Whether `forEachAbove` can visit them. Between two consecutive zxids there is no txn, so the
+   * one before the oldest is accepted too, though its txn was never here.
+   */
   holdsAllAbove(zxid: Zxid): boolean {
     return this.reachesBackTo(zxid) || zxid === this.#zxidAt(0) - 1;
   }
 
   /**
-   * Shows the txns above `zxid`, oldest first, for as long as `visit` returns true. Whoever has stopped goes on from the zxid seen last; in
-   * between txns may come and go, which is why each call asks anew.
+   * Visits the txns above `zxid`, oldest first, while `visit` returns true. To continue later, call
+   * it with the last zxid visited; txns may be added and removed in between.
    *
-   * Throws an `Error` when txns above `zxid` may have been let go; `holdsAllAbove` tells beforehand.
+   * Throws an `Error` if txns above `zxid` may have been removed; check `holdsAllAbove` first.
    */
   forEachAbove(zxid: Zxid, visit: (zxid: Zxid, bytes: Buffer) => boolean): void {
     if (!this.holdsAllAbove(zxid)) {
-      throw new Error(
-        `the committed txns in memory begin at ${formatZxid(this.#zxidAt(0))}: those above ${formatZxid(zxid)} are not all here`,
-      );
+      throw new Error(`the committed txns in memory start at ${formatZxid(this.#zxidAt(0))}: some above ${formatZxid(zxid)} are missing`);
     }
     for (let i = this.#countUpTo(zxid); i < this.#length; i++) {
       const at = this.#at(i);
@@ -196,7 +208,7 @@ export class CommittedLog {
     return this.#zxids[this.#at(index)]!;
   }
 
-  /** How many txns have a zxid of at most that, by halving. */
+  /** The number of txns with at most this zxid, by binary search. */
   #countUpTo(zxid: Zxid): number {
     let low = 0;
     let high = this.#length;
@@ -208,7 +220,7 @@ export class CommittedLog {
     return low;
   }
 
-  /** Lets go of the bytes of a txn. */
+  /** Releases the bytes of a txn. */
   #take(index: number): void {
     const at = this.#at(index);
     this.#bytes -= this.#txns[at]!.length;

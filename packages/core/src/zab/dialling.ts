@@ -1,9 +1,11 @@
 /**
- * Following, before the leader has answered: it is dialled, and dialled again. It may have to notice first that it leads, and listens from then on; that
- * is a matter of a few milliseconds, so the first tries come one shortly after the other. All of them take as long as the five of ZooKeeper.
+ * Connects a follower to its leader, with retries. The leader may first have to notice that it
+ * leads, and listens only then; that takes a few milliseconds, so the first retries follow quickly.
+ * All attempts together take as long as the five of ZooKeeper.
  *
- * A stream to it says little. Where something accepts in place of the leader (a proxy, a tunnel), it is there before anybody listens at the far end, and
- * closes a moment later, or stays silent. So a try has succeeded when LEADERINFO has come; otherwise see `TryOutcome`.
+ * An open stream proves little. Where a proxy or a tunnel accepts in place of the leader, the
+ * stream is open before the leader listens, and closes a moment later, or stays silent. So an
+ * attempt has succeeded when LEADERINFO has arrived; otherwise see `TryOutcome`.
  */
 import type { Millis, Sid } from '@tskeeper/protocol';
 import { distance, type Fingerprint } from '../fingerprint.ts';
@@ -13,15 +15,16 @@ import type { ZabOptions } from './zab-options.ts';
 
 export interface DiallingOptions {
   readonly zab: Pick<ZabOptions, 'tickTimeMs' | 'initLimitTicks' | 'syncLimitTicks'>;
-  /** How long after a try the next one comes, at most. */
+  /** The maximum delay between two attempts. */
   readonly delayMsMax: Millis;
-  /** Before the first try. */
+  /** Delay before the first attempt. */
   readonly pauseMs: Millis;
 }
 
 /**
- * What has come of a try. `refused`: nobody listens, or the stream was closed before LEADERINFO came. `unanswered`: the dial had no answer. `silent`: the
- * stream was there for syncLimit, and nothing came; the leader may still wait for a quorum, so it is tried again until initLimit is over.
+ * The result of an attempt. `refused`: no process listens, or the stream was closed before
+ * LEADERINFO. `unanswered`: the dial had no answer. `silent`: the stream was open for syncLimit
+ * without input; the leader may still wait for a quorum, so it is retried until initLimit.
  */
 export type TryOutcome = 'refused' | 'unanswered' | 'silent';
 
@@ -34,16 +37,19 @@ export class Dialling {
   readonly #links: Pick<QuorumLinks, 'dialLeader'>;
   readonly #untilMs: Millis;
   #tries = 0;
-  /** When the try under way began. */
+  /** When the current attempt began. */
   #triedMs: Millis;
-  /** How long tries have taken that had no answer. */
+  /** The total time of attempts without an answer. */
   #unansweredMs: Millis = 0;
-  /** Undefined while a try is under way. */
+  /** Undefined while an attempt is running. */
   #retryMs: Millis | undefined;
   #isOver = false;
   #isDeaf = false;
 
-  /** A dial ends with a stream, or with `failed`. If nothing is received over the stream, the owner calls `failed` then. */
+  /**
+   * A dial ends with a stream, or with `failed`. If nothing is received over the stream, the owner
+   * calls `failed` then.
+   */
   constructor(leader: Sid, options: DiallingOptions, links: Pick<QuorumLinks, 'dialLeader'>, now: Now) {
     this.leader = leader;
     this.#options = options;
@@ -55,12 +61,15 @@ export class Dialling {
     else links.dialLeader(leader);
   }
 
-  /** The leader cannot be reached. */
+  /** Whether the leader cannot be reached. */
   get over(): boolean {
     return this.#isOver;
   }
 
-  /** Nobody has answered for so long: neither the leader nor a host on which nobody listens. There may be better leaders. */
+  /**
+   * Whether there was no answer for syncLimit, neither from the leader nor a refusal from its host.
+   * There may be better leaders.
+   */
   get unanswered(): boolean {
     const { tickTimeMs, syncLimitTicks } = this.#options.zab;
     return this.#isDeaf || this.#unansweredMs >= syncLimitTicks * tickTimeMs;
@@ -74,14 +83,18 @@ export class Dialling {
   }
 
   /**
-   * The leader is known not to lead any more, so there is no use in another try. One that is under way shows yet whether it can be reached; and where it has
-   * not answered, syncLimit is waited for, since its votes may be heard all the same.
+   * The leader is known not to lead any more, so no attempt is started. A running one still shows
+   * whether the server can be reached; if it has not answered, syncLimit must pass, since its votes
+   * may arrive all the same.
    */
   abandon(): void {
     if (this.#retryMs !== undefined && (this.#unansweredMs === 0 || this.unanswered)) this.#isOver = true;
   }
 
-  /** The leader speaks, and does not hear this server: no try will be answered. */
+  /**
+   * The leader sends votes but does not receive this server's messages: no attempt will be
+   * answered.
+   */
   leaderIsDeaf(): void {
     this.#isDeaf = this.#isOver = true;
   }

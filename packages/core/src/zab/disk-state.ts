@@ -1,5 +1,7 @@
 /**
- * How far the disk of a peer is: what it was asked for, and what it has done. Leader and learner use the storage through this class. Before a server says in an election how far it is, all of it must be there: what it says has to be true after a crash as well.
+ * The state of a peer's disk: what was requested, and what is done. Leader and learner use the
+ * storage through this class. Before a server votes, everything requested must be durable: its vote
+ * must be true after a crash as well.
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -17,10 +19,10 @@ export class DiskState implements PeerStorage {
   readonly #storage: PeerStorage;
   #acceptedEpoch: number;
   #currentEpoch: number;
-  /** The last txn that was sent to the log, and the last that is durable. */
+  /** The last txn that was appended to the log, and the last that is durable. */
   #logged: Zxid;
   #durable: Zxid;
-  /** Epoch files, TRUNC or a snapshot: how much of what was asked for is not done yet. */
+  /** Pending writes of epoch files, TRUNC or snapshots. */
   #work = 0;
 
   constructor({ lastZxid, acceptedEpoch, currentEpoch }: FoundOnDisk, storage: PeerStorage) {
@@ -68,14 +70,14 @@ export class DiskState implements PeerStorage {
     this.#storage.stopLogRead(channel);
   }
 
-  // ---- what is on the disk
+  // ---- content of the disk
 
-  /** What a leader or a learner begins with. */
+  /** The state with which a leader or a learner starts. */
   get found(): FoundOnDisk {
     return { acceptedEpoch: this.#acceptedEpoch, currentEpoch: this.#currentEpoch, lastZxid: this.#logged };
   }
 
-  /** The last txn that was sent to the log. */
+  /** The last txn that was appended to the log. */
   get logged(): Zxid {
     return this.#logged;
   }
@@ -85,12 +87,12 @@ export class DiskState implements PeerStorage {
     return this.#durable;
   }
 
-  /** Besides the log: files are being written, or the log is being cut. */
+  /** Besides appends: files are being written, or the log is being truncated. */
   get isAtWork(): boolean {
     return this.#work > 0;
   }
 
-  /** Everything is there that was asked for. */
+  /** Everything requested is durable. */
   get isSettled(): boolean {
     return this.#durable >= this.#logged && !this.isAtWork;
   }
@@ -106,13 +108,13 @@ export class DiskState implements PeerStorage {
     else this.#currentEpoch = epoch;
   }
 
-  /** The log was cut, or a snapshot is in its place: the history ends with `lastZxid`. */
+  /** The log was truncated, or replaced by a snapshot: the history ends with `lastZxid`. */
   replaced(lastZxid: Zxid): void {
     this.#work--;
     this.#logged = this.#durable = lastZxid;
   }
 
-  /** The log could not be cut, and is as it was. */
+  /** The log could not be truncated, and is unchanged. */
   truncationRefused(): void {
     this.#work--;
   }

@@ -1,12 +1,13 @@
 /**
- * Leading (Zab's discovery, synchronisation and broadcast, from the leader's side).
+ * The leader's side of Zab: discovery, synchronisation and broadcast.
  *
- *     discovery        a quorum has said which epochs it knows        -> a new epoch, written down, LEADERINFO
- *     acknowledgement  a quorum has accepted it                       -> currentEpoch written down; each is sent what it lacks, NEWLEADER
- *     synchronisation  a quorum has all of it on disk                 -> clients are served; UPTODATE
- *     broadcast        PROPOSAL, a quorum of ACKs, in zxid order      -> COMMIT, INFORM
+ *     discovery        a quorum has sent its accepted epochs      -> save a new epoch, LEADERINFO
+ *     acknowledgement  a quorum has accepted it                   -> save currentEpoch; synchronise
+ *                                                                    each learner, NEWLEADER
+ *     synchronisation  a quorum has all of the history on disk    -> serve clients; UPTODATE
+ *     broadcast        PROPOSAL, a quorum of ACKs, in zxid order  -> COMMIT, INFORM
  *
- * A leader never goes back to an earlier stage: when it has lost its quorum, or has none in time, it is over, and an election follows.
+ * A leader never returns to an earlier stage: without a quorum it is over, and an election follows.
  */
 import {
   beginQuorumPacket,
@@ -53,7 +54,7 @@ import type { ZabOptions } from './zab-options.ts';
 import type { EpochName, PeerStorage } from './peer-storage.ts';
 import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 
-/** What a leader begins with: its own state, on which everyone else's will be. */
+/** The state with which a leader starts. All learners are synchronised to it. */
 export interface LeaderStart {
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
@@ -61,23 +62,34 @@ export interface LeaderStart {
   readonly lastZxid: Zxid;
 }
 
-/** What a leader needs of the peer that it is. */
+/** What a leader needs from its peer. */
 export interface LeaderHost {
-  /** Makes the server that clients speak to, now that there is an epoch to order writes in. Its log is `proposed`. */
+  /**
+   * Creates the server for clients, once there is an epoch in which to order writes. The leader is
+   * its log.
+   */
   serve(epoch: number, now: Now): Server;
-  /** Works out what a learner lacks, and sends it; `NEWLEADER` and everything after it follow behind. */
+  /**
+   * Determines which txns a learner lacks, and sends them; `NEWLEADER` and everything later follow.
+   */
   synchronise(learner: LearnerSync, leaderLast: Zxid): void;
-  /** The learner is gone. */
+  /** The learner has disconnected. */
   forget(channel: ChannelId): void;
-  /** Whether a voter follows this leader, told when that changes: an oracle has no say while one does. */
+  /**
+   * Called when the leader gets its first following voter or loses its last: while a voter follows,
+   * the oracle is not consulted.
+   */
   followed?(isFollowed: boolean): void;
-  /** Of the configuration in force. */
+  /** The version of the active configuration. */
   configVersion(): number;
-  /** Whether the configuration in force has this server, as a voter or an observer. */
+  /** Whether the active configuration contains this server, as a voter or an observer. */
   isMember(sid: Sid): boolean;
-  /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
+  /**
+   * The configuration sent in NEWLEADER: the active one, or one that gets its first version from
+   * this epoch.
+   */
   newLeaderConfig(epoch: number): string;
-  /** A txn is committed: header, record and digest as they stand in the log. */
+  /** A txn is committed. `entry`: header, record and digest as in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }
 
@@ -86,63 +98,80 @@ type Stage = 'discovery' | 'saving acceptedEpoch' | 'acknowledgement' | 'saving 
 type LearnerStage =
   /** It has connected. */
   | 'silent'
-  /** It has said that it is a learner that has a stream already, which is asked whether it lives. */
+  /**
+   * It has given the id of a learner that already has a stream, which is asked whether it is alive.
+   */
   | 'claiming'
-  /** FOLLOWERINFO or OBSERVERINFO has come. */
+  /** FOLLOWERINFO or OBSERVERINFO has arrived. */
   | 'known'
-  /** ACKEPOCH has come. */
+  /** ACKEPOCH has arrived. */
   | 'accepted'
-  /** It is being sent what it lacks. */
+  /** It is being sent the history that it lacks. */
   | 'synchronising'
   /** NEWLEADER has been acknowledged. */
   | 'synchronised'
   /** UPTODATE has been sent. */
   | 'active';
 
-/** Another stream gives the id of a learner that has one. */
+/** Another stream claims the id of a connected learner. */
 interface Claim {
   claimant: Learner;
-  /** The PING that the learner was sent for it; undefined while it answers none, since it is being brought up to date. */
+  /**
+   * The PING sent to the learner because of the claim; undefined while the learner answers none,
+   * since it is being synchronised.
+   */
   ping: number | undefined;
   askedMs: Millis;
 }
 
 class Learner {
   readonly channel: ChannelId;
-  /** What it passes on bears this number, once it does: channels' numbers are used again, and what waits of an older one is not this one's. */
+  /**
+   * The owner number of its requests, once it forwards one. Channel numbers are reused, and waiting
+   * requests of an older channel must not be taken for this learner's.
+   */
   owner: SessionOwner | undefined;
   stage: LearnerStage = 'silent';
   sid: Sid = 0;
-  /** Of its process; 0 when it does not say. */
+  /** Of its process; 0 if unknown. */
   incarnation = 0;
   introducedMs: Millis = 0;
   claim: Claim | undefined;
-  /** When bytes last went over its stream. */
+  /** When bytes last moved over its stream. */
   movedMs: Millis;
   isObserver = false;
   acceptedEpoch = 0;
   lastZxid: Zxid = 0;
-  /** Where the history ended that it was sent when it came. */
+  /** The last txn of the history sent at its start. */
   historyEnd: Zxid = 0;
   heardMs: Millis;
-  /** Everything up to here is in its log. */
+  /** All txns up to here are in its log. */
   ackedZxid: Zxid = 0;
-  /** It is told of every txn from here on. */
+  /** It receives every txn from here on. */
   hears = false;
-  /** Txns and what belongs behind them wait here while it is sent what was before them; undefined when nothing has to wait. */
+  /** Packets that must follow the history being sent wait here; undefined if none must wait. */
   backlog: Writer | undefined;
-  /** Since it is sent UPTODATE. What it was proposed before may have waited for its history to be sent, which is not its fault. */
+  /**
+   * When UPTODATE was sent. Earlier proposals may have waited for the history, which the learner
+   * could not influence.
+   */
   activeMs: Millis = 0;
-  /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
+  /** Proposals that it has not acknowledged: the age of the oldest is its lag. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
   /** Numbers of the PINGs that it has not answered, and when they were sent. */
   readonly pings = new Fifo<number>();
   readonly pingTimes = new Fifo<Millis>();
   answeredPing = 0;
-  /** When the last PING was sent that it has answered: whom it had heard by then it has told. Nobody speaks to it before it is active. */
+  /**
+   * When the last answered PING was sent: the learner has reported all sessions with signs of life
+   * before that time. No client is connected to it before it is active.
+   */
   toldMs: Millis = 0;
 
-  /** Everything that can influence behaviour, for an explorer. PINGs are counted back from the last one. */
+  /**
+   * Everything that can influence behaviour, for an explorer. PINGs are counted back from the last
+   * one.
+   */
   fingerprint(to: Fingerprint, nowMs: Millis, limitMs: Millis, lastPing: number): void {
     to.text(this.stage);
     to.number(this.isObserver ? 1 : 0);
@@ -179,53 +208,62 @@ class Learner {
 /** A txn that has been proposed and not committed. */
 interface Outstanding {
   readonly zxid: Zxid;
-  /** The packet that proposes it. */
+  /** The PROPOSAL packet. */
   readonly packet: Buffer;
 }
 
-/** A sync that waits for the leader to make sure that it still leads. */
+/** A sync that waits until the leader knows that it still leads. */
 interface PendingSync {
-  /** Where the answer goes: to a learner, or to a client of our own. */
+  /** Where to send the reply: to a learner, or to a client of this server. */
   readonly learner: Learner | undefined;
   readonly local: WaitingSync | undefined;
-  /** What was proposed when it came must have been committed. */
+  /** The last txn proposed when the sync arrived; it must be committed. */
   readonly zxid: Zxid;
-  /** A quorum must have answered this PING, which was sent after it came. */
+  /** A PING sent after the sync arrived; a quorum must have answered it. */
   readonly ping: number;
 }
 
-/** Why a leader gives up that `leader.maxTimeToWaitForEpoch` tells to. */
+/** The reason for which `leader.maxTimeToWaitForEpoch` makes a leader give up. */
 export const disloyalVoter = 'a voter looks for another leader';
 
 /**
- * A voter's accepted epoch can be later than any that this server knows, by one for each would-be leader that has failed meanwhile: one in some
- * seconds at most, while a quorum was there and no leader came of it. So many are a day of that. A later one is no epoch but a damaged file, or a
- * lie; a leader that went by it would soon have used up those that there are (`epochMax`).
+ * How far the accepted epoch of a voter may be beyond any epoch that this server knows: one for
+ * each attempt to lead that has failed meanwhile, at most one in some seconds while a quorum was
+ * connected. This many take about a day. A later epoch comes from a damaged file, or is a lie; a
+ * leader that accepted it could soon use up all epochs (`epochMax`).
  */
 const acceptedAheadMax = 10_000;
 
-/** How long at most a learner has to answer when another stream gives its id: a restarted server must not wait longer for its old stream. */
+/**
+ * How long a learner has to answer when another stream claims its id: a restarted server must not
+ * wait longer because of its old stream.
+ */
 const claimWaitMsMax: Millis = 1000;
 
-/** Enough for observers that only their own configuration has, as in containers, and few enough to be sent everything. */
+/**
+ * Enough for observers that only their own configuration contains, as in containers, and few enough
+ * to send all of them everything.
+ */
 export const unknownObserversMaxDefault = 16;
 
-/** Of a tick, one part: a session that is due waits so long for learners that the configuration does not have. */
+/**
+ * One part of a tick: a session that is due waits this long for learners outside the configuration.
+ */
 const strangersWaitParts = 4;
 const packetTypeBytes = 4;
 const dataLengthBytes = 4;
 
-/** It has acknowledged NEWLEADER. */
+/** Whether it has acknowledged NEWLEADER. */
 function isInStep({ stage }: Learner): boolean {
   return stage === 'synchronised' || stage === 'active';
 }
 
-/** It has said who it is, and nobody else is that. */
+/** Whether it has introduced itself, and no other stream has its id. */
 function isKnown({ stage }: Learner): boolean {
   return stage !== 'silent' && stage !== 'claiming';
 }
 
-/** The bytes of a txn as they stand in the log, out of the packet that proposes it. */
+/** The log entry of a txn, from the packet that proposes it. */
 function entryOf(packet: Buffer): Buffer {
   const length = packet.readInt32BE(packetHeadBytes - dataLengthBytes);
   return packet.subarray(packetHeadBytes, packetHeadBytes + length);
@@ -244,7 +282,7 @@ export class Leader implements TxnLog, Lead {
   #epoch = 0;
   #server: Server | undefined;
   readonly #learners = new Map<ChannelId, Learner>();
-  /** Voters that are in, this one included, at the stage the leader is at. */
+  /** Voters that have reached the current stage, including this server. */
   #agreeing = new Set<Sid>();
   #acceptedMax: number;
   /** Why it is over; undefined while it is not. */
@@ -253,7 +291,9 @@ export class Leader implements TxnLog, Lead {
   readonly #outstanding = new Fifo<Outstanding>();
   #proposed: Zxid;
   #committed: Zxid;
-  /** The commit that the server has heard of. Behind #committed only while more is being committed. */
+  /**
+   * The commit that the server knows of. Less than #committed only while txns are being committed.
+   */
   #told: Zxid;
   #ownAcked: Zxid;
   readonly #syncs = new Fifo<PendingSync>();
@@ -262,9 +302,9 @@ export class Leader implements TxnLog, Lead {
 
   #servesSinceMs: Millis = 0;
   #isFollowed = false;
-  /** When the leader came to the stage it is at. */
+  /** When the current stage began. */
   #stageMs: Millis;
-  /** The time of the last input: near enough for how old a proposal is. */
+  /** Time of the last input: precise enough for the age of a proposal. */
   #nowMs: Millis;
   #nextPingMs: Millis;
   /** When the last PING was sent. */
@@ -272,9 +312,12 @@ export class Leader implements TxnLog, Lead {
   #nextTickMs: Millis;
   #unnamed = 0;
   #owners: SessionOwner = ownerHere;
-  /** What the txns say that clients of this server and of the learners ask for. */
+  /** The origin that is sent with txns of clients of this server and of each learner. */
   readonly #origins = new Map<SessionOwner, readonly Id[]>();
-  /** Whom to ask for a quorum at each ACK and each PING: made once, and set to the zxid or the PING in question. */
+  /**
+   * The set to test for a quorum at each ACK and each PING: created once, and set to the zxid or
+   * the PING in question.
+   */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
   readonly #packet = new Writer(1024);
@@ -305,9 +348,9 @@ export class Leader implements TxnLog, Lead {
     this.#maybeChooseEpoch();
   }
 
-  // ---- what others may ask
+  // ---- questions
 
-  /** Why it is over: it leads no more, and an election follows. Undefined while it is not. */
+  /** Why the leader is over; undefined while it leads. An election follows. */
   get over(): string | undefined {
     return this.#overReason;
   }
@@ -316,12 +359,12 @@ export class Leader implements TxnLog, Lead {
     return this.#epoch;
   }
 
-  /** The last txn that is committed. */
+  /** The last committed txn. */
   get committed(): Zxid {
     return this.#committed;
   }
 
-  /** Clients are served. */
+  /** The server for clients, once clients are served. */
   get server(): Server | undefined {
     return this.#server;
   }
@@ -338,7 +381,7 @@ export class Leader implements TxnLog, Lead {
     return this.#isMember(learner) ? ChannelRank.observer : ChannelRank.stranger;
   }
 
-  /** What an operator may know of its learners. */
+  /** The state of its learners, for operators. */
   inspect(): LeadingInspect {
     let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
     for (const learner of this.#learners.values()) {
@@ -363,7 +406,10 @@ export class Leader implements TxnLog, Lead {
     if (learner !== undefined) this.#forget(learner);
   }
 
-  /** A packet of a learner. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
+  /**
+   * A packet of a learner. Throws a `ProtocolError` if it is malformed; the caller then closes the
+   * stream.
+   */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     this.#nowMs = now.elapsedMs;
     const learner = this.#learners.get(channel);
@@ -390,13 +436,13 @@ export class Leader implements TxnLog, Lead {
         this.#onRevalidate(learner, packet, now);
         return;
       default:
-        this.#drop(learner, `it has sent ${packetTypeName(packet.type)}, which no leader understands`);
+        this.#drop(learner, `the learner sent ${packetTypeName(packet.type)}, which a leader does not accept`);
     }
   }
 
   /**
-   * Something of what a learner is being sent has been taken, or a part of a packet has come. While a snapshot is under way nothing else tells
-   * that the learner lives; a learner that is in step has to say something.
+   * A learner has read some of its output, or a part of a packet has arrived. During a snapshot
+   * these are the only signs of life; a synchronised learner must send packets.
    */
   moves(channel: ChannelId, now: Now): void {
     const learner = this.#learners.get(channel);
@@ -404,25 +450,26 @@ export class Leader implements TxnLog, Lead {
     learner.movedMs = now.elapsedMs;
     if (learner.stage !== 'synchronising') return;
     learner.heardMs = now.elapsedMs;
-    // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
+    // A quorum that is being synchronised will complete, so another election would not help.
     if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
   }
 
   /**
-   * Some voters will not come any more, as far as is known (`FastLeaderElection.lost`). If those that are left make no quorum there is nothing to
-   * wait for: this server looks for a leader with the others, rather than alone for what is left of initLimit. Whoever has connected has
-   * come, whatever it said before. A leader that has served is over by the silence of its learners alone.
+   * Some voters will not come any more, as far as known (`FastLeaderElection.lost`). If the others
+   * are not a quorum, waiting is useless: this server starts an election with them, instead of
+   * waiting alone until initLimit. A voter that has connected counts as present, whatever it voted
+   * before. A leader in broadcast ends only by the silence of its learners.
    */
   maybeMakeWay(lost: Sids): void {
     if (this.#stage === 'broadcast' || this.#stage === 'over') return;
     const here = new Set<Sid>([this.#options.sid]);
     for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') here.add(sid);
     if (!this.#quorum.containsQuorum({ has: (sid) => here.has(sid) || !lost.has(sid) })) {
-      this.#giveUp('those who could be its quorum have gone on without it');
+      this.#giveUp('the voters that can still follow this server are not a quorum');
     }
   }
 
-  /** An epoch file is on disk. */
+  /** An epoch file is durable. */
   epochSaved(name: EpochName, now: Now): void {
     this.#stageMs = this.#nowMs = now.elapsedMs;
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
@@ -438,14 +485,16 @@ export class Leader implements TxnLog, Lead {
     }
   }
 
-  /** Every txn up to `zxid` is in this server's own log. */
+  /** Every txn up to `zxid` is durable in this server's own log. */
   appended(zxid: Zxid, now: Now): void {
     this.#nowMs = now.elapsedMs;
     this.#ownAcked = zxid;
     this.#maybeCommit(now);
   }
 
-  /** As `TxnLog`: the server of this leader has ordered a txn, which is proposed to the followers. */
+  /**
+   * As `TxnLog`: the server of this leader has ordered a txn, which is proposed to the followers.
+   */
   append(zxid: Zxid, bytes: Buffer, start: number, end: number, owner: SessionOwner): void {
     this.#storage.append(zxid, bytes, start, end);
     const writer = this.#packet;
@@ -456,25 +505,27 @@ export class Leader implements TxnLog, Lead {
     const packet = Buffer.from(writer.written());
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
-    // It gave up in this very turn. What stands in its log is still part of what it goes into the election with, and may lead others from.
+    // The leader gave up in this turn. Its log is still what it enters the election with, and may
+    // become the history of the next epoch.
     if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
       this.#share(learner, packet, 0);
       learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
-    if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');
+    if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the zxid counter of this epoch is exhausted');
   }
 
-  /** A client of our own wants to be sure that it sees everything committed by now. */
+  /** A client of this server wants to see everything committed by now. */
   sync(sync: WaitingSync, now: Now): void {
     this.#confirm(undefined, sync, now);
   }
 
   /**
-   * Whatever a learner had heard of sessions by then it has passed on; Infinity while no learner serves. One that is cut off counts no more. One that
-   * the configuration does not have is waited for during a quarter of a tick and no longer: anybody may say to be such an observer, and keep sessions
-   * of the dead by silence.
+   * Every sign of life of a session that a learner received before this time has been reported
+   * here; Infinity while no learner serves clients. A disconnected learner no longer counts. A
+   * learner outside the configuration delays this by a quarter of a tick at most: any process may
+   * claim to be such an observer, and could keep sessions of dead clients alive by not answering.
    */
   get learnersHeardMs(): Millis {
     const strangersMs = this.#nowMs - this.#strangersWaitMs;
@@ -491,7 +542,10 @@ export class Leader implements TxnLog, Lead {
     return this.#options.tickTimeMs / strangersWaitParts;
   }
 
-  /** Until when a session that is due at `dueMs` waits for learners that the configuration does not have; undefined when it does not. */
+  /**
+   * The time until which a session that is due at `dueMs` waits for learners outside the
+   * configuration; undefined if it does not wait.
+   */
   strangersAwaitedMs(dueMs: Millis): Millis | undefined {
     const untilMs = dueMs + this.#strangersWaitMs;
     if (this.#nowMs >= untilMs) return undefined;
@@ -501,7 +555,10 @@ export class Leader implements TxnLog, Lead {
     return undefined;
   }
 
-  /** When learners were last asked whom they have heard: they say so in their answers to a PING. */
+  /**
+   * When learners were last asked for sessions with signs of life; they report them in their
+   * answers to a PING.
+   */
   get learnersAskedMs(): Millis {
     return this.#askedMs;
   }
@@ -510,7 +567,10 @@ export class Leader implements TxnLog, Lead {
     this.#sendPing(now);
   }
 
-  /** What had arrived by `heardMs` has been handed over: learners are silent as of then. */
+  /**
+   * All input that had arrived by `heardMs` has been delivered: the silence of learners is judged
+   * as of that time.
+   */
   wake(now: Now, heardMs: Millis = now.elapsedMs): void {
     this.#nowMs = now.elapsedMs;
     if (this.#stage === 'over') return;
@@ -526,25 +586,26 @@ export class Leader implements TxnLog, Lead {
   }
 
   /**
-   * This server stood still, and input may wait from before. Learners that have not been sent a PING for longer than syncLimit have given this leader up or are
-   * about to, and may have another: nobody must be answered any more from what was true before.
+   * This process was paused, and older input may be waiting. Learners that have been sent no PING
+   * for longer than syncLimit have given up this leader or will soon, and may follow another: no
+   * client may be answered from the old state.
    */
   stoodStill(now: Now): void {
     const { tickTimeMs, syncLimitTicks } = this.#options;
     const silentMs = now.elapsedMs - (this.#nextPingMs - tickTimeMs / 2);
     if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs > syncLimitTicks * tickTimeMs) {
-      this.#giveUp(`it stood still for ${Math.round(silentMs)} ms, which is longer than syncLimit: others may lead by now`);
+      this.#giveUp(`this server was paused for ${Math.round(silentMs)} ms, longer than syncLimit: another server may lead by now`);
     }
   }
 
-  /** A voter looks for a leader, this one or another. */
+  /** A voter is looking for a leader, this one or another. */
   voterLooks(sid: Sid, now: Now): void {
     if (this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
     const { tickTimeMs, syncLimitTicks, maxTimeToWaitForEpochMs = syncLimitTicks * tickTimeMs } = this.#options;
     if (now.elapsedMs - this.#stageMs > maxTimeToWaitForEpochMs) this.#giveUp(disloyalVoter);
   }
 
-  /** Leads no more, for a reason that only its owner knows. */
+  /** Ends the leader for a reason that its owner knows. */
   standDown(reason: string): void {
     if (this.#stage !== 'over') this.#giveUp(reason);
   }
@@ -556,18 +617,25 @@ export class Leader implements TxnLog, Lead {
     return due;
   }
 
-  /** Leads no more. What it has proposed is in its log, and may or may not be what the next leader goes on from. */
+  /**
+   * Ends leading. Txns that it has proposed are in its log, and may or may not be in the history of
+   * the next leader.
+   */
   end(now: Now): void {
-    if (this.#stage !== 'over') this.#giveUp('it was told to end');
-    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'this server leads no more');
+    if (this.#stage !== 'over') this.#giveUp('the role was ended by its owner');
+    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'this server no longer leads');
     this.#learners.clear();
     this.#noteFollowers();
     this.#server?.end(now);
-    // Whether what was proposed last is committed is for the next leader to say; if that is this server again, it is.
+    // The next leader decides whether the last proposals are committed; if it is this server, they
+    // are.
     for (const { zxid, packet } of this.#outstanding.values()) this.#host.committed(zxid, entryOf(packet));
   }
 
-  /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
+  /**
+   * Everything that can influence behaviour, for an explorer, except the server, which the peer
+   * writes.
+   */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     const limitMs = tickTimeMs * Math.max(initLimitTicks, syncLimitTicks);
@@ -598,19 +666,19 @@ export class Leader implements TxnLog, Lead {
 
   #onInfo(learner: Learner, packet: PacketView, now: Now): void {
     if (learner.stage !== 'silent') {
-      this.#drop(learner, 'it has introduced itself twice');
+      this.#drop(learner, 'the learner introduced itself twice');
       return;
     }
     const { serverId, configVersion, incarnation } = readLearnerInfo(packet.data, packet.hasData);
     if (configVersion !== undefined && configVersion > this.#host.configVersion()) {
-      this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
+      this.#drop(learner, `the learner has configuration ${configVersion.toString(16)}, which is later than this leader's`);
       return;
     }
     if (serverId === this.#options.sid) {
-      this.#drop(learner, `it says that it is server ${serverId}, as this server does: one of the two has a wrong myid`);
+      this.#drop(learner, `the learner claims to be server ${serverId}, which is this server: correct the myid of one of the two`);
       return;
     }
-    // Observers without a number of their own give -1, any number of them.
+    // Any number of observers without an id send -1.
     learner.sid = serverId === undefined || serverId < 0 ? --this.#unnamed : serverId;
     learner.incarnation = incarnation;
     learner.introducedMs = now.elapsedMs;
@@ -622,7 +690,7 @@ export class Leader implements TxnLog, Lead {
     else this.#claim(learner, holder, now);
   }
 
-  /** One stream per learner: what would come over another one is not what its server says now. */
+  /** One stream per learner: another stream would carry outdated packets. */
   #holderOf(sid: Sid): Learner | undefined {
     for (const learner of this.#learners.values()) {
       if (learner.sid === sid && isKnown(learner)) return learner;
@@ -631,23 +699,24 @@ export class Leader implements TxnLog, Lead {
   }
 
   /**
-   * The first stream may be a leftover, whose server has restarted or has lost its link. That it is has to show: anybody may give an id, and must not
-   * cut off the server that has it. So the first is sent a PING, and the second waits for what comes of it.
+   * The first stream may be left over from before a restart or a link failure. That must be proven:
+   * any process may claim an id, and must not disconnect the real server. So the first is sent a
+   * PING, and the second waits for the result.
    */
   #claim(claimant: Learner, holder: Learner, now: Now): void {
     claimant.stage = 'claiming';
     if (holder.claim !== undefined) {
-      // The question stands, however often it is asked: claims that keep coming must not give a dead stream more time.
+      // The PING is not sent again: repeated claims must not give a dead stream more time.
       const { claimant: older } = holder.claim;
       holder.claim.claimant = claimant;
-      this.#drop(older, `another connection says as well that it is server ${claimant.sid}`);
+      this.#drop(older, `another connection also claims to be server ${claimant.sid}`);
     } else {
       holder.claim = { claimant, ping: undefined, askedMs: 0 };
       this.#askHolder(holder, holder.claim, now);
     }
-    // A process has one stream, and knows which; but what it says of itself can be repeated by others.
+    // A process has one stream and knows which; but others can copy the incarnation it sends.
     const isSameProcess = claimant.incarnation !== 0 && claimant.incarnation === holder.incarnation;
-    if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#claimWaitMs) this.#drop(holder, 'it has connected anew');
+    if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#claimWaitMs) this.#drop(holder, 'the learner has reconnected');
   }
 
   #askHolder(holder: Learner, claim: Claim, now: Now): void {
@@ -664,22 +733,26 @@ export class Leader implements TxnLog, Lead {
     for (const holder of this.#learners.values()) {
       const { claim } = holder;
       if (claim === undefined || elapsedMs - claim.askedMs < waitMs) continue;
-      // What was under way when the question was asked says nothing; what has come since does, if only a part of a packet.
+      // Bytes that were in flight at the claim prove nothing; later bytes do, even part of a
+      // packet.
       if (holder.movedMs > claim.askedMs + waitMs / 2) this.#refuseClaim(holder);
       // This server itself was late, and may have an answer to read.
       else if (elapsedMs - claim.askedMs > waitMs * 1.5) this.#askHolder(holder, claim, { elapsedMs, wallMs });
-      else this.#drop(holder, 'it does not answer, and has connected anew');
+      else this.#drop(holder, 'the learner has reconnected, and this connection does not answer');
     }
   }
 
   #refuseClaim(holder: Learner): void {
     const { claimant } = holder.claim!;
     holder.claim = undefined;
-    const remedy = 'If that is another server, one of the two has a wrong myid';
-    this.#drop(claimant, `server ${holder.sid}, which it says that it is, is connected and answers. ${remedy}`);
+    const remedy = 'If this is another server, correct the myid of one of the two';
+    this.#drop(claimant, `server ${holder.sid} is already connected and answers. ${remedy}`);
   }
 
-  /** Anybody who can reach the port may say to be an observer, each of which costs memory and sends. Of those in the configuration all are let in. */
+  /**
+   * Any process that reaches the port may claim to be an observer, and each costs memory and
+   * output. Observers of the configuration are always admitted.
+   */
   #hasRoomFor(learner: Learner): boolean {
     if (this.#isMember(learner)) return true;
     const { unknownObserversMax = unknownObserversMaxDefault } = this.#options;
@@ -689,7 +762,7 @@ export class Leader implements TxnLog, Lead {
     const remedy = 'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers';
     this.#drop(
       learner,
-      `the configuration does not have server ${learner.sid}, and ${present} such observers are connected already. ${remedy}`,
+      `server ${learner.sid} is not in the configuration, and ${present} such observers are connected already. ${remedy}`,
     );
     return false;
   }
@@ -706,36 +779,41 @@ export class Leader implements TxnLog, Lead {
     if (!this.#hasRoomFor(learner)) return;
     learner.stage = 'known';
     if (this.#stage === 'discovery') {
-      // Anybody may say to be an observer. One that has accepted a later epoch than is chosen follows all the same, or, if it is of ZooKeeper,
-      // stays outside until a later one is.
+      // Any process may claim to be an observer. One that has accepted a later epoch than the
+      // chosen one follows all the same, or, if it runs ZooKeeper, stays outside until a later one
+      // is chosen.
       if (!this.#votes(learner)) return;
       this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       this.#agreeing.add(learner.sid);
       this.#maybeChooseEpoch();
     } else if (learner.acceptedEpoch > this.#epoch && this.#votes(learner)) {
-      // It has promised not to follow this epoch, to a leader whose own has come to nothing. Nobody leads it before there is a later epoch than
-      // both, and it might be needed; ZooKeeper leaves it out until the leader is lost for another reason.
-      this.#giveUp(`server ${learner.sid} has accepted epoch ${learner.acceptedEpoch}, and can only follow in a later one`);
+      // It has promised a failed leader not to follow this epoch. It can follow no leader before
+      // there is an epoch later than both, and it might be needed; ZooKeeper leaves it outside
+      // until the leader is lost for another reason.
+      this.#giveUp(`server ${learner.sid} has accepted epoch ${learner.acceptedEpoch} and can only follow a leader of a later epoch`);
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#tellEpoch(learner);
     }
   }
 
-  /** An epoch that cannot be is that of a damaged file or of nobody's: its server stays outside, and the others go on. */
+  /**
+   * An impossible epoch comes from a damaged file or from an intruder: its server stays outside,
+   * and the others continue.
+   */
   #canHaveAccepted(learner: Learner): boolean {
     const { acceptedEpoch, currentEpoch, lastZxid } = this.#start;
     const known = Math.max(acceptedEpoch, currentEpoch, epochOf(lastZxid), this.#epoch);
     if (learner.acceptedEpoch <= Math.min(known + acceptedAheadMax, epochMax - 1)) return true;
-    const remedy = 'If its file acceptedEpoch holds that, stop it, move its version-2 aside, keep its myid, and start it again';
-    const claim = `server ${learner.sid} says that it has accepted epoch ${learner.acceptedEpoch}, which cannot be`;
-    this.#drop(learner, `${claim}: this leader stands in epoch ${known}. ${remedy}`);
+    const remedy = 'If its file acceptedEpoch contains this number, stop it, move its version-2 aside, keep its myid, and restart it';
+    const claim = `server ${learner.sid} claims to have accepted epoch ${learner.acceptedEpoch}, which is impossible`;
+    this.#drop(learner, `${claim}: this leader is in epoch ${known}. ${remedy}`);
     return false;
   }
 
   #maybeChooseEpoch(): void {
     if (this.#stage !== 'discovery' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     if (this.#acceptedMax >= epochMax) {
-      this.#giveUp(`epoch ${this.#acceptedMax} is the last that there can be`);
+      this.#giveUp(`epoch ${this.#acceptedMax} is the last possible epoch`);
       return;
     }
     this.#stage = 'saving acceptedEpoch';
@@ -752,24 +830,26 @@ export class Leader implements TxnLog, Lead {
 
   #onAckEpoch(learner: Learner, packet: PacketView): void {
     if (learner.stage !== 'known' || this.#stage === 'discovery' || this.#stage === 'saving acceptedEpoch') {
-      this.#drop(learner, 'it has accepted an epoch that it was not told');
+      this.#drop(learner, 'the learner accepted an epoch before this leader proposed one');
       return;
     }
     const currentEpoch = readAckEpoch(packet.data);
     learner.lastZxid = packet.zxid;
     learner.stage = 'accepted';
     if (this.#stage !== 'acknowledgement') {
-      // The epoch is a quorum's by now: whatever this learner has beyond that was never committed.
+      // A quorum has the epoch by now: txns that this learner has beyond the history were never
+      // committed.
       if (this.#stage !== 'saving currentEpoch') this.#synchronise(learner);
       return;
     }
     const { currentEpoch: ownEpoch, lastZxid } = this.#start;
     if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {
-      // It may have txns that a quorum has, and this leader has not. They must not be cut off.
-      this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
+      // It may have txns that a quorum has and this leader has not. They must not be truncated.
+      this.#drop(learner, `the learner has a later history than this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
       return;
     }
-    // -1: it had accepted this epoch before, of another leader it may be, and does not count again. And whoever has no data may have lost it.
+    // -1: it had accepted this epoch before, perhaps from another leader, and must not count twice.
+    // A learner without data (zxid -1) may have lost what it acknowledged.
     if (currentEpoch !== -1 && packet.zxid !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
     this.#maybeSetEpoch();
   }
@@ -793,7 +873,7 @@ export class Leader implements TxnLog, Lead {
 
   #beginBacklog(learner: Learner): Zxid {
     learner.historyEnd = this.#committed;
-    // From here on it hears of everything, behind what it lacks of the past.
+    // From here on it receives everything, after the history that it lacks.
     learner.hears = true;
     const backlog = (learner.backlog = new Writer(256));
     if (!learner.isObserver) {
@@ -825,7 +905,7 @@ export class Leader implements TxnLog, Lead {
 
   #activate(learner: Learner): void {
     learner.stage = 'active';
-    // It may have had to wait for the others, with nothing to say.
+    // It may have had to wait for other learners, with nothing to send.
     learner.heardMs = learner.activeMs = learner.toldMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
@@ -834,7 +914,7 @@ export class Leader implements TxnLog, Lead {
 
   #onAck(learner: Learner, zxid: Zxid, now: Now): void {
     if (counterOf(zxid) === 0) {
-      // Of NEWLEADER; or of UPTODATE, which says nothing new.
+      // The ACK of NEWLEADER; or of UPTODATE, which needs no action.
       if (learner.stage !== 'synchronising' || zxid !== makeZxid(this.#epoch, 0)) return;
       learner.stage = 'synchronised';
       learner.ackedZxid = Math.max(learner.ackedZxid, learner.historyEnd);
@@ -849,7 +929,7 @@ export class Leader implements TxnLog, Lead {
     }
     if (!this.#votes(learner)) return;
     if (!learner.hears) {
-      this.#drop(learner, `it has acknowledged ${formatZxid(zxid)}, and has been sent nothing`);
+      this.#drop(learner, `the learner acknowledged ${formatZxid(zxid)}, but was sent no proposal`);
       return;
     }
     learner.ackedZxid = Math.max(learner.ackedZxid, zxid);
@@ -870,8 +950,9 @@ export class Leader implements TxnLog, Lead {
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
-      // A session's sync stands in line with its writes, and what comes behind it must not be done before it is answered. That a quorum has
-      // acknowledged a later proposal says as much as its answers to a PING: this is still the leader.
+      // A session's sync has its place in the order of its writes, and no later write may be
+      // applied before it is answered. A quorum's ACKs of a later proposal prove as much as its
+      // answers to a PING: this is still the leader.
       if (this.#hasSyncBefore(next.zxid)) {
         this.#tellServer(now);
         while (this.#hasSyncBefore(next.zxid)) this.#answerSync(this.#syncs.shift()!, now);
@@ -910,7 +991,7 @@ export class Leader implements TxnLog, Lead {
     }
   }
 
-  /** Where something goes that comes behind everything that the learner is being sent. */
+  /** The output for packets that follow everything already sent to the learner. */
   #behind({ channel, backlog }: Learner): Writer {
     return backlog ?? this.#links.packets(channel);
   }
@@ -920,12 +1001,12 @@ export class Leader implements TxnLog, Lead {
     else backlog.raw(packet, start, packet.length);
   }
 
-  // ---- learners' clients
+  // ---- clients of learners
 
   #onRequest(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
     if (this.#server === undefined || learner.stage !== 'active') {
-      this.#drop(learner, 'it has passed on a request before it was told to serve');
+      this.#drop(learner, 'the learner forwarded a request before UPTODATE');
       return;
     }
     if (opCode === OpCode.sync) {
@@ -949,7 +1030,7 @@ export class Leader implements TxnLog, Lead {
   #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
     if (this.#server === undefined || learner.stage !== 'active') {
-      this.#drop(learner, 'it has asked about a session before it was told to serve');
+      this.#drop(learner, 'the learner asked about a session before UPTODATE');
       return;
     }
     const valid = this.#server.validate(sessionHigh, sessionLow, timeOut, this.#ownerOf(learner), now);
@@ -959,24 +1040,25 @@ export class Leader implements TxnLog, Lead {
     endQuorumPacket(writer, at);
   }
 
-  // ---- still leading?
+  // ---- confirming the lead
 
   #confirm(learner: Learner | undefined, local: WaitingSync | undefined, now: Now): void {
     this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing(now) });
     this.#answerSyncs(now);
   }
 
-  /** Returns the PING's number. */
+  /** Returns the number of the PING. */
   #sendPing(now: Now): number {
     const number = ++this.#ping;
     this.#askedMs = now.elapsedMs;
     this.#ownPing = number;
     for (const learner of this.#learners.values()) {
       if (!learner.hears) continue;
-      // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
+      // Not after the history being sent: that may take long, and the learner needs a sign of life.
       if (learner.backlog !== undefined) continue;
       writeEmptyPacket(this.#links.packets(learner.channel), PacketType.PING, this.#proposed);
-      // Learners answer from UPTODATE on. What comes before tells them that we live; to wait for an answer would put the numbers out of step.
+      // Learners answer after UPTODATE. An earlier PING is a sign of life only; expecting an answer
+      // would shift the numbers.
       if (learner.stage !== 'active') continue;
       learner.pings.push(number);
       learner.pingTimes.push(now.elapsedMs);
@@ -985,7 +1067,8 @@ export class Leader implements TxnLog, Lead {
   }
 
   #onPing(learner: Learner, packet: PacketView, now: Now): void {
-    // Learners answer from UPTODATE on. What says so before tells that it lives, and nothing of sessions.
+    // Learners answer after UPTODATE. An earlier one is a sign of life only, and reports no
+    // sessions.
     if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
@@ -1004,7 +1087,7 @@ export class Leader implements TxnLog, Lead {
   }
 
   #answerSync({ learner, local }: PendingSync, now: Now): void {
-    // Its channel may be another's by now.
+    // Its channel may have been reused.
     const isHere = learner !== undefined && this.#learners.get(learner.channel) === learner;
     if (isHere) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
     if (local !== undefined) this.#server!.synced(local, now);
@@ -1025,25 +1108,27 @@ export class Leader implements TxnLog, Lead {
       const silentMs = heardMs - learner.heardMs;
       const oldest = learner.unacked.peek();
       const unackedMs = isIn && oldest !== undefined ? heardMs - Math.max(oldest.sentMs, learner.activeMs) : 0;
-      // No session ends before it has answered, so it must not be waited for longer than a silent one.
+      // No session expires before it has answered, so it must not be awaited longer than a silent
+      // learner.
       const unansweredMs = heardMs - (learner.pingTimes.peek() ?? heardMs);
-      if (silentMs > silentMaxMs) this.#drop(learner, `nothing came from it for ${silentMs} ms`);
-      else if (unackedMs > silentMaxMs) this.#drop(learner, `it has not acknowledged ${formatZxid(oldest!.zxid)} for ${unackedMs} ms`);
-      else if (unansweredMs > silentMaxMs) this.#drop(learner, `it has not answered a PING for ${unansweredMs} ms`);
+      if (silentMs > silentMaxMs) this.#drop(learner, `nothing was received from the learner for ${silentMs} ms`);
+      else if (unackedMs > silentMaxMs)
+        this.#drop(learner, `the learner has not acknowledged ${formatZxid(oldest!.zxid)} for ${unackedMs} ms`);
+      else if (unansweredMs > silentMaxMs) this.#drop(learner, `the learner has not answered a PING for ${unansweredMs} ms`);
     }
   }
 
   #checkQuorum(now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options;
     if (this.#stage !== 'broadcast') {
-      if (now.elapsedMs - this.#stageMs > initLimitTicks * tickTimeMs) this.#giveUp(`no quorum has come as far as ${this.#stage} in time`);
+      if (now.elapsedMs - this.#stageMs > initLimitTicks * tickTimeMs) this.#giveUp(`no quorum within initLimit (stage: ${this.#stage})`);
       return;
     }
     const present = new Set<Sid>(this.#isVoter ? [this.#options.sid] : []);
     for (const learner of this.#learners.values()) {
       if (this.#votes(learner) && isInStep(learner)) present.add(learner.sid);
     }
-    if (!this.#quorum.containsQuorum(present)) this.#giveUp('it has lost its quorum');
+    if (!this.#quorum.containsQuorum(present)) this.#giveUp('the leader has lost its quorum');
   }
 
   #votes({ isObserver, sid }: Learner): boolean {
@@ -1064,14 +1149,17 @@ export class Leader implements TxnLog, Lead {
       for (const holder of this.#learners.values()) if (holder.claim?.claimant === learner) holder.claim = undefined;
       return;
     }
-    // Who has not said who it is has no sid, and an observer is not the voter whose sid it may give.
+    // A silent learner has no sid yet, and an observer is not the voter whose sid it may give.
     const hadSay = learner.stage !== 'silent' && this.#votes(learner);
     if (hadSay && this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
-    // It was a leftover, or its server has gone meanwhile.
+    // The old stream was left over, or its server has disconnected meanwhile.
     if (learner.claim !== undefined && this.#stage !== 'over') this.#admit(learner.claim.claimant);
   }
 
-  /** One that is still brought up to date cannot stand for this leader's quorum, so the oracle has its say until it is in step. */
+  /**
+   * A voter that is being synchronised cannot complete this leader's quorum, so the oracle decides
+   * until it is synchronised.
+   */
   #noteFollowers(): void {
     let isFollowed = false;
     for (const learner of this.#learners.values()) isFollowed ||= isInStep(learner) && this.#votes(learner);
@@ -1080,7 +1168,7 @@ export class Leader implements TxnLog, Lead {
     this.#host.followed?.(isFollowed);
   }
 
-  /** What is a quorum has changed without anybody's word: an oracle has spoken. */
+  /** The set of quorums has changed without a packet: the oracle has answered. */
   quorumChanged(now: Now): void {
     this.#nowMs = now.elapsedMs;
     this.#maybeChooseEpoch();

@@ -1,12 +1,14 @@
 /**
- * Learning (Zab's discovery, synchronisation and broadcast, from the side of a follower or an observer).
+ * The side of a follower or an observer in Zab: discovery, synchronisation and broadcast.
  *
- * What a learner has said it must not forget, so each word waits for the disk: the new epoch is written down before it is accepted; what
- * the leader has sent is in the log, or in a snapshot, before currentEpoch says so; and only then is NEWLEADER acknowledged, and single
- * proposals behind it. In this order a crash at any point leaves a server that claims less than it has, never more (ZOOKEEPER-3911, 4643,
- * 4646, 4685).
+ * A learner must not forget what it has promised, so each promise waits for the disk: the new epoch
+ * is saved before it is accepted; the history from the leader is in the log, or in a snapshot,
+ * before currentEpoch is saved; and only then is NEWLEADER acknowledged, and each later proposal
+ * after it. In this order, a crash at any point leaves a server that claims less than it has, never
+ * more (ZOOKEEPER-3911, 4643, 4646, 4685).
  *
- * When the leader is lost the learner is over. Nothing that stands in its log is given up: it is applied, and taken into the election.
+ * When the leader is lost, the learner is over. No txn in its log is given up: it is applied, and
+ * counts in the election.
  */
 import {
   beginQuorumPacket,
@@ -46,74 +48,83 @@ import type { ZabOptions } from './zab-options.ts';
 import type { EpochName, PeerStorage } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
-/** What a learner begins with. */
+/** The state with which a learner starts. */
 export interface LearnerStart {
   readonly role: 'follower' | 'observer';
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
-  /** The epoch whose leader wanted the log cut where it cannot be: it is told that there is nothing, and sends a snapshot. 0 for none. */
+  /**
+   * The epoch whose leader sent a TRUNC that was impossible: the learner reports zxid 0 to it, and
+   * gets a snapshot. 0 for none.
+   */
   readonly snapshotIn: number;
   readonly configVersion: number;
-  /** See `LearnerInfo`; undefined for a learner that does not say. */
+  /** See `LearnerInfo`; undefined for a learner that sends none. */
   readonly incarnation?: number | undefined;
-  /** Whom it learns from. */
+  /** The server it learns from. */
   readonly leader: Sid;
 }
 
-/** A txn that the leader has sent, and that has gone to the log. */
+/** A txn from the leader that has been appended to the log. */
 export interface LoggedTxn extends SentTxn {
-  /** Header, record and digest as they stand in the log. */
+  /** Header, record and digest as in the log. */
   readonly entry: Buffer;
 }
 
-/** What a learner needs of the peer that it is. */
+/** What a learner needs from its peer. */
 export interface LearnerHost {
-  /** Changes the state by a committed txn while nobody is served yet. */
+  /** Applies a committed txn while no clients are served yet. */
   apply(sent: LoggedTxn, now: Now): void;
   /** A txn is committed. */
   committed(sent: LoggedTxn): void;
-  /** What comes next is a snapshot as of `zxid`. When it has come, `snapshotLoaded` is called. */
+  /** A snapshot of `zxid` follows. `snapshotLoaded` is called at its end. */
   beginSnapshot(zxid: Zxid): void;
-  /** Makes the server that clients speak to. */
+  /** Creates the server for clients. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
   /**
-   * Everything that a snapshot of the leader may hold has been applied: a leader writes NEWLEADER behind it, and what it commits meanwhile comes
-   * in between.
+   * All txns that a snapshot of the leader may contain have been applied: a leader sends NEWLEADER
+   * after it, and txns committed meanwhile in between.
    */
   historySent(): void;
-  /** A configuration that is to follow the one in force. Throws a `ConfigurationConflict` if this server cannot go by it. */
+  /**
+   * A configuration that may become active next. Throws a `ConfigurationConflict` if this server
+   * cannot use it.
+   */
   configSeen(text: string): void;
-  /** A configuration is in force. */
+  /** A configuration is active. */
   configActivated(text: string, now: Now): void;
 }
 
 type Stage =
   /** FOLLOWERINFO has been sent. */
   | 'introduced'
-  /** LEADERINFO has come, with an epoch that is not on disk yet. */
+  /** LEADERINFO has arrived, with an epoch that is not on disk yet. */
   | 'saving acceptedEpoch'
   /** ACKEPOCH has been sent. */
   | 'accepted'
-  /** The log is being cut. */
+  /** The log is being truncated. */
   | 'truncating'
-  /** A snapshot is coming. */
+  /** A snapshot is being received. */
   | 'loading'
-  /** It has come, and is not on disk yet. */
+  /** It has been received, and is not on disk yet. */
   | 'installing'
-  /** Txns come that lie between our history and the leader's. */
+  /** Txns between our history and the leader's are being received. */
   | 'synchronising'
-  /** NEWLEADER has come; what it stands for is not all on disk yet. */
+  /** NEWLEADER has arrived; the history before it is not all on disk yet. */
   | 'settling'
   | 'saving currentEpoch'
   /** NEWLEADER has been acknowledged. */
   | 'synchronised'
-  /** UPTODATE has come: clients are served. */
+  /** UPTODATE has arrived: clients are served. */
   | 'serving'
   | 'over';
 
-/** What accepts in place of a leader closes as soon as it has been refused, which takes as long as a dial. */
+/**
+ * A proxy that accepts in place of a leader closes as soon as its own connection is refused, which
+ * takes as long as a dial.
+ */
 const earlyTicksMax = 2;
 
 export class Learner implements LeaderLink {
@@ -124,10 +135,10 @@ export class Learner implements LeaderLink {
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   readonly #requests: RequestQueue;
-  /** For a packet that has to wait. */
+  /** For a packet that must wait. */
   readonly #packet = new Writer(64);
   #stage: Stage = 'introduced';
-  /** For who asks only: what the leader has sent. */
+  /** The opening packet that the leader sent; for inspection only. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
   #overReason: string | undefined;
   #failedTry: TryOutcome | undefined;
@@ -135,26 +146,30 @@ export class Learner implements LeaderLink {
   #wantsSnapshot = false;
   #server: Server | undefined;
   #forwarding: Forwarding | undefined;
-  /** In the log, or on the way there, and not committed. */
+  /** In the log, or being appended, and not committed. */
   readonly #proposals = new Fifo<LoggedTxn>();
   readonly #ownTxns: OwnTxns;
-  /** The last txn that was sent to the log, and the last that is durable there. */
+  /** The last txn that was appended to the log, and the last that is durable there. */
   #logged: Zxid;
   #durable: Zxid;
-  /** What was logged when NEWLEADER came: it stands for that, and not for what is proposed while the disk works on it. */
+  /**
+   * The last txn logged when NEWLEADER arrived: its ACK covers this history, and not proposals that
+   * arrive while the disk writes it.
+   */
   #historyEnd: Zxid = 0;
-  /** Proposals that are to be acknowledged, in order. */
+  /** Proposals to be acknowledged, in order. */
   readonly #toAck = new Fifo<Zxid>();
   /**
-   * Of the snapshot that came, 0 for none. Txns up to here are in it, and may come again: a leader of ZooKeeper decides from where on it sends
-   * txns before it reads off, a moment later, what the snapshot it is about to write is as of.
+   * The zxid of the received snapshot, 0 for none. Txns up to it are in it, and may be sent again:
+   * a leader of ZooKeeper chooses the first txn to send a moment before it reads the zxid of the
+   * snapshot it writes.
    */
   #snapshotZxid: Zxid = 0;
-  /** Packets that came while the disk was at work on something that has to come first. */
+  /** Packets that arrived while the disk was working on something that must come first. */
   readonly #waiting = new Fifo<Buffer>();
   readonly #view: PacketView;
   #heardMs: Millis;
-  /** Of NEWLEADER. */
+  /** The configuration in NEWLEADER. */
   #leaderConfig = '';
   #wasInStep = false;
 
@@ -186,37 +201,42 @@ export class Learner implements LeaderLink {
     endQuorumPacket(writer, at);
   }
 
-  /** Why it is over: it learns no more, and an election follows. Undefined while it is not. */
+  /** Why the learner is over; undefined while it is not. An election follows. */
   get over(): string | undefined {
     return this.#overReason;
   }
 
-  /** It is over before LEADERINFO has come, because the stream was closed or silent: a try to reach the leader, and no more than that. */
+  /**
+   * Set if it was over before LEADERINFO, because the stream was closed or silent: it counts as a
+   * failed attempt to reach the leader.
+   */
   get failedTry(): TryOutcome | undefined {
     return this.#failedTry;
   }
 
-  /** LEADERINFO has not come. */
+  /** LEADERINFO has not arrived. */
   get isUnanswered(): boolean {
     return this.#stage === 'introduced';
   }
 
-  /** The epoch to whose leader it should come again, to be sent a snapshot; undefined when it should not. */
+  /**
+   * The epoch to whose leader it should reconnect to get a snapshot; undefined if it should not.
+   */
   get snapshotIn(): number | undefined {
     return this.#wantsSnapshot ? this.#epoch : undefined;
   }
 
-  /** NEWLEADER has been acknowledged: this server is part of the epoch. */
+  /** The epoch, once NEWLEADER has been acknowledged: this server is part of it. */
   get epoch(): number | undefined {
     return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
   }
 
-  /** It has been in step with its leader, and may be no more. */
+  /** It has been synchronised with its leader at some time. */
   get wasInStep(): boolean {
     return this.#wasInStep;
   }
 
-  /** Clients are served. */
+  /** The server for clients, once clients are served. */
   get server(): Server | undefined {
     return this.#server;
   }
@@ -226,14 +246,17 @@ export class Learner implements LeaderLink {
     return this.#syncMode === undefined ? 'discovery' : 'synchronization';
   }
 
-  /** How it is being brought to the leader's history. */
+  /** How it is being synchronised. */
   get syncMode(): 'diff' | 'trunc' | 'snap' | undefined {
     return this.#stage === 'serving' ? undefined : this.#syncMode;
   }
 
   // ---- inputs
 
-  /** A packet of the leader. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
+  /**
+   * A packet of the leader. Throws a `ProtocolError` if it is malformed; the caller then closes the
+   * stream.
+   */
   packet(packet: PacketView, now: Now): void {
     if (this.#stage === 'over') return;
     this.#heardMs = now.elapsedMs;
@@ -241,12 +264,12 @@ export class Learner implements LeaderLink {
     else this.#take(packet, now);
   }
 
-  /** Something has come from the leader, if only a part of a packet or of a snapshot. */
+  /** Bytes have arrived from the leader, even if only part of a packet or of a snapshot. */
   heard(now: Now): void {
     this.#heardMs = now.elapsedMs;
   }
 
-  /** The leader's snapshot has been read to its end, and is the state from here on. */
+  /** The leader's snapshot has been read completely, and is the state from here on. */
   snapshotLoaded(now: Now): void {
     if (this.#stage !== 'loading') return;
     this.#heardMs = now.elapsedMs;
@@ -254,7 +277,7 @@ export class Learner implements LeaderLink {
     this.#storage.installSnapshot(this.#snapshotZxid);
   }
 
-  /** The snapshot is what the folder holds. */
+  /** The snapshot is the content of the data folder. */
   installed(now: Now): void {
     if (this.#stage !== 'installing') return;
     this.#heardMs = now.elapsedMs;
@@ -263,7 +286,7 @@ export class Learner implements LeaderLink {
     this.#goOn(now);
   }
 
-  /** The log has been cut, and the state is what is left of it. */
+  /** The log has been truncated, and the state is that of the rest. */
   truncated(lastZxid: Zxid, now: Now): void {
     if (this.#stage !== 'truncating') return;
     this.#heardMs = now.elapsedMs;
@@ -273,13 +296,14 @@ export class Learner implements LeaderLink {
   }
 
   /**
-   * The log cannot be cut: a snapshot of an earlier leader stands for more than this one has, whose epoch is a quorum's, so what is more was
-   * never committed. To be sent a snapshot it comes again, and says that it has nothing; what it has said of itself so far counts.
+   * The log cannot be truncated: a snapshot in the folder contains more than this leader's history.
+   * Its epoch is a quorum's, so the excess was never committed. To get a snapshot, the learner
+   * reconnects and reports that it has nothing; its earlier promises remain valid.
    */
   truncationRefused(): void {
     if (this.#stage !== 'truncating') return;
     this.#wantsSnapshot = true;
-    this.#giveUp('the log cannot be cut that far back: a snapshot is asked for');
+    this.#giveUp('the log cannot be truncated that far: requesting a snapshot');
   }
 
   epochSaved(name: EpochName, now: Now): void {
@@ -295,7 +319,7 @@ export class Learner implements LeaderLink {
     }
   }
 
-  /** Every txn up to `zxid` is in the log. */
+  /** Every txn up to `zxid` is durable in the log. */
   appended(zxid: Zxid): void {
     this.#durable = zxid;
     if (this.#stage === 'settling') this.#maybeSettle();
@@ -305,42 +329,48 @@ export class Learner implements LeaderLink {
   wake(now: Now): void {
     if (this.#stage === 'over') return;
     this.#requests.send();
-    // Whoever does not listen cannot say that nothing comes.
+    // While packets are not processed, the leader's silence cannot be judged.
     if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#heardMs;
     if (silentMs <= this.#silentMaxMs) return;
     if (this.isUnanswered) this.#failedTry = 'silent';
-    this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
+    this.#giveUp(`nothing was received from the leader for ${silentMs} ms`);
   }
 
   deadline(): Millis | undefined {
     return this.#stage === 'over' ? undefined : this.#heardMs + this.#silentMaxMs + 1;
   }
 
-  /** The leader does not hear this server, so it will not answer. */
+  /** The leader does not receive the messages of this server, so it will not answer. */
   leaderIsDeaf(): void {
     this.#failedTry = 'silent';
-    this.#giveUp('the leader does not hear this server');
+    this.#giveUp('the leader does not receive the messages of this server');
   }
 
-  /** The stream to the leader is gone. One that was there for longer than a leader is early was one to a leader, which has given up. */
+  /**
+   * The stream to the leader is closed. A stream open for longer than `earlyTicksMax` led to a
+   * leader, which has given up.
+   */
   gone(now: Now): void {
     if (this.isUnanswered && now.elapsedMs - this.#heardMs < earlyTicksMax * this.#options.tickTimeMs) this.#failedTry = 'refused';
-    this.#giveUp('the connection to the leader is gone');
+    this.#giveUp('the connection to the leader is closed');
   }
 
-  /** Learns no more; clients are served no more. Everything in the log has been applied behind it. */
+  /** Ends learning; clients are no longer served. Everything in the log is applied. */
   end(now: Now): void {
-    if (this.#stage !== 'over') this.#giveUp('it was told to end');
+    if (this.#stage !== 'over') this.#giveUp('the role was ended by its owner');
     this.#server?.end(now);
     for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) {
-      // Whether they are committed is for the next leader to say; if that is this server, they are.
+      // The next leader decides whether they are committed; if it is this server, they are.
       this.#host.committed(next);
       this.#host.apply(next, now);
     }
   }
 
-  /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
+  /**
+   * Everything that can influence behaviour, for an explorer, except the server, which the peer
+   * writes.
+   */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
     const { acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader } = this.#start;
     to.text(this.#stage);
@@ -393,9 +423,9 @@ export class Learner implements LeaderLink {
     return this.#packet;
   }
 
-  // ---- packets, in their turn
+  // ---- packets, in order
 
-  /** The disk is at work on what has to be done before anything else is taken in. */
+  /** The disk is working on something that must be done before the next packet. */
   get #mustWait(): boolean {
     return this.#isAtDisk || this.#waiting.length > 0;
   }
@@ -454,22 +484,23 @@ export class Learner implements LeaderLink {
       case PacketType.REVALIDATE:
         return this.#onRevalidate(packet, now);
       default:
-        this.#giveUp(`the leader has sent ${packetTypeName(packet.type)}, which this server does not understand`);
+        this.#giveUp(`the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
     }
   }
 
   /**
-   * What this server has acknowledged to the same leader in an earlier connection may be committed, and its acknowledgement may be one of those
-   * that count. A snapshot of less would take it off the disk until it is sent again, and a leader that crashes meanwhile would not be missed by
-   * a quorum that does not have it. A moment later the leader has applied that much. What was acknowledged in an earlier epoch and committed, the
-   * leader had when its epoch began.
+   * Txns that this server acknowledged to the same leader over an earlier connection may be
+   * committed, and its ACK may be one of the quorum. A snapshot of less would remove them from this
+   * disk until they are sent again; if the leader crashes meanwhile, a quorum without them could be
+   * elected. A moment later the leader has applied that much. Txns acknowledged in an earlier epoch
+   * and committed were in the leader's history when its epoch began.
    */
   #onSnap(packet: PacketView): void {
     if (!this.#expect('accepted', packet)) return;
     const { role, lastZxid } = this.#start;
     if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {
       this.#giveUp(
-        `the leader has sent a snapshot as of ${formatZxid(packet.zxid)}, and this server has acknowledged ${formatZxid(lastZxid)} in this epoch: it comes again`,
+        `the leader sent a snapshot of ${formatZxid(packet.zxid)}, but this server has acknowledged ${formatZxid(lastZxid)} in this epoch: reconnecting`,
       );
       return;
     }
@@ -484,12 +515,13 @@ export class Learner implements LeaderLink {
     this.#epoch = epochOf(packet.zxid);
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
-      this.#giveUp(`the leader's epoch is ${this.#epoch}, and this server stands in epoch ${currentEpoch}`);
+      this.#giveUp(`the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
     } else if (this.#epoch < acceptedEpoch && role === 'follower') {
-      this.#giveUp(`the leader's epoch is ${this.#epoch}, and this server has accepted epoch ${acceptedEpoch}`);
+      this.#giveUp(`the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`);
     } else if (this.#epoch <= acceptedEpoch) {
-      // It has promised this before, to another leader it may be; it must not count for it twice. An observer never counts, so whatever it
-      // has promised to one whose epoch did not come about keeps nobody from leading, and must not keep it outside until a later epoch.
+      // It has promised this epoch before, perhaps to another leader; it must not count twice. An
+      // observer never counts, so its promise to a leader whose epoch failed blocks no other
+      // leader, and must not keep it outside until a later epoch.
       this.#acceptEpoch(-1);
     } else {
       this.#stage = 'saving acceptedEpoch';
@@ -512,14 +544,15 @@ export class Learner implements LeaderLink {
     if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
-      this.#giveUp(`after ${formatZxid(this.#logged)} the leader sent ${formatZxid(zxid)}`);
+      this.#giveUp(`the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
       return;
     }
     const { bytes, offset, limit } = data;
-    // Its strings and buffers are views into the bytes of the packet, which will be used again.
+    // Its strings and buffers are views into the bytes of the packet, which will be reused.
     const copy = Buffer.from(bytes.subarray(offset, limit));
     const { header, txn, digest } = readTxn(new Reader(copy));
-    // What this server cannot go by it must not acknowledge either, so it is judged before it is in the log.
+    // A configuration that this server cannot use must not be acknowledged, so it is checked before
+    // it is logged.
     if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
     const mayBeOurs = this.#ownTxns.mayInclude(packet);
     this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeOurs });
@@ -533,7 +566,7 @@ export class Learner implements LeaderLink {
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
       this.#giveUp(
-        `the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`,
+        `the leader committed ${formatZxid(zxid)}, but the next proposal is ${next === undefined ? 'none' : formatZxid(next.zxid)}`,
       );
       return;
     }
@@ -547,19 +580,22 @@ export class Learner implements LeaderLink {
     }
   }
 
-  /** A reconfig is committed. Its leader may have chosen another one for what follows, and commits nothing more then. */
+  /**
+   * A reconfig is committed. Its leader may have designated another leader, and then commits
+   * nothing more.
+   */
   #onActivate(zxid: Zxid, designated: Sid, now: Now): void {
     const next = this.#proposals.peek();
     this.#onCommit(zxid, now);
     if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
     this.#host.configActivated(configTextOf(next.txn), now);
-    if (designated !== this.#start.leader) this.#giveUp(`the leader has made way for server ${designated}`);
+    if (designated !== this.#start.leader) this.#giveUp(`the leader resigned in favour of server ${designated}`);
   }
 
   #onNewLeader(packet: PacketView): void {
     if (!this.#expect('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
-      this.#giveUp(`the leader of epoch ${this.#epoch} has ended the synchronisation with ${formatZxid(packet.zxid)}`);
+      this.#giveUp(`the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
       return;
     }
     this.#host.historySent();
@@ -573,7 +609,7 @@ export class Learner implements LeaderLink {
   }
 
   #maybeSettle(): void {
-    // Under a steady load the log is never durable to its end.
+    // Under steady load the end of the log is never durable.
     if (this.#durable < this.#historyEnd) return;
     this.#stage = 'saving currentEpoch';
     this.#storage.saveEpoch('currentEpoch', this.#epoch);
@@ -591,8 +627,9 @@ export class Learner implements LeaderLink {
   }
 
   /**
-   * The first thing a leader of ZooKeeper takes from a learner behind ACKEPOCH is the ACK of NEWLEADER; at anything else it hangs up. It sends
-   * PINGs before that all the same, and its own learners answer from UPTODATE on. So do ours.
+   * After ACKEPOCH a leader of ZooKeeper accepts only the ACK of NEWLEADER; for any other packet it
+   * closes the stream. It sends PINGs before that all the same, and its own learners answer after
+   * UPTODATE. So do ours.
    */
   #onPing(zxid: Zxid): void {
     if (this.#stage !== 'serving') return;
@@ -604,7 +641,7 @@ export class Learner implements LeaderLink {
 
   #onSync(now: Now): void {
     const sync = this.#forwarding?.takeSync();
-    if (sync === undefined) this.#giveUp('the leader has answered a sync that nobody asked for');
+    if (sync === undefined) this.#giveUp('the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
     else if (sync.isValid !== undefined) this.#server!.revalidated(sync.high, sync.low, sync.isValid, this.#logged, now);
   }
@@ -618,7 +655,7 @@ export class Learner implements LeaderLink {
 
   // ---- acknowledgements
 
-  /** Single proposals are acknowledged once they are durable, and never before NEWLEADER is. */
+  /** Each proposal is acknowledged once it is durable, and never before NEWLEADER. */
   #ackLogged(): void {
     if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;
     for (let next = this.#toAck.peek(); next !== undefined && next <= this.#durable; next = this.#toAck.peek()) {
@@ -644,16 +681,20 @@ export class Learner implements LeaderLink {
 
   get #silentMaxMs(): Millis {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
-    // What has accepted for the leader may be silent for ever; a leader says in which epoch it leads as soon as a quorum has come, which is not to
-    // take longer than another election. Later it may have to wait for a disk, or for a snapshot to be sent to others.
+    // A proxy that accepts for the leader may be silent for ever; a leader sends LEADERINFO as soon
+    // as a quorum has connected, which should not take longer than another election. Later it may
+    // have to wait for a disk, or for snapshots sent to others.
     const isShort = this.#stage === 'introduced' || this.#stage === 'synchronised' || this.#stage === 'serving';
     return (isShort ? syncLimitTicks : initLimitTicks) * tickTimeMs;
   }
 
-  /** A packet has its place; out of place it means that this leader and this server do not understand each other. */
+  /**
+   * Checks that a packet arrives in its stage; otherwise leader and learner disagree on the
+   * protocol.
+   */
   #expect(stage: Stage, { type }: PacketView): boolean {
     if (this.#stage === stage) return true;
-    this.#giveUp(`the leader has sent ${packetTypeName(type)} at a time when it means nothing (${this.#stage})`);
+    this.#giveUp(`the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
     return false;
   }
 
@@ -665,7 +706,7 @@ export class Learner implements LeaderLink {
   }
 }
 
-/** The txn of a reconfig is one of setData, of the configuration's text. */
+/** The txn of a reconfig is a setData of the configuration's text. */
 function configTextOf(txn: Txn): string {
   return txn.kind === 'setData' && txn.data !== null ? Buffer.from(txn.data).toString('utf8') : '';
 }

@@ -1,7 +1,9 @@
 /**
- * What a learner asks of its leader for clients, while the stream is full. It waits here, in order, and not in the stream: ACKs, answers to PINGs and
- * whatever else the leader judges a learner by go before it, so no amount of requests makes the leader give the learner up. REVALIDATE waits in the
- * same order: what the leader answers holds for requests that were sent before it.
+ * Requests of clients that a learner has for its leader while the stream is full. They wait here,
+ * in order, and not in the stream: ACKs, answers to PINGs and other packets by which the leader
+ * judges a learner are sent before them, so no number of requests makes the leader drop the
+ * learner. REVALIDATE waits in the same order: the leader's answer covers the requests sent before
+ * it.
  */
 import type { Writer } from '@tskeeper/protocol';
 import { Fifo } from '../fifo.ts';
@@ -12,7 +14,7 @@ export class RequestQueue {
   readonly #links: QuorumLinks;
   readonly #channel: ChannelId;
   readonly #waiting = new Fifo<Buffer>();
-  /** Of those that wait. */
+  /** Total bytes of the waiting requests. */
   bytes = 0;
 
   constructor(links: QuorumLinks, channel: ChannelId) {
@@ -20,19 +22,19 @@ export class RequestQueue {
     this.#channel = channel;
   }
 
-  /** Where the next packet is to be written; undefined when it has to wait, and goes to `push`. */
+  /** The output for the next packet; undefined if it must wait, and is passed to `push`. */
   writer(): Writer | undefined {
     if (this.#waiting.length > 0 || this.#links.channelIsFull(this.#channel)) return undefined;
     return this.#links.packets(this.#channel);
   }
 
-  /** Its bytes may be used again after the call. */
+  /** Its bytes may be reused after the call. */
   push({ bytes, offset }: Writer): void {
     this.#waiting.push(Buffer.from(bytes.subarray(0, offset)));
     this.bytes += offset;
   }
 
-  /** There may be room in the stream. */
+  /** Sends waiting requests if the stream has room. */
   send(): void {
     for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
       if (this.#links.channelIsFull(this.#channel)) return;
@@ -40,7 +42,7 @@ export class RequestQueue {
       this.bytes -= next.length;
       this.#links.share(this.#channel, next, 0);
     }
-    if (this.bytes !== 0) throw new Error(`no request waits, and ${this.bytes} bytes of them are counted`);
+    if (this.bytes !== 0) throw new Error(`no request waits, but ${this.bytes} bytes are counted`);
   }
 
   fingerprint(to: Fingerprint): void {

@@ -1,10 +1,12 @@
 /**
- * The learners that are sent SNAP, several at once, each its own snapshot of the tree, slice by slice.
+ * Sends SNAP to learners, several at once, each its own snapshot of the tree, slice by slice.
  *
- * A quorum may need a voter, and anybody may say to be an observer. So a voter's snapshot begins at once and waits for no other learner's;
- * observers of the configuration are sent some at a time, as in ZooKeeper (leader.maxConcurrentSnapSyncs); and those that no configuration names
- * come last, two at a time. Nobody waits for one that is below him. Of one that is no voter a least speed is asked, since what changes meanwhile
- * is kept for it (tree/snapshot-walk.ts), and since others of its kind may wait.
+ * A quorum may need a voter, while any process may claim to be an observer. So the snapshot of a
+ * voter begins at once and waits for no other learner's; observers of the configuration are served
+ * a limited number at a time, as in ZooKeeper (leader.maxConcurrentSnapSyncs); and observers
+ * outside the configuration come last, two at a time. No learner waits for one of a lower rank. A
+ * learner that does not vote must read at a minimum speed, since changes are kept for it meanwhile
+ * (tree/snapshot-walk.ts), and since others of its rank may wait.
  */
 import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -15,21 +17,21 @@ import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export interface SnapshotSyncsOptions {
   readonly tickTimeMs: Millis;
-  /** How many observers of the configuration are sent one at a time. */
+  /** How many observers of the configuration are served at a time. */
   readonly observersMax: number;
-  /** Of a snapshot, in one go. */
+  /** Bytes of a snapshot per step. */
   readonly sliceBytes: number;
-  /** A step has ended in the midst of a snapshot. */
+  /** A step has ended in the middle of a snapshot. */
   readonly stepEnded: () => void;
-  /** A learner has to wait for the snapshots of others of its kind. */
+  /** A learner must wait for the snapshots of others of its rank. */
   readonly limitMet: () => void;
-  /** Told that one begins, as of which txn, and how many there are with it. */
+  /** A snapshot of `zxid` begins; `underWay` snapshots are being sent, including it. */
   readonly begun: (zxid: Zxid, underWay: number) => void;
-  /** A learner has been sent all of a snapshot as of `zxid`. */
+  /** A learner has been sent a whole snapshot of `zxid`. */
   readonly sent: (learner: LearnerSync, zxid: Zxid) => void;
 }
 
-/** Voters first, then observers of the configuration. */
+/** Lower numbers come first. */
 const [voter, observer, stranger] = [0, 1, 2] as const;
 type Rank = typeof voter | typeof observer | typeof stranger;
 
@@ -38,20 +40,23 @@ interface SnapshotSync {
   readonly rank: Rank;
   readonly source: SnapshotSource;
   readonly zxid: Zxid;
-  /** When it was last given a slice. */
+  /** When it was last sent a slice. */
   movedMs: Millis;
-  /** What it has been given since then, for its speed. */
+  /** Bytes sent since `sinceMs`, for its speed. */
   sinceMs: Millis;
   sinceBytes: number;
 }
 
 const strangersMax = 2;
-/** For how long one that takes nothing may keep others of its kind waiting. */
+/** How long a learner that reads nothing may keep others of its rank waiting. */
 const stallTicks = 2;
-/** What one that is no voter has to take in a second, as an average over so many ticks. */
+/** The minimum speed of a learner that does not vote, as an average over this many ticks. */
 const leastBytesPerSecond = 32 * 1024;
 const speedTicks = 5;
-/** How much of what changes is kept for a learner that takes its snapshot more slowly than that; a voter that falls so far back could not follow either. */
+/**
+ * Limit of the changes kept for a learner that reads more slowly than the tree changes; a voter
+ * that exceeds it could not follow either.
+ */
 const voterAheadBytesMax = 64 * 1024 * 1024;
 const otherAheadBytesMax = 16 * 1024 * 1024;
 
@@ -59,9 +64,9 @@ export class SnapshotSyncs {
   readonly #options: SnapshotSyncsOptions;
   readonly #links: QuorumLinks;
   readonly #replica: Replica;
-  /** Who waits, by rank, and within one in the order in which they came. */
+  /** Waiting learners, by rank, and by arrival within a rank. */
   #queue: LearnerSync[] = [];
-  /** Who is being sent one; who was given a slice last is the last. */
+  /** Learners being sent a snapshot; the one served last is at the end. */
   #syncs: SnapshotSync[] = [];
 
   constructor(options: SnapshotSyncsOptions, replica: Replica, links: QuorumLinks) {
@@ -77,7 +82,7 @@ export class SnapshotSyncs {
     else this.#queue.splice(before, 0, learner);
   }
 
-  /** The learner is gone. */
+  /** The learner has disconnected. */
   remove(channel: ChannelId): void {
     this.#queue = this.#queue.filter((learner) => learner.channel !== channel);
     const sync = this.#syncs.find(({ learner }) => learner.channel === channel);
@@ -90,21 +95,21 @@ export class SnapshotSyncs {
     this.#syncs = [];
   }
 
-  /** How many learners are being sent one. */
+  /** The number of snapshots being sent. */
   get underWay(): number {
     return this.#syncs.length;
   }
 
-  /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
+  /** Whether there is work now. `isBusy`: a txn is partly applied. */
   wants(isBusy: boolean): boolean {
     if (!isBusy && this.#next() !== undefined) return true;
     let isReady = false;
-    // All are asked, since one that is full says when it has room only if it was.
+    // All are asked, since a full channel reports room only after `channelIsFull` was true.
     for (const sync of this.#syncs) isReady = sync.source.isGivenUp || !this.#isFull(sync) || isReady;
     return isReady;
   }
 
-  /** The beginning of a snapshot that can begin, and a slice of one that is under way. */
+  /** Begins a snapshot that can begin, and sends a slice of one in progress. */
   wake(isBusy: boolean, nowMs: Millis): void {
     for (const sync of this.#syncs) this.#judge(sync, nowMs);
     const next = isBusy ? undefined : this.#next();
@@ -116,9 +121,12 @@ export class SnapshotSyncs {
     if (ready !== undefined) this.#goOn(ready, nowMs);
   }
 
-  /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
+  /**
+   * Everything that can influence behaviour, for an explorer. Throws an `Error` while a snapshot is
+   * partly sent.
+   */
   fingerprint(to: Fingerprint): void {
-    if (this.#syncs.length > 0) throw new Error('a snapshot that has been sent in part has no fingerprint');
+    if (this.#syncs.length > 0) throw new Error('a partly sent snapshot has no fingerprint');
     to.number(this.#queue.length);
     for (const { channel, lastZxid } of this.#queue) {
       to.number(channel);
@@ -126,7 +134,7 @@ export class SnapshotSyncs {
     }
   }
 
-  /** Whose snapshot can begin. */
+  /** The next learner whose snapshot can begin. */
   #next(): LearnerSync | undefined {
     return this.#queue.find((learner) => this.#hasRoomFor(rankOf(learner)));
   }
@@ -174,15 +182,16 @@ export class SnapshotSyncs {
     this.#end(sync);
   }
 
-  /** Why it is cut off: it may come again, and is behind the others then. */
+  /** Why it is disconnected: it may reconnect, and is then queued after the others. */
   #faultOf(sync: SnapshotSync, nowMs: Millis): string | undefined {
     const { rank, source, movedMs } = sync;
-    if (source.isGivenUp) return 'it takes its snapshot more slowly than the tree changes: it may come again when there is less to write';
+    if (source.isGivenUp)
+      return 'the learner reads its snapshot more slowly than the tree changes: it can reconnect when fewer writes arrive';
     if (rank === voter || !this.#isFull(sync)) return undefined;
     const { tickTimeMs } = this.#options;
     const stalledMs = nowMs - movedMs;
     if (stalledMs > stallTicks * tickTimeMs && this.#queue.some((learner) => rankOf(learner) === rank)) {
-      return `others wait for a snapshot, and it has taken nothing of its own for ${stalledMs} ms`;
+      return `other learners wait for a snapshot, but this one has read nothing of its own for ${stalledMs} ms`;
     }
     const forMs = nowMs - sync.sinceMs;
     if (forMs < speedTicks * tickTimeMs) return undefined;
@@ -190,7 +199,7 @@ export class SnapshotSyncs {
     sync.sinceMs = nowMs;
     sync.sinceBytes = 0;
     if (bytesPerSecond >= leastBytesPerSecond) return undefined;
-    return `it takes ${bytesPerSecond} bytes of its snapshot in a second, and ${leastBytesPerSecond} is the least for one that does not vote`;
+    return `the learner reads its snapshot at ${bytesPerSecond} bytes per second; a learner that does not vote must reach ${leastBytesPerSecond}`;
   }
 
   #isFull({ learner }: SnapshotSync): boolean {
@@ -199,7 +208,7 @@ export class SnapshotSyncs {
 
   #end(sync: SnapshotSync): void {
     sync.source.abandon();
-    // A new array, since whoever ends one may be going through them.
+    // A new array, since the caller may be iterating over it.
     this.#syncs = this.#syncs.filter((other) => other !== sync);
   }
 }

@@ -1,24 +1,29 @@
 /**
- * How a learner that joins is brought to the leader's history: DIFF, TRUNC or SNAP, a choice from two histories (LearnerHandler.syncFollower
- * and queueCommittedProposals).
+ * Chooses how a learner is synchronised: DIFF, TRUNC or SNAP, from two histories
+ * (LearnerHandler.syncFollower and queueCommittedProposals).
  *
- * The learner has said which txn is its last. Of the leader's own history there is, from the newest to the oldest: the committed txns in
- * memory, those in its log on disk, and its tree, which can always be sent as a whole. Memory is asked first, and decides at once. The log
- * can only be read by others and takes its time: the plan then says `readLog`, and the txns that are found are shown to a `LogWalk`, which
- * decides while they pass.
+ * The learner has sent its last zxid. The leader's own history consists, from the newest to the
+ * oldest, of the committed txns in memory, those in its log on disk, and its tree, which can always
+ * be sent as a whole. Memory is checked first, and gives a result at once. Reading the log takes
+ * time and happens elsewhere: the plan is then `readLog`, and the txns found are passed to a
+ * `LogWalk`, which decides while they pass.
  *
- * Sending a snapshot is always right, and only slow. A DIFF with a hole in it, or a TRUNC of what was committed, loses data for good. So
- * wherever the two histories leave a doubt, the answer is SNAP; where that is stricter than ZooKeeper, it says so.
+ * A snapshot is always correct, only slow. A DIFF with a hole, or a TRUNC of committed txns, loses
+ * data for good. So wherever the two histories leave a doubt, the result is SNAP; comments mark
+ * where that is stricter than ZooKeeper.
  */
 import { counterOf, epochOf, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import { type CommittedLog, mayFollow } from './committed-log.ts';
 
-/** The packet the synchronisation begins with, unless it is SNAP. */
+/** The packet with which the synchronisation begins, unless it is SNAP. */
 export type SyncOpening =
-  /** What the learner has is part of the leader's history. `zxid` only informs it of the leader's last committed txn. */
+  /**
+   * The learner's txns are part of the leader's history. `zxid` informs it of the leader's last
+   * committed txn.
+   */
   | { readonly kind: 'diff'; readonly zxid: Zxid }
-  /** The learner cuts its log behind `zxid`, which is a txn of both histories. */
+  /** The learner truncates its log after `zxid`, a txn of both histories. */
   | { readonly kind: 'trunc'; readonly zxid: Zxid };
 
 export type SnapshotReason =
@@ -45,24 +50,34 @@ export type OpenedPlan = SyncOpening & { readonly from: Zxid };
 export type SyncPlan =
   | OpenedPlan
   | SnapshotPlan
-  /** The log is to be read from `from` on: see `LogWalk`. At most `bytesMax` bytes of it, Infinity if that does not matter. */
+  /**
+   * The log must be read from `from` on: see `LogWalk`. At most `bytesMax` bytes of it, Infinity
+   * for no limit.
+   */
   | { readonly kind: 'readLog'; readonly from: Zxid; readonly bytesMax: number };
 
 export interface SyncFacts {
-  /** The last txn of the learner, from its ACKEPOCH. Or the zxid of an epoch with counter 0, at which it stood when it had no txn of it. */
+  /**
+   * The last txn of the learner, from its ACKEPOCH; or the zxid of an epoch with counter 0, if it
+   * had no txn of that epoch.
+   */
   readonly learnerLast: Zxid;
-  /** The last txn the leader has applied, or the beginning of its epoch (counter 0). */
+  /** The last txn that the leader has applied, or the beginning of its epoch (counter 0). */
   readonly leaderLast: Zxid;
   /** zookeeper.forceSnapshotSync */
   readonly forceSnapshotSync: boolean;
-  /** How many bytes of log may be read for one learner, see `logBytesMax`; undefined when it may not be read. */
+  /**
+   * How many bytes of log may be read for one learner, see `logBytesMax`; undefined if it may not
+   * be read.
+   */
   readonly logBytesMax: number | undefined;
 }
 
 /**
- * How many bytes of log are still cheaper to send than the newest snapshot. `factor` is zookeeper.snapshotSizeFactor, 0.33 by default:
- * below 0 the log is never read, and 0 means no limit, as does a snapshot that is not there (ZKDatabase.calculateTxnLogSizeLimit).
- * `snapshotBytes` is the size of the newest snapshot's file. Returns undefined, a number of bytes, or Infinity.
+ * How many bytes of log are cheaper to send than the newest snapshot. `factor` is
+ * zookeeper.snapshotSizeFactor, 0.33 by default: below 0 the log is never read, and 0 means no
+ * limit, as does a missing snapshot (ZKDatabase.calculateTxnLogSizeLimit). `snapshotBytes` is the
+ * size of the newest snapshot's file. Returns undefined, a number of bytes, or Infinity.
  */
 export function logBytesMax(factor: number, snapshotBytes: number): number | undefined {
   if (factor < 0) return undefined;
@@ -70,20 +85,22 @@ export function logBytesMax(factor: number, snapshotBytes: number): number | und
   return limit === 0 ? Infinity : limit;
 }
 
-/** Chooses from what is in memory. */
+/** Chooses by the txns in memory. */
 export function planSync(facts: SyncFacts, committed: CommittedLog): SyncPlan {
   const { learnerLast, leaderLast } = facts;
   const min = committed.min(leaderLast);
   const max = committed.max(leaderLast);
   if (facts.forceSnapshotSync) return snap('forceSnapshotSync is set');
-  // Not even an empty database (zxid -1): a log alone would not be trusted there.
+  // Even if the leader's database is empty (zxid -1): the learner would not trust a log alone.
   if (learnerLast < 0) return snap('the learner has no data');
   if (learnerLast === leaderLast) return { kind: 'diff', zxid: learnerLast, from: learnerLast };
   if (learnerLast > max) {
-    // Zxids with counter 0 are no txns: whoever stands there may have nothing that could be cut.
+    // Zxids with counter 0 are not txns: a learner with such a last zxid may have nothing to
+    // truncate.
     if (isNewEpoch(learnerLast)) return snap('the learner stands at the beginning of an epoch that the leader has no txn of');
-    // Nor can anyone cut behind one. ZooKeeper tells its learner to, which then keeps the first txn above it. (A learner that is sent a
-    // snapshot must not keep txns above it in its log either: the next start would apply them.)
+    // Nor can a log be truncated after one. ZooKeeper sends such a TRUNC, and its learner then
+    // keeps the first txn above it. (A learner that is sent a snapshot must not keep txns above it
+    // in its log either: the next start would apply them.)
     if (isNewEpoch(max)) return snap('there is no txn that the learner could cut its log behind');
     return { kind: 'trunc', zxid: max, from: max };
   }
@@ -94,7 +111,7 @@ export function planSync(facts: SyncFacts, committed: CommittedLog): SyncPlan {
   return { kind: 'readLog', from: learnerLast, bytesMax: facts.logBytesMax };
 }
 
-/** The learner stands within the committed txns, of which none is missing. */
+/** The learner's last zxid is within the committed txns in memory, which have no hole. */
 function planFromMemory(learnerLast: Zxid, max: Zxid, committed: CommittedLog): SyncPlan {
   const next = committed.has(learnerLast) ? learnerLast : committed.firstAbove(learnerLast);
   const opening = chooseOpening(learnerLast, committed.lastUpTo(learnerLast), next, max);
@@ -103,13 +120,16 @@ function planFromMemory(learnerLast: Zxid, max: Zxid, committed: CommittedLog): 
 }
 
 /**
- * The packet to begin with, by the first txn of the history that is not below the learner's last one; undefined when the history ends
- * before. `previous` is the last txn below it. `max` is the leader's last committed txn.
+ * The packet to begin with. `next` is the first txn of the history that is not below the learner's
+ * last one; undefined if the history ends before. `previous` is the last txn below it. `max` is the
+ * leader's last committed txn.
  */
 function chooseOpening(learnerLast: Zxid, previous: Zxid | undefined, next: Zxid | undefined, max: Zxid): SyncOpening | SnapshotPlan {
-  // A learner at the beginning of an epoch has had the whole history that the epoch began with, which was committed.
+  // A learner at the beginning of an epoch has the whole history with which the epoch began, which
+  // was committed.
   if (next === learnerLast || isNewEpoch(learnerLast)) return { kind: 'diff', zxid: max };
-  // The learner's last txn is not in the history. If its epoch goes on there, the two parted behind `previous`; if not, nothing says where.
+  // The learner's last txn is not in the history. If its epoch continues there, the two diverged
+  // after `previous`; otherwise the point is unknown.
   if (next === undefined || previous === undefined || epochOf(next) !== epochOf(learnerLast)) {
     return snap('the last txn of the learner is not in the history, and nothing says where it left it');
   }
@@ -119,26 +139,30 @@ function chooseOpening(learnerLast: Zxid, previous: Zxid | undefined, next: Zxid
 export type LogStep =
   /** The learner has it already. */
   | 'pass'
-  /** It is to be sent, as PROPOSAL and COMMIT. */
+  /** Send it, as PROPOSAL and COMMIT. */
   | 'send'
-  /** The committed txns in memory go on from here: `result` is the plan. This txn is not to be sent. */
+  /**
+   * The committed txns in memory continue from here: `result` is the plan. Do not send this txn.
+   */
   | 'met'
-  /** `result` is SNAP. Nothing of what was to be sent may be sent. */
+  /** `result` is SNAP. Send none of the txns. */
   | 'refused';
 
 /**
- * Goes through the txns of the log on disk for one learner, and says of each whether it is to be sent.
+ * Walks the txns of the log on disk for one learner, and decides of each whether it is sent.
  *
- * They are shown in the order they stand in, beginning with a file whose first txn is not above the learner's last one. Only when the walk has
- * met the txns in memory is it certain that nothing was missing between (ZOOKEEPER-2418). So nothing of it may be sent before; or it is
- * walked twice, once to decide and once to send. While the log is read memory lets go of txns, and new ones come, so every step is told
- * where memory begins and ends by then; the log has to be read on to there.
+ * They are passed in log order, beginning with a file whose first txn is not above the learner's
+ * last one. Only when the walk has reached the txns in memory is it certain that none was missing
+ * (ZOOKEEPER-2418). So no txn may be sent before; or the log is walked twice, once to decide and
+ * once to send. While the log is read, memory drops old txns and gets new ones, so every step is
+ * passed the current bounds of memory; the log must be read up to there.
  *
- * A log may also lack txns without showing it. A server that was sent a snapshot has a log that goes on behind a hole; and what stands
- * before the hole may be a history that came to nothing, the reason for the snapshot (ZOOKEEPER-2846). Within an epoch a hole shows, since
- * zxids grow by one. From one epoch to the next it does not. Such a step is believed only from `wholeFrom` on: the zxid of the snapshot that
- * this server was started from or was sent since, whichever is later, behind which it has applied every txn of its log itself. ZooKeeper
- * believes all.
+ * A log may also lack txns without showing it. The log of a server that was sent a snapshot has a
+ * hole before the snapshot, and the txns before the hole may be a discarded history, the reason for
+ * the snapshot (ZOOKEEPER-2846). Within an epoch a hole is visible, since zxids increase by one;
+ * between epochs it is not. Such a step is trusted only from `wholeFrom` on: the zxid of the
+ * snapshot that this server started from or was sent since, whichever is later, after which it has
+ * applied every txn of its log itself. ZooKeeper trusts all.
  */
 export class LogWalk {
   readonly #learnerLast: Zxid;
@@ -148,7 +172,10 @@ export class LogWalk {
   #opening: SyncOpening | undefined;
   #refusal: SnapshotPlan | undefined;
   #met = false;
-  /** Up to here the learner will have the history: its own last txn at first, then the last one sent. */
+  /**
+   * The learner will have the history up to here: its own last txn at first, then the last one
+   * sent.
+   */
   #last: Zxid;
 
   constructor(learnerLast: Zxid, wholeFrom: Zxid) {
@@ -162,13 +189,16 @@ export class LogWalk {
     to.text(`${this.#opening?.kind} ${this.#refusal?.kind} ${this.#met}`);
   }
 
-  /** The plan, once the walk has met memory or has been refused. */
+  /** The plan, once the walk has reached memory or has been refused. */
   get result(): OpenedPlan | SnapshotPlan | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
     return this.#met ? { ...this.#opening!, from: this.#last } : undefined;
   }
 
-  /** Shows the next txn of the log. `min` and `max` are those of the committed txns in memory, at this moment. */
+  /**
+   * Takes the next txn of the log. `min` and `max` are the current bounds of the committed txns in
+   * memory.
+   */
   next(zxid: Zxid, min: Zxid, max: Zxid): LogStep {
     if (this.#refusal !== undefined) return 'refused';
     if (this.#met) return 'met';
@@ -178,14 +208,14 @@ export class LogWalk {
       return 'pass';
     }
     if (this.#opening === undefined) return this.#open(zxid, max);
-    // ZooKeeper's logs may hold a zxid twice.
+    // ZooKeeper's logs may contain a zxid twice.
     if (zxid <= this.#last) return 'pass';
     if (!this.#follows(zxid)) return this.#refuse('the log may lack txns');
     this.#last = zxid;
     return 'send';
   }
 
-  /** The log holds nothing more. */
+  /** The end of the log. */
   end(min: Zxid): 'met' | 'refused' {
     if (this.#refusal !== undefined) return 'refused';
     return this.#met ? 'met' : this.#meet(min);
@@ -202,9 +232,10 @@ export class LogWalk {
     return isLearnerLast ? 'pass' : 'send';
   }
 
-  /** Whether no txn of the history stands between where the learner will be and this one. */
+  /** Whether no txn of the history is between the learner's future last txn and this one. */
   #follows(zxid: Zxid, opening?: SyncOpening): boolean {
-    // Behind a TRUNC a zxid is left out, the learner's: in the part that is whole it was never committed.
+    // After a TRUNC the learner's own zxid is skipped: in the complete part of the log it was never
+    // committed.
     if (opening?.kind === 'trunc') return opening.zxid >= this.#wholeFrom;
     const isNext = zxid === this.#last + 1;
     return isNext || (mayFollow(this.#last, zxid) && this.#last >= this.#wholeFrom);

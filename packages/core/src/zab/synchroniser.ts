@@ -1,8 +1,7 @@
 /**
- * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns that are in memory; or those in the log on disk,
- * which somebody else has to read; or SNAP (snapshot-syncs.ts).
- *
- * Whatever is decided is decided by sync-plan.ts.
+ * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns in memory;
+ * or those in the log on disk, which the storage reads; or SNAP (snapshot-syncs.ts). sync-plan.ts
+ * makes all decisions.
  */
 import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -14,7 +13,7 @@ import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
 import type { PeerStorage } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
-/** A txn as it stands in the log on disk. */
+/** A txn of the log on disk. */
 export interface LogEntry {
   readonly zxid: Zxid;
   /** Header, record and digest. */
@@ -24,20 +23,23 @@ export interface LogEntry {
 export interface SynchroniserOptions {
   readonly tickTimeMs: Millis;
   readonly forceSnapshotSync: boolean;
-  /** How many learners that do not vote are sent a snapshot at a time, and for how many the log is read; voters do not count. */
+  /**
+   * How many learners that do not vote are sent a snapshot at a time, and for how many the log is
+   * read; voters do not count.
+   */
   readonly snapSyncsMax: number;
   readonly diffSyncsMax: number;
   readonly snapshotSliceBytes: number;
-  /** A step between txns is believed only from here on; see `LogWalk`. */
+  /** A step between txns is trusted only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
-  /** A step has ended in the midst of a snapshot. */
+  /** A step has ended in the middle of a snapshot. */
   readonly stepEnded: () => void;
   readonly limitMet: (limit: 'snapSyncsMax' | 'diffSyncsMax') => void;
-  /** Told how each learner is brought up to date. */
+  /** Reports how each learner is synchronised. */
   readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean) => void;
 }
 
-/** A learner for whom the log on disk is read, to decide what it is to be sent. */
+/** A learner for which the log on disk is read, to decide what it is sent. */
 interface Reading {
   readonly learner: LearnerSync;
   readonly bytesMax: number;
@@ -45,13 +47,15 @@ interface Reading {
   bytes: number;
 }
 
-/** A learner that is sent txns out of the log on disk, from the one after `sent` on, until those that follow are in memory. */
+/**
+ * A learner that is sent txns of the log on disk after `sent`, until the next ones are in memory.
+ */
 interface Tail {
   readonly learner: LearnerSync;
   sent: Zxid;
 }
 
-/** Why a learner that has been sent a part is left. */
+/** Why a learner that has been sent a part is disconnected. */
 const purged = 'the log was purged while it was read for this learner';
 
 export class Synchroniser {
@@ -61,7 +65,10 @@ export class Synchroniser {
   readonly #committed: CommittedLog;
   readonly #readings = new Map<ChannelId, Reading>();
   readonly #tails = new Map<ChannelId, Tail>();
-  /** For whom the log is yet to be read, since it is read for as many as may be that do not vote either. */
+  /**
+   * Learners whose log read must wait, since the number of concurrent reads for learners that do
+   * not vote is limited.
+   */
   readonly #waiting: Reading[] = [];
   readonly #snapshots: SnapshotSyncs;
 
@@ -82,7 +89,7 @@ export class Synchroniser {
     this.#snapshots = new SnapshotSyncs(snapshots, replica, links);
   }
 
-  /** `leaderLast`: the last txn that is committed. */
+  /** `leaderLast`: the last committed txn. */
   add(learner: LearnerSync, leaderLast: Zxid): void {
     const { forceSnapshotSync } = this.#options;
     const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: this.#storage.logBytesMax() };
@@ -98,7 +105,7 @@ export class Synchroniser {
     }
   }
 
-  /** The learner is gone. */
+  /** The learner has disconnected. */
   remove(channel: ChannelId): void {
     this.#readings.delete(channel);
     this.#tails.delete(channel);
@@ -108,7 +115,7 @@ export class Synchroniser {
     this.#readSome();
   }
 
-  /** Nobody is to be brought up to date any more. */
+  /** Ends all synchronisation. */
   end(): void {
     this.#readings.clear();
     this.#tails.clear();
@@ -116,7 +123,7 @@ export class Synchroniser {
     this.#snapshots.end();
   }
 
-  /** The next txns of the log; `isEnd` when there are no more. */
+  /** The next txns of the log; `isEnd` if there are no more. */
   logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
     const reading = this.#readings.get(channel);
     const tail = this.#tails.get(channel);
@@ -124,7 +131,7 @@ export class Synchroniser {
     else if (tail !== undefined) this.#sendLogged(tail, entries, isEnd, leaderLast);
   }
 
-  /** The log is more than is worth sending, and the learner is sent a snapshot; or it does not go back so far. */
+  /** A snapshot is cheaper than the log, or the log does not reach back far enough. */
   logRefused(channel: ChannelId): void {
     const reading = this.#readings.get(channel);
     if (reading !== undefined) {
@@ -136,17 +143,20 @@ export class Synchroniser {
     }
   }
 
-  /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
+  /** Whether there is work now. `isBusy`: a txn is partly applied. */
   wants(isBusy: boolean): boolean {
     return this.#snapshots.wants(isBusy);
   }
 
-  /** The next step of the snapshots that are sent. */
+  /** Performs the next step of the snapshots in progress. */
   wake(isBusy: boolean, nowMs: Millis): void {
     this.#snapshots.wake(isBusy, nowMs);
   }
 
-  /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
+  /**
+   * Everything that can influence behaviour, for an explorer. Throws an `Error` while a snapshot is
+   * partly sent.
+   */
   fingerprint(to: Fingerprint): void {
     this.#snapshots.fingerprint(to);
     to.number(this.#readings.size);
@@ -166,11 +176,12 @@ export class Synchroniser {
   }
 
   /**
-   * The learner has been sent everything up to `sent`. What it lacks comes out of memory, and it hears of the rest; or, where memory does not go
-   * back so far, out of the log until it does. So nothing is kept for a learner while a snapshot is on its way to it, however long that takes.
+   * The learner has been sent everything up to `sent`. It gets the missing txns from memory, and
+   * then all new ones; or, if memory does not reach back that far, from the log until it does. So
+   * no txns are kept for a learner while a snapshot is sent to it, however long that takes.
    *
-   * `last`: the last committed txn where memory holds none: behind a TRUNC that has cut off all that was there, or a start or a SNAP behind which
-   * nothing has been committed yet.
+   * `last`: the last committed txn if memory is empty: after a TRUNC that removed all that was
+   * there, or after a start or a SNAP since which nothing has been committed.
    */
   #catchUp(learner: LearnerSync, sent: Zxid, last: Zxid): void {
     const { channel } = learner;
@@ -189,9 +200,11 @@ export class Synchroniser {
     learner.done();
   }
 
-  // ---- from the log
+  // ---- txns of the log
 
-  /** Has the log read for those that wait, voters at once, others as long as it is not read for too many of them. */
+  /**
+   * Starts log reads for waiting learners: for voters at once, for others while the limit allows.
+   */
   #readSome(): void {
     let others = 0;
     for (const { learner } of [...this.#readings.values(), ...this.#tails.values()]) if (!learner.isVoter) others++;
@@ -236,11 +249,11 @@ export class Synchroniser {
     const { learner } = tail;
     const { channel } = learner;
     for (const { zxid, bytes } of entries) {
-      // What is proposed and not committed is in the log as well, and comes later.
+      // Proposals that are not committed are in the log as well, and are sent later.
       if (zxid <= tail.sent || zxid > leaderLast) continue;
       if (!mayFollow(tail.sent, zxid)) {
         this.#tails.delete(channel);
-        // It has been sent a part; the rest must not be made up for in any other way.
+        // It has been sent a part; the rest must not be sent in any other way.
         this.#links.closeChannel(channel, purged);
         return;
       }

@@ -1,29 +1,41 @@
 import type { Millis, Sid } from '@tskeeper/protocol';
 
-/** What an operator can set that changes how a leader and its learners get on with each other. Defaults are ZooKeeper's. */
+/** Options that affect a leader and its learners. Defaults are ZooKeeper's. */
 export interface ZabOptions {
-  /** `myid`: this server's number. */
+  /** `myid`: the id of this server. */
   readonly sid: Sid;
   /** tickTime */
   readonly tickTimeMs: Millis;
-  /** initLimit: how long a learner may take to connect and to be brought up to date. */
+  /** initLimit: how long a learner may take to connect and to be synchronised. */
   readonly initLimitTicks: number;
-  /** syncLimit: for how long a learner or a leader may be silent. */
+  /** syncLimit: how long a learner or a leader may be silent. */
   readonly syncLimitTicks: number;
   /**
-   * zookeeper.leader.maxTimeToWaitForEpoch: a leader that has waited longer for a quorum to come gives up as soon as one of its voters looks for
-   * a leader. Default: syncLimit. In ZooKeeper it waits for initLimit by default, whatever they do.
+   * zookeeper.leader.maxTimeToWaitForEpoch: a leader that has waited longer for a quorum gives up
+   * as soon as one of its voters looks for a leader. Default: syncLimit. ZooKeeper by default waits
+   * for initLimit in any case.
    */
   readonly maxTimeToWaitForEpochMs?: Millis;
-  /** tskeeper.maxUnknownObservers: how many learners may join that the configuration does not have. Default: 16. */
+  /**
+   * tskeeper.maxUnknownObservers: how many learners outside the configuration may join. Default:
+   * 16.
+   */
   readonly unknownObserversMax?: number | undefined;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
   readonly forceSnapshotSync: boolean;
-  /** zookeeper.leader.maxConcurrentSnapSyncs: to how many observers of the configuration a snapshot is sent at a time. Voters do not count. */
+  /**
+   * zookeeper.leader.maxConcurrentSnapSyncs: to how many observers of the configuration a snapshot
+   * is sent at a time. Voters do not count.
+   */
   readonly snapSyncsMax?: number;
-  /** zookeeper.leader.maxConcurrentDiffSyncs: for how many learners that do not vote the log is read at a time. */
+  /**
+   * zookeeper.leader.maxConcurrentDiffSyncs: for how many learners that do not vote the log is read
+   * at a time.
+   */
   readonly diffSyncsMax?: number;
-  /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */
+  /**
+   * The last counter of an epoch's txns; then its leader gives up, so that another epoch begins.
+   */
   readonly counterMax: number;
 }
 

@@ -1,4 +1,7 @@
-/** What it costs to judge by a long ACL: as much as by a short one, whatever it says, and whoever asks how often. */
+/**
+ * The cost of checking a long ACL: the same as for a short one, whatever its content, and however
+ * often clients ask.
+ */
 import {
   type Acl,
   ErrorCode,
@@ -24,7 +27,7 @@ const entries = 5000;
 const first = 0x0100_0000_0000_0001n;
 const client = 1;
 
-/** How often a provider was asked anything, and how often the identities of a connection were. */
+/** How often a provider was called, and how often the identities of a connection were read. */
 let asked = 0;
 
 function counted<T extends object>(of: T): T {
@@ -57,7 +60,7 @@ const ofAddresses = Array.from({ length: entries }, (_, i): Acl => {
 });
 const ofUsers = Array.from({ length: entries }, (_, i): Acl => ({ perms: 31, id: { scheme: 'digest', id: `user${i}:hash` } }));
 
-/** A server with the znode /x, which this ACL guards, and so many clients. */
+/** A server with the znode /x under this ACL, and `clients` clients. */
 function guarded(acl: readonly Acl[], clients = 1, authProviders = providers): Stepper {
   const stepper = new Stepper(
     ({ tree, sessions }) => {
@@ -86,10 +89,10 @@ function read(stepper: Stepper, times: number): number[] {
   return stepper.received.map(({ header }) => header.err);
 }
 
-/** Each entry may be looked at a few times, but not again for each request. */
+/** Each entry may be visited a few times, but not again for each request. */
 const askedMax = 4 * entries;
 
-/** Without keys, so that each of its entries has to be compared with each identity. */
+/** Has no keys, so each of its entries must be compared with each identity. */
 const plain: AuthProvider = {
   scheme: 'plain',
   provesIdentity: true,
@@ -99,7 +102,7 @@ const plain: AuthProvider = {
   userName: (identity) => identity,
 };
 
-describe('a walk that a scheme without keys makes necessary', () => {
+describe('scanning an ACL of a scheme without keys', () => {
   const acl = Array.from({ length: entries }, (_, i): Acl => ({ perms: 31, id: { scheme: 'plain', id: `user${i}` } }));
   const all: Acl = { perms: 2, id: { scheme: 'world', id: 'anyone' } };
   const show = (stepper: Stepper, cnxn: number): void => {
@@ -107,7 +110,7 @@ describe('a walk that a scheme without keys makes necessary', () => {
     stepper.ask(cnxn, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme: 'plain', auth }));
   };
 
-  it('counts as work: watchers are told in steps', () => {
+  it('counts as work: watchers are notified in steps', () => {
     const watchers = 40;
     const stepper = guarded([...acl, all], watchers, [plain]);
     for (let i = 0; i < watchers; i++) {
@@ -121,7 +124,7 @@ describe('a walk that a scheme without keys makes necessary', () => {
     expect(stepper.calls).toBeGreaterThan(watchers / 4);
   });
 
-  it('counts as work: a multi is judged in steps', () => {
+  it('counts as work: a multi is validated in steps', () => {
     const parts = 100;
     const stepper = guarded(openAcl, 1, [plain]);
     show(stepper, client);
@@ -145,23 +148,23 @@ describe('a walk that a scheme without keys makes necessary', () => {
 });
 
 describe('a long ACL', () => {
-  it('of addresses is not walked by each read', () => {
+  it('of addresses is not scanned by each read', () => {
     const stepper = guarded(ofAddresses);
     asked = 0;
     expect(new Set(read(stepper, 100))).toEqual(new Set([ErrorCode.NoAuth]));
     expect(asked).toBeLessThan(askedMax);
   });
 
-  it('of users is not walked by each read of a client with many identities', () => {
+  it('of users is not scanned by each read of a client with many identities', () => {
     const stepper = guarded(ofUsers);
     authenticate(stepper, 300);
     asked = 0;
     expect(new Set(read(stepper, 100))).toEqual(new Set([ErrorCode.NoAuth]));
-    // Each read looks for each identity.
+    // Each read looks up each identity.
     expect(asked).toBeLessThan(askedMax + 100 * 302);
   });
 
-  it('is not walked by each write, also while the change that sets it waits for the log', () => {
+  it('is not scanned by each write, even while the change that sets it waits for the log', () => {
     const stepper = guarded(openAcl);
     asked = 0;
     stepper.ask(client, 1, OpCode.setACL, (writer) =>
@@ -176,7 +179,7 @@ describe('a long ACL', () => {
     expect(asked).toBeLessThan(askedMax);
   });
 
-  it('is not walked for each watcher of each change', () => {
+  it('is not scanned for each watcher of each change', () => {
     const watchers = 50;
     const stepper = guarded([...ofAddresses, { perms: 2, id: { scheme: 'world', id: 'anyone' } }], watchers);
     for (let i = 0; i < watchers; i++) {
@@ -189,7 +192,7 @@ describe('a long ACL', () => {
       stepper.ask(client, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, request));
       stepper.finish();
     }
-    // Five replies, and no events: nobody may read it.
+    // Five replies, and no events: no client may read the znode.
     expect(stepper.received.map(({ header }) => header.err)).toEqual(Array.from({ length: 5 }, () => ErrorCode.Ok));
     expect(asked).toBeLessThan(askedMax);
   });

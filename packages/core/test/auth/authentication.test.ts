@@ -1,4 +1,7 @@
-/** Authentication through a provider that asks elsewhere, or in several steps: what waits, what is answered, and as whom. */
+/**
+ * Authentication through a provider that decides elsewhere, or in several steps: the order of
+ * requests, and their identities.
+ */
 import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import {
@@ -16,7 +19,7 @@ import { standaloneOrder } from '../../src/request/authority.ts';
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 
-/** Does what it is told to, and keeps the tickets of those who wait. */
+/** A provider with scripted outcomes; keeps the tickets that wait. */
 class ToldProvider implements AuthProvider {
   readonly scheme: string;
   readonly provesIdentity = true;
@@ -65,7 +68,7 @@ class Host implements ClientOutput, TxnLog {
     this.#lastAppended = zxid;
   }
 
-  /** @param meanwhile what comes while the session is being opened */
+  /** @param meanwhile is called while the session is being created. */
   connect(cnxn: number, meanwhile?: () => void): void {
     this.#outputs.set(cnxn, new Writer());
     this.core.connect(cnxn, context, now);
@@ -77,7 +80,7 @@ class Host implements ClientOutput, TxnLog {
       this.#outputs.get(cnxn)!.clear();
     }
   }
-  /** The session that a connection was given is open: what came behind its handshake is served. */
+  /** The session of a connection has been created: frames sent after its handshake are served. */
   opened(cnxn: number): void {
     this.applied();
     const output = this.#outputs.get(cnxn)!;
@@ -104,7 +107,7 @@ class Host implements ClientOutput, TxnLog {
     this.core.appended(this.#lastAppended, now);
   }
 
-  /** What has been answered since the last call, as `xid error` and what whoAmI or a token says. */
+  /** The replies since the last call, as `xid error` and the content of a whoAmI or a token. */
   heard(cnxn: number): string[] {
     const output = this.#outputs.get(cnxn)!;
     const reader = new Reader(Buffer.from(output.written()));
@@ -136,7 +139,7 @@ class Host implements ClientOutput, TxnLog {
   }
 }
 
-/** xids from 100 on are those of whoAmI, from 200 on those of sasl. */
+/** xids from 100 on are of whoAmI, from 200 on of sasl. */
 function described(xid: number, body: Reader): string[] {
   if (xid >= 200) return [body.buffer()?.toString() ?? 'null'];
   if (xid < 100) return [];
@@ -147,8 +150,8 @@ function described(xid: number, body: Reader): string[] {
 const anna: AuthOutcome = { kind: 'done', identities: [{ scheme: 'told', id: 'anna' }] };
 const bert = { kind: 'done', identities: [{ scheme: 'told', id: 'bert' }] } as const;
 
-describe('an authentication that is decided elsewhere', () => {
-  it('keeps what comes behind it waiting, and lets it go on as who it turned out to be', () => {
+describe('an authentication decided elsewhere', () => {
+  it('delays later requests, which then run with the new identities', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
@@ -161,7 +164,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.core.wantsInput(1)).toBe(true);
   });
 
-  it('keeps writes waiting too, and the reads behind them in order', () => {
+  it('delays later writes too, and the reads after them, in order', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
@@ -173,7 +176,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 told:bert']);
   });
 
-  it('does not reach back to a request that came before it', () => {
+  it('does not change the identities of earlier requests', () => {
     const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
@@ -184,7 +187,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.heard(1)).toEqual(['-4 0', '5 0', '100 0 ip:127.0.0.1']);
   });
 
-  it('does not hold up what came before it', () => {
+  it('does not delay earlier requests', () => {
     const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
@@ -197,7 +200,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.heard(1)).toEqual(['-4 0', '101 0 ip:127.0.0.1 told:bert']);
   });
 
-  it('lets requests behind it wait for a write ahead of it, when it comes first', () => {
+  it('that is decided first leaves later requests waiting for an earlier write', () => {
     const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
@@ -210,7 +213,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('closes the connection when it is refused, and nothing that waited has any effect', () => {
+  it('that is refused closes the connection, and delayed requests have no effect', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'wrong');
@@ -221,7 +224,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('does no harm when it comes after the connection has gone and its number has another', () => {
+  it('has no effect when its verdict comes after the connection has closed and its id was reused', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
@@ -235,7 +238,7 @@ describe('an authentication that is decided elsewhere', () => {
     expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1']);
   });
 
-  it('can be decided once only', () => {
+  it('cannot be decided twice', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
@@ -244,8 +247,8 @@ describe('an authentication that is decided elsewhere', () => {
   });
 });
 
-describe('credentials behind the handshake', () => {
-  it('count for what comes behind them', () => {
+describe('credentials sent after the handshake', () => {
+  it('apply to all requests after them', () => {
     const server = new Host();
     server.provider.outcome = anna;
     server.connect(1, () => {
@@ -257,11 +260,11 @@ describe('credentials behind the handshake', () => {
     expect(server.heard(1)).toEqual(['100 0 ip:127.0.0.1', '-4 0', '101 0 ip:127.0.0.1 told:anna']);
   });
 
-  it('stay ahead of what came while requests were held back', () => {
+  it('are processed before frames that arrived while requests were held', () => {
     const server = new Host('told', { requestThrottleLimit: 1 });
     server.provider.outcome = anna;
     server.connect(2);
-    // Its session is the one request there is room for; what comes behind it is held back.
+    // Its session is the only request there is room for; later frames are held.
     server.connect(1, () => {
       server.auth(1, 'secret');
       server.whoAmI(1, 100);
@@ -272,11 +275,12 @@ describe('credentials behind the handshake', () => {
     expect(server.heard(2)).toEqual(['102 0 ip:127.0.0.1']);
   });
 
-  it('are overtaken by nothing of their connection, wherever each had to wait', () => {
+  it('are not overtaken by any frame of their connection, whatever delays each', () => {
     const server = new Host('told', { requestThrottleLimit: 2 });
     server.connect(2);
     server.connect(1, () => {
-      // There is room for one more: it waits for the session. Then there is none: they wait for room.
+      // There is room for one more, which waits for the session. Then there is none, and the others
+      // are held.
       server.auth(1, 'secret');
       server.setRoot(2, 5);
       server.setRoot(1, 6);
@@ -290,7 +294,7 @@ describe('credentials behind the handshake', () => {
   });
 });
 
-describe('credentials whose connection goes before their turn comes', () => {
+describe('held credentials whose connection closes before their turn', () => {
   const throttled = () => {
     const server = new Host('told', { requestThrottleLimit: 1, requestThrottleDropStale: false });
     server.connect(1);
@@ -300,7 +304,7 @@ describe('credentials whose connection goes before their turn comes', () => {
   };
   const rootVersion = (server: Host) => server.core.inspect.lastZxid() - 3;
 
-  it('take the writes behind them along: whose they are, nobody knows', () => {
+  it('drop the later writes of the connection, whose identities are unknown', () => {
     const server = throttled();
     server.setRoot(2, 6);
     server.auth(2, 'secret');
@@ -308,16 +312,16 @@ describe('credentials whose connection goes before their turn comes', () => {
     server.core.disconnected(2, now);
     server.applied();
     server.applied();
-    // The write ahead of them was carried out; the one behind them was not.
+    // The earlier write was performed; the later one was not.
     expect(rootVersion(server)).toBe(1);
   });
 
-  it('take them along as well when they were being judged elsewhere', () => {
+  it('drop them too while the credentials are being decided elsewhere', () => {
     const server = throttled();
     server.auth(2, 'secret');
     server.setRoot(2, 6);
     server.applied();
-    // The credentials are being judged now, and the write waits for them.
+    // The credentials are being decided, and the write waits for them.
     server.setRoot(1, 8);
     server.setRoot(2, 7);
     server.core.disconnected(2, now);
@@ -327,7 +331,7 @@ describe('credentials whose connection goes before their turn comes', () => {
   });
 });
 
-/** Counts how often anything is read of it. */
+/** Counts how often a property is read. */
 class CountedIdentity {
   static reads = 0;
   readonly #id: string;
@@ -348,7 +352,7 @@ describe('A35: the identities of a connection', () => {
   const known = (...ids: readonly string[]): AuthOutcome => ({ kind: 'done', identities: ids.map((id) => ({ scheme: 'told', id })) });
   const tooMany = `-4 ${ErrorCode.AuthFailed}`;
 
-  it('are bounded in number: one too many is answered AuthFailed, and ends that connection only', () => {
+  it('are limited in number: one too many is answered AuthFailed and closes only that connection', () => {
     const server = new Host('told', { identitiesPerCnxnMax: 3 });
     server.connect(1);
     server.connect(2);
@@ -362,8 +366,8 @@ describe('A35: the identities of a connection', () => {
     expect(server.closed).toEqual(['1: too many identities']);
   });
 
-  it('are bounded in bytes, as they travel between servers', () => {
-    // The address takes 8 bytes of lengths, 2 of scheme and 9 of id; the others 8, 4, and what is left.
+  it('are limited in bytes, in the form servers send each other', () => {
+    // The address takes 8 bytes of lengths, 2 of scheme and 9 of id; the others 8, 4, and the rest.
     const server = new Host('told', { identityBytesPerCnxnMax: 19 + 12 + 30 });
     server.connect(1);
     server.provider.outcome = known('é'.repeat(15));
@@ -374,7 +378,7 @@ describe('A35: the identities of a connection', () => {
     expect(server.closed).toEqual(['1: too many identities']);
   });
 
-  it('are bounded by what servers take from each other where that is less', () => {
+  it('are limited to what servers accept from each other, if that is less', () => {
     const server = new Host('told', { juteMaxBuffer: 30, juteMaxBufferExtra: 20 });
     server.connect(1);
     server.provider.outcome = known('x'.repeat(20));
@@ -382,7 +386,7 @@ describe('A35: the identities of a connection', () => {
     expect(server.heard(1)).toEqual([tooMany]);
   });
 
-  it('may be shown again as often as a client likes', () => {
+  it('may be sent again any number of times', () => {
     const server = new Host('told', { identitiesPerCnxnMax: 2 });
     server.connect(1);
     server.provider.outcome = known('a');
@@ -391,7 +395,7 @@ describe('A35: the identities of a connection', () => {
     expect(server.heard(1)).toEqual(['-4 0', '-4 0', '-4 0', '100 0 ip:127.0.0.1 told:a']);
   });
 
-  it('are looked up, not searched: a further one costs the same however many there are', () => {
+  it('are looked up, not scanned: one more costs the same however many there are', () => {
     const server = new Host('told');
     server.connect(1);
     for (let i = 0; i < 900; i++) {
@@ -404,8 +408,8 @@ describe('A35: the identities of a connection', () => {
   });
 });
 
-describe('an exchange of tokens', () => {
-  it('goes from token to token and ends with an identity', () => {
+describe('a SASL exchange', () => {
+  it('exchanges tokens and ends with an identity', () => {
     const server = new Host('sasl');
     server.connect(1);
     server.provider.outcome = { kind: 'continue', reply: Buffer.from('challenge') };
@@ -417,14 +421,14 @@ describe('an exchange of tokens', () => {
     expect(server.provider.asked.map(({ credentials }) => credentials)).toEqual(['', 'response']);
   });
 
-  it('is over at once, with nobody known, where no mechanism is set up', () => {
+  it('ends at once without an identity if no mechanism is configured', () => {
     const server = new Host();
     server.connect(1);
     server.sasl(1, 200, 'token');
     expect(server.heard(1)).toEqual(['200 0 null']);
   });
 
-  it('is not reached by an auth request that names it', () => {
+  it('cannot be started by an auth request for the scheme sasl', () => {
     const server = new Host('sasl');
     server.connect(1);
     server.auth(1, 'token', 'sasl');

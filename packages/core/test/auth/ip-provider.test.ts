@@ -15,7 +15,7 @@ it.each([
   ['fe80::1', 'fd00::/8', false],
   ['fd00::1', '10.0.0.0/0', false],
   ['10.1.2.3', '::/0', false],
-])('A35: of the scheme ip, the address %s against the entry %s: %s', (address, entry, matches) => {
+])('A35: in the scheme ip, matching the address %s with the entry %s gives %s', (address, entry, matches) => {
   expect(ipProvider.matches(address, entry)).toBe(matches);
 });
 

@@ -1,4 +1,6 @@
-/** Whether an ACL lets someone in, asked in the short way and in the long one, against the rule as ZooKeeper states it. */
+/**
+ * Compares permission checks, by scan and by index, with ZooKeeper's rule.
+ */
 import { type Acl, Writer, readAclList, Reader } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type AuthProvider, AuthRegistry } from '../../src/auth/auth-provider.ts';
@@ -9,7 +11,7 @@ import { ipProvider } from '../../src/auth/ip-provider.ts';
 import { Permissions } from '../../src/auth/permission.ts';
 import { AclTable, openAclId } from '../../src/tree/acl-table.ts';
 
-/** Matches by a rule of its own, which no look-up could follow. */
+/** Matches by a rule of its own, which no look-up supports. */
 const lengths: AuthProvider = {
   scheme: 'lengths',
   provesIdentity: true,
@@ -32,7 +34,7 @@ function permitted(acl: readonly Acl[], perms: number, identities: readonly Iden
   });
 }
 
-/** Numbers that look like chance, and are the same each time. */
+/** Pseudo-random numbers, the same each time. */
 function chance(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -83,7 +85,7 @@ function anyIdentity(below: (bound: number) => number): Identity {
 }
 
 describe('A35: a permission is granted by the rule', () => {
-  /** What makes a list long, and lets nobody in. */
+  /** Makes a list long and grants nothing. */
   const filler = Array.from({ length: 40 }, (_, i): Acl => ({ perms: 31, id: { scheme: 'digest', id: `nobody${i}:h` } }));
 
   it.each([
@@ -108,13 +110,13 @@ describe('A35: a permission is granted by the rule', () => {
       }
       table.release(id);
     }
-    // The comparison is worth something only if there is enough of both.
+    // The comparison is meaningful only with enough of both results.
     expect(granted).toBeGreaterThan(1000);
     expect(granted).toBeLessThan(13_500);
     expect(table.size).toBe(0);
   });
 
-  it('a list that is long for its texts alone', () => {
+  it('an ACL that is long only by its texts is checked through its index', () => {
     const table = new AclTable();
     const permissions = new Permissions(table, registry, false);
     const long = `${'x'.repeat(5000)}:h`;
@@ -128,7 +130,7 @@ describe('A35: a permission is granted by the rule', () => {
     ]);
   });
 
-  it('thousands of entries for one id, with as many permissions, are one row', () => {
+  it('thousands of entries for one id, with different permissions, are one row of the index', () => {
     const table = new AclTable();
     const permissions = new Permissions(table, registry, false);
     const ann = Identities.of([{ scheme: 'digest', id: 'ann:h' }]);
@@ -139,7 +141,7 @@ describe('A35: a permission is granted by the rule', () => {
     expect(permissions.permits(other, 3, ann)).toBe(false);
   });
 
-  it('is granted by the first list and by no ACL check at all where there is none', () => {
+  it('an open ACL and disabled ACL checks grant every permission', () => {
     const table = new AclTable();
     const closed = table.intern([{ perms: 0, id: { scheme: 'world', id: 'anyone' } }]);
     const nobody = Identities.none;
@@ -150,7 +152,7 @@ describe('A35: a permission is granted by the rule', () => {
 });
 
 describe('A37: an ACL without its hashes', () => {
-  it.each([[[]], [[{ perms: 1, id: { scheme: 'digest', id: 'a:b' } }]]])('is written as it would be decoded and encoded', (more) => {
+  it.each([[[]], [[{ perms: 1, id: { scheme: 'digest', id: 'a:b' } }]]])('is written as a decoded and encoded list would be', (more) => {
     const table = new AclTable();
     const acl: Acl[] = [
       ...more,

@@ -8,13 +8,13 @@ function throttle(options: Partial<ConnectionThrottleOptions>, draw = 0): Connec
 }
 
 describe('ConnectionThrottle', () => {
-  it('admits everyone by default', () => {
+  it('admits every client by default', () => {
     const open = throttle({});
     for (let i = 0; i < 1000; i++) expect(open.admit('global', 0)).toBe(true);
     expect(open.deficit).toBe(0);
   });
 
-  it('lets a burst of the size of the bucket through, then the configured rate', () => {
+  it("lets a burst of the bucket's size pass, then the configured rate", () => {
     const limited = throttle({ tokens: 5, fillTimeMs: 100, fillCount: 2 });
     const admittedAt = (ms: number) => Array.from({ length: 10 }, () => limited.admit('global', ms)).filter(Boolean).length;
     expect(admittedAt(0)).toBe(5);
@@ -24,7 +24,7 @@ describe('ConnectionThrottle', () => {
     expect(admittedAt(1_000_000)).toBe(5);
   });
 
-  it('keeps the configured rate however often it is asked', () => {
+  it('keeps the configured rate however often it is called', () => {
     const limited = throttle({ tokens: 10, fillTimeMs: 1000, fillCount: 7 });
     let admitted = 0;
     for (let ms = 0; ms <= 100_000; ms += 13) {
@@ -34,7 +34,7 @@ describe('ConnectionThrottle', () => {
     expect(admitted).toBeLessThanOrEqual(10 + 700);
   });
 
-  it('weighs sessions when told to, and counts its bucket in global sessions', () => {
+  it('weighs sessions if enabled, and counts its bucket in global sessions', () => {
     const weighed = throttle({ tokens: 2, fillTimeMs: 1000, fillCount: 1, weightEnabled: true });
     expect(weighed.admit('global', 0)).toBe(true);
     expect(weighed.deficit).toBe(3);
@@ -47,8 +47,12 @@ describe('ConnectionThrottle', () => {
 
   it.each([
     ['a global session costs no less than a local one', { globalSessionWeight: 2, localSessionWeight: 5 }, [5, 5, 5]],
-    ['nor does a renewed one', { renewSessionWeight: 1, localSessionWeight: 2 }, [3, 2, 2]],
-    ['weights of nothing or less are the defaults', { globalSessionWeight: 0, localSessionWeight: -1, renewSessionWeight: 0 }, [3, 1, 2]],
+    ['a resumed session costs no less than a local one', { renewSessionWeight: 1, localSessionWeight: 2 }, [3, 2, 2]],
+    [
+      'weights of 0 or less are replaced by the defaults',
+      { globalSessionWeight: 0, localSessionWeight: -1, renewSessionWeight: 0 },
+      [3, 1, 2],
+    ],
   ])('%s', (_title, weights, [global, local, renew]) => {
     const cost = (kind: 'global' | 'local' | 'renew') => {
       const weighed = throttle({ tokens: 100, weightEnabled: true, ...weights });
@@ -58,7 +62,7 @@ describe('ConnectionThrottle', () => {
     expect([cost('global'), cost('local'), cost('renew')]).toEqual([global, local, renew]);
   });
 
-  it('drops at random more often while the bucket is found empty, less often once it has recovered', () => {
+  it('drops at random more often while the bucket is empty, and less often after it has recovered', () => {
     let draw = 0xffffffff;
     const blue = new ConnectionThrottle(
       {
@@ -84,7 +88,8 @@ describe('ConnectionThrottle', () => {
       expect(blue.admit('global', ms)).toBe(false);
       expect(blue.dropChance).toBeCloseTo(chance);
     }
-    // The bucket is full again: the chance falls, and a draw below it still drops without taking a token.
+    // The bucket is full again: the probability falls, and a draw below it still drops without
+    // taking a token.
     draw = 0;
     expect(blue.admit('global', 5000)).toBe(false);
     expect(blue.dropChance).toBeCloseTo(0.7);
@@ -95,7 +100,7 @@ describe('ConnectionThrottle', () => {
     expect(blue.dropChance).toBe(0);
   });
 
-  it('keeps its tokens between none and the full bucket, and its chance between 0 and 1, whatever it is given', () => {
+  it("keeps its tokens between zero and the bucket's size, and its probability between 0 and 1, for any options and times", () => {
     const wild = fc.oneof(fc.integer({ min: -5, max: 20 }), fc.constantFrom(2 ** 31 - 1, -(2 ** 31), 2 ** 31, 2 ** 53 - 1));
     const options = fc.record({
       tokens: wild,
@@ -142,7 +147,7 @@ describe('ConnectionThrottle', () => {
     );
   });
 
-  it('admits after years of silence what fits into the bucket, and no more', () => {
+  it('admits no more than one full bucket after years of silence', () => {
     const limited = throttle({ tokens: 3, fillTimeMs: 1, fillCount: 2 ** 31 - 1 });
     limited.admit('global', 0);
     const later = 2 ** 52;

@@ -7,7 +7,7 @@ class Bench {
   readonly attempts = new Attempts({ tickTimeMs: 2000, initLimitTicks: 10 });
   #nowMs = 5000;
 
-  /** Returns for how long the leader is to be shunned. */
+  /** Returns for how long the leader must be shunned. */
   failAfter(ms: number, leader: number, wasRefused = false): number {
     this.attempts.begin({ elapsedMs: this.#nowMs, wallMs: 0 });
     this.#nowMs += ms;
@@ -22,16 +22,16 @@ class Bench {
   }
 }
 
-describe('a leader with whom nothing came of it', () => {
-  it('is not shunned for one short attempt: it may just have failed', () => {
+describe('a leader with failed attempts', () => {
+  it('is not shunned after one short attempt: it may just have failed', () => {
     expect(new Bench().failAfter(1999, 3)).toBe(0);
   });
 
-  it('is shunned at once for a long one', () => {
+  it('is shunned at once after a long attempt', () => {
     expect(new Bench().failAfter(2000, 3)).toBe(4000);
   });
 
-  it('is not shunned for one attempt that was refused, however long it took: it can be reached, and does not lead yet', () => {
+  it('is not shunned after one refused attempt, however long: it can be reached, and does not lead yet', () => {
     const bench = new Bench();
     expect([bench.failAfter(2000, 3, true), bench.failAfter(2000, 3, true)]).toEqual([0, 4000]);
   });
@@ -45,20 +45,20 @@ describe('a leader with whom nothing came of it', () => {
     expect(new Bench().failAfter(15_000, 3)).toBe(15_000);
   });
 
-  it('is shunned until every other one has been tried, when nothing came of those either', () => {
+  it('is shunned until all others with failed attempts have had another chance', () => {
     const bench = new Bench();
     bench.failAfter(20_000, 3);
     expect(bench.failAfter(20_000, 2)).toBe(50_000);
     expect(bench.failAfter(20_000, 1)).toBe(70_000);
   });
 
-  it('is counted by itself', () => {
+  it('is counted separately from others', () => {
     const bench = new Bench();
     bench.failAfter(10, 3);
     expect(bench.failAfter(10, 2)).toBe(0);
   });
 
-  it('is dialled after a pause from the second time on, which grows to a quarter of a tick', () => {
+  it('is dialled after a pause from the second attempt on, which grows to a quarter of a tick', () => {
     const bench = new Bench();
     const pauses: number[] = [];
     for (let times = 0; times < 9; times++) {
@@ -69,7 +69,7 @@ describe('a leader with whom nothing came of it', () => {
     expect(bench.attempts.pauseMsBefore(2)).toBe(0);
   });
 
-  it('begins anew once somebody leads', () => {
+  it('starts again without failures after a success', () => {
     const bench = new Bench();
     for (let times = 0; times < 5; times++) bench.failAfter(10, 3);
     bench.attempts.succeeded();
@@ -77,7 +77,7 @@ describe('a leader with whom nothing came of it', () => {
   });
 });
 
-it('two histories of the same failures have one fingerprint, whatever their order', () => {
+it('two histories of the same failures in different order have the same fingerprint', () => {
   const [one, other] = [new Bench(), new Bench()];
   for (const leader of [3, 1, 3]) one.failAfter(10, leader);
   for (const leader of [1, 3, 3]) other.failAfter(20, leader);

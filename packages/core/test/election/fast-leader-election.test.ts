@@ -11,7 +11,7 @@ import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
 
 const configText = 'server.1=h:1:2:participant\nversion=5';
 
-/** One machine, what it says, and a clock that the test moves. */
+/** One machine, its output, and a clock that the test moves. */
 class Bench {
   readonly out: string[] = [];
   readonly said: { to: Sid; notification: Notification }[] = [];
@@ -39,7 +39,7 @@ class Bench {
     return { elapsedMs: this.nowMs, wallMs: 0 };
   }
 
-  /** What it has said since it was last asked. */
+  /** The output since the last call. */
   take(): string[] {
     return this.out.splice(0);
   }
@@ -59,7 +59,7 @@ class Bench {
     this.machine.notified(from, notification, this.now);
   }
 
-  /** The clock goes on, and the machine is woken when it asked for it. */
+  /** Advances the clock, and wakes the machine at its deadline. */
   pass(ms: number): void {
     const until = this.nowMs + ms;
     for (let due = this.machine.deadline(); due !== undefined && due <= until; due = this.machine.deadline()) {
@@ -84,7 +84,7 @@ function shown({ state, leader, zxid, peerEpoch, electionEpoch }: Notification):
 }
 
 describe('the start of an election', () => {
-  it('C4-2, C4-8: whoever begins to look tells every other voter its round, its sid, its last zxid and its epoch, once', () => {
+  it('C4-2, C4-8: a server that starts looking sends every other voter its round, sid, last zxid and epoch, once', () => {
     const bench = new Bench();
     bench.start(7, 4);
     expect(bench.said).toEqual(
@@ -96,7 +96,7 @@ describe('the start of an election', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('a round that is the last that there can be, as somebody may say it is, keeps nobody from electing and from being heard', () => {
+  it('the highest possible round, sent by any peer, does not prevent a server from electing and from being understood', () => {
     const last = Number.MAX_SAFE_INTEGER;
     const bench = new Bench();
     bench.start();
@@ -111,7 +111,7 @@ describe('the start of an election', () => {
     expect(bench.outcome()).toBe(`leading 1 zxid 7 epoch 1 round ${last}`);
   });
 
-  it('each election has a round of its own', () => {
+  it('each election of a server has a new round', () => {
     const bench = new Bench();
     bench.start();
     bench.start(8, 2);
@@ -119,7 +119,7 @@ describe('the start of an election', () => {
     expect(bench.take().at(-1)).toBe('3 <- looking 1 zxid 8 epoch 2 round 2');
   });
 
-  it('the voters of the coming configuration are told as well', () => {
+  it('the voters of the next configuration are notified as well', () => {
     const bench = new Bench(new JointQuorum(new MajorityQuorum([1, 2]), new MajorityQuorum([1, 3, 4])));
     bench.start();
     expect(bench.said.map(({ to }) => to)).toEqual([2, 3, 4]);
@@ -127,8 +127,8 @@ describe('the start of an election', () => {
 
   it.each([
     ['an observer', { sid: 9, role: 'observer' }],
-    ['a participant that was removed', { sid: 9, role: 'participant' }],
-  ] as const)('%s asks the voters and votes for nobody', (_, options) => {
+    ['a removed participant', { sid: 9, role: 'participant' }],
+  ] as const)('%s asks the voters and votes for no server', (_, options) => {
     const bench = new Bench([1, 2, 3], options);
     bench.start();
     expect(bench.take()).toEqual([1, 2, 3].map((to) => `${to} <- looking nobody round 1`));
@@ -143,7 +143,7 @@ describe('the start of an election', () => {
     expect(bench.machine.deadline()).toBeUndefined();
   });
 
-  it('before it nothing is said and nothing decided', () => {
+  it('before the first election nothing is sent and nothing is decided', () => {
     const bench = new Bench();
     bench.hear(2, 'looking', [2, 7, 1]);
     bench.hear(9, 'looking', [2, 7, 1]);
@@ -155,8 +155,8 @@ describe('the start of an election', () => {
   });
 });
 
-describe('repetition', () => {
-  it('A51: what nobody answers is said again after 200 ms, then after twice as long each time, up to a minute', () => {
+describe('repetition of notifications', () => {
+  it('A51: an unanswered notification is repeated after 200 ms, then after twice as long each time, up to a minute', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -170,7 +170,7 @@ describe('repetition', () => {
     expect(waits).toEqual([200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
   });
 
-  it('a new election begins with the shortest wait', () => {
+  it('a new election starts with the shortest interval', () => {
     const bench = new Bench();
     bench.start();
     bench.pass(30_000);
@@ -178,7 +178,7 @@ describe('repetition', () => {
     expect(bench.machine.deadline()! - bench.nowMs).toBe(200);
   });
 
-  it('the times can be set', () => {
+  it('the intervals can be configured', () => {
     const bench = new Bench([1, 2, 3], { minNotificationIntervalMs: 10, maxNotificationIntervalMs: 30, finalizeWaitMs: 50 });
     bench.start();
     const waits = [1, 2, 3, 4].map(() => {
@@ -191,7 +191,7 @@ describe('repetition', () => {
     expect(bench.machine.deadline()! - bench.nowMs).toBe(50);
   });
 
-  it('a message that changes nothing does not put it off', () => {
+  it('a notification that changes nothing does not delay the repetition', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -203,8 +203,8 @@ describe('repetition', () => {
   });
 });
 
-describe('votes of those who look', () => {
-  it('C4-9: a better vote is taken over, and everyone is told', () => {
+describe('votes of looking servers', () => {
+  it('C4-9: a better vote is adopted, and all voters are notified', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -212,7 +212,7 @@ describe('votes of those who look', () => {
     expect(bench.take()).toEqual(['2 <- looking 2 zxid 8 epoch 1 round 1', '3 <- looking 2 zxid 8 epoch 1 round 1']);
   });
 
-  it('C4-9: a worse vote is not, and nobody is told', () => {
+  it('C4-9: a worse vote is not adopted, and no voter is notified', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -223,13 +223,13 @@ describe('votes of those who look', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('A51: a later round is taken over with the better of its vote and the own one, and earlier votes are void', () => {
+  it('A51: a later round is adopted with the better of its vote and the own one, and earlier votes are void', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.hear(2, 'looking', [2, 9, 1]);
     bench.hear(3, 'looking', [2, 9, 1]);
     bench.take();
-    // Less than ours: we are back to ourselves, not with 2, of which nothing is known in this round.
+    // Less than ours: we vote for ourselves again, not for 2, which has not voted in this round.
     bench.hear(4, 'looking', [4, 6, 1], 3);
     expect(bench.machine.electionEpoch).toBe(3);
     expect(bench.take()[0]).toBe('2 <- looking 1 zxid 7 epoch 1 round 3');
@@ -239,7 +239,7 @@ describe('votes of those who look', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('A51: an earlier round is not counted, and its sender is told the present vote', () => {
+  it('A51: a vote of an earlier round does not count, and its sender gets the present vote', () => {
     const bench = new Bench();
     bench.start();
     bench.start();
@@ -252,7 +252,7 @@ describe('votes of those who look', () => {
     expect(bench.take()).toEqual([]);
   });
 
-  it('a server without data neither chooses nor is chosen', () => {
+  it('a server without data neither votes nor gets votes', () => {
     const empty = new Bench();
     empty.start(-1, 0);
     empty.take();
@@ -278,7 +278,7 @@ describe('votes of those who look', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 0 epoch 0 round 1');
   });
 
-  it('ZOOKEEPER-764, 2959: who is no voter is neither counted nor voted for', () => {
+  it('ZOOKEEPER-764, 2959: a server that is not a voter neither counts nor gets votes', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -293,7 +293,7 @@ describe('votes of those who look', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('who observes is not heeded', () => {
+  it('votes of observing servers are ignored', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'observing', [1, 7, 1]);
@@ -302,7 +302,7 @@ describe('votes of those who look', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('a server of weight 0 is not voted for, whatever it has, and takes the better vote itself', () => {
+  it('a server of weight 0 gets no votes, whatever its history, and adopts the better vote itself', () => {
     const verifier = new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) });
     const bench = new Bench(verifier);
     bench.start();
@@ -316,23 +316,23 @@ describe('votes of those who look', () => {
     expect(without.take()[0]).toBe('1 <- looking 1 zxid 7 epoch 1 round 1');
   });
 
-  it('a vote that was lost on the way is said again to a server that shows it has not heard it', () => {
+  it('a lost vote is sent again to a server whose vote shows that it has not received it', () => {
     const bench = new Bench();
     bench.start();
     bench.pass(5000);
     bench.take();
     bench.hear(2, 'looking', [2, 6, 1]);
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1']);
-    // It is under way now.
+    // It is in flight now.
     bench.hear(2, 'looking', [2, 6, 1]);
     expect(bench.take()).toEqual([]);
-    // To another process at the same place nothing has been said.
+    // A new process at the same address has received nothing.
     bench.machine.reachable(2);
     bench.hear(2, 'looking', [2, 6, 1]);
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1']);
   });
 
-  it('and so is a vote to a server that had settled when it got it, as soon as that one looks too', () => {
+  it('a vote sent to a settled server is sent again as soon as that server looks too', () => {
     const bench = new Bench();
     bench.start();
     bench.start();
@@ -343,7 +343,7 @@ describe('votes of those who look', () => {
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 2']);
   });
 
-  it('a round that is no exact number is not taken over (ZOOKEEPER-2988: nor does such a message stop the server)', () => {
+  it('a round that is not an exact number is ignored (ZOOKEEPER-2988: and does not stop the server)', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -353,7 +353,7 @@ describe('votes of those who look', () => {
     expect(bench.take()).toHaveLength(2);
   });
 
-  it('what seems to come from itself is not heeded', () => {
+  it('notifications with the own sid as sender are ignored', () => {
     const bench = new Bench();
     bench.start();
     bench.take();
@@ -365,7 +365,7 @@ describe('votes of those who look', () => {
 });
 
 describe('the settling wait', () => {
-  it('C4-11: the vote of a quorum is decided when nothing better came for 200 ms', () => {
+  it('C4-11: the vote of a quorum is decided if no better one arrives for 200 ms', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [2, 8, 1]);
@@ -376,7 +376,7 @@ describe('the settling wait', () => {
     expect(bench.machine.deadline()).toBeUndefined();
   });
 
-  it('C4-2, C4-11: who is elected leads, an observer observes', () => {
+  it('C4-2, C4-11: the elected server leads, and an observer observes', () => {
     const leader = new Bench();
     leader.start();
     leader.hear(2, 'looking', [1, 7, 1]);
@@ -400,7 +400,7 @@ describe('the settling wait', () => {
     expect(removed.outcome()).toBe('following 2 zxid 8 epoch 1 round 1');
   });
 
-  it('C4-10: a better vote within it is taken over, and the wait is for that one', () => {
+  it('C4-10: a better vote during the wait is adopted, and the wait starts again for it', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [2, 8, 1]);
@@ -414,7 +414,7 @@ describe('the settling wait', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('a vote that was not known begins it anew, a repeated one does not', () => {
+  it('a new vote restarts the wait, a repeated one does not', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -429,17 +429,17 @@ describe('the settling wait', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('it ends without a decision when the quorum is gone', () => {
+  it('the wait ends without a decision when the quorum is lost', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
-    // It has failed, come back with nothing, and is in the same round by chance.
+    // It has failed, restarted without data, and is in the same round by chance.
     bench.hear(2, 'looking', [2, 0, 0]);
     bench.pass(199);
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('a quorum of the configuration in force and of the last seen one is needed', () => {
+  it('needs a quorum of both the active and the last seen configuration', () => {
     const bench = new Bench(new JointQuorum(new MajorityQuorum([1, 2, 3]), new MajorityQuorum([1, 4, 5])));
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -453,7 +453,7 @@ describe('the settling wait', () => {
 });
 
 describe('settling early', () => {
-  it('when every voter has announced the same vote', () => {
+  it('happens when every voter has announced the same vote', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -462,7 +462,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('when those who have not cannot be reached, and the dial was refused', () => {
+  it('happens when the voters that have not are unreachable and refused a dial', () => {
     const bench = new Bench();
     bench.machine.unreachable(3, bench.now);
     bench.start();
@@ -470,7 +470,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('also if that turns out last', () => {
+  it('happens when the last voter turns out to be unreachable', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -479,7 +479,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('not if a connection has come about since', () => {
+  it('does not happen if a connection with that voter has been opened since', () => {
     const bench = new Bench();
     bench.machine.unreachable(3, bench.now);
     bench.machine.reachable(3);
@@ -490,7 +490,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('not with less than a quorum, however few can be reached', () => {
+  it('does not happen with less than a quorum, however few voters are reachable', () => {
     const bench = new Bench();
     bench.start();
     bench.machine.unreachable(2, bench.now);
@@ -499,7 +499,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('not while one that can be reached has announced another vote, or none, or this one in another round', () => {
+  it('does not happen while a reachable voter has announced another vote, or none, or this one in another round', () => {
     const bench = new Bench([1, 2, 3, 4]);
     bench.start();
     bench.start();
@@ -514,7 +514,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 2');
   });
 
-  it('not for a leader that itself cannot be reached: it may just have failed', () => {
+  it('does not happen for a leader that is itself unreachable: it may just have failed', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(3, 'looking', [3, 8, 1]);
@@ -525,7 +525,7 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('nor for one that has not said so itself, though all others have', () => {
+  it('does not happen for a leader that has not announced the vote itself, though all others have', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [3, 8, 1]);
@@ -534,14 +534,14 @@ describe('settling early', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('an observer too, when all voters agree', () => {
+  it('happens on an observer too, when all voters agree', () => {
     const bench = new Bench([1, 2, 3], { sid: 9, role: 'observer' });
     bench.start();
     for (const sid of [1, 2, 3]) bench.hear(sid, 'looking', [2, 8, 1]);
     expect(bench.outcome()).toBe('observing 2 zxid 8 epoch 1 round 1');
   });
 
-  it('not at all if it is switched off', () => {
+  it('does not happen if it is disabled', () => {
     const bench = new Bench([1, 2, 3], { earlySettling: false });
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -552,8 +552,8 @@ describe('settling early', () => {
   });
 });
 
-describe('those who have settled already', () => {
-  it('C4-6: who comes late follows the leader that a quorum follows, in that one’s round', () => {
+describe('votes of servers that have settled', () => {
+  it("C4-6: a late server follows the leader of a quorum, in that leader's round", () => {
     const bench = new Bench();
     bench.start(99, 9);
     bench.hear(2, 'following', [3, 8, 1], 5);
@@ -563,7 +563,7 @@ describe('those who have settled already', () => {
     expect(bench.machine.electionEpoch).toBe(5);
   });
 
-  it('C4-6: not a leader that others follow and that has not said it leads', () => {
+  it('C4-6: a late server does not follow a leader that has not announced that it leads', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     for (const sid of [2, 3, 4]) bench.hear(sid, 'following', [5, 8, 1], 5);
@@ -574,7 +574,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 5 zxid 8 epoch 1 round 5');
   });
 
-  it('nor one without a quorum', () => {
+  it('a late server does not follow a leader without a quorum', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(3, 'leading', [3, 8, 1], 5);
@@ -582,7 +582,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('ZOOKEEPER-1805: zxid and round of their votes may differ, leader and epoch may not', () => {
+  it('ZOOKEEPER-1805: zxid and round of settled votes may differ, leader and epoch may not', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'following', [3, 8, 2], 5);
@@ -592,7 +592,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 5');
   });
 
-  it('ZOOKEEPER-1732: beside a server that does not raise the epoch of its vote the leader is enough', () => {
+  it('ZOOKEEPER-1732: with a server that does not raise the epoch of its vote, only the leader is compared', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'following', [3, 8, 1], 5, { version: 0, config: undefined });
@@ -600,7 +600,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 2 round 5');
   });
 
-  it('of the same round they are counted with those who still look, if the votes are the same', () => {
+  it('settled votes of the same round count together with equal votes of looking servers', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(3, 'looking', [3, 8, 1]);
@@ -608,7 +608,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('of the same round it does not matter who has raised the epoch of its vote already', () => {
+  it('settled votes of the same round count whether or not they have raised their epoch', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.hear(2, 'following', [5, 8, 1]);
@@ -617,14 +617,14 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 5 zxid 8 epoch 2 round 1');
   });
 
-  it('one who follows already has announced its vote too', () => {
+  it('the vote of a server that already follows counts as announced', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'following', [1, 7, 1]);
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('a leader that failed and came back before anyone noticed leads on, in the same round only', () => {
+  it('a leader that failed and restarted unnoticed continues to lead, in the same round only', () => {
     const bench = new Bench();
     bench.start(9, 2);
     bench.hear(2, 'following', [1, 7, 2], 5);
@@ -641,7 +641,7 @@ describe('those who have settled already', () => {
     ['nothing', -1, 0],
     ['an older log', 6, 2],
     ['an older epoch', 9, 1],
-  ])('but not if it came back with %s', (_, zxid, epoch) => {
+  ])('a leader that failed and restarted with %s does not continue to lead', (_, zxid, epoch) => {
     const bench = new Bench();
     bench.start(zxid, epoch);
     bench.hear(2, 'following', [1, 7, 2], 1);
@@ -650,7 +650,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
-  it('nor does what they said in an earlier round count in a later one', () => {
+  it('settled votes of an earlier round for this server do not count in a later one', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.hear(2, 'following', [5, 8, 1]);
@@ -663,7 +663,7 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBe('following 5 zxid 8 epoch 2 round 3');
   });
 
-  it('what they said in an earlier election is forgotten with the next', () => {
+  it('settled votes of an earlier election are forgotten in the next', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(3, 'leading', [3, 8, 1], 5);
@@ -674,7 +674,7 @@ describe('those who have settled already', () => {
 });
 
 describe('an oracle', () => {
-  it('A57: of two voters the one that may go on alone leads after the wait', () => {
+  it('A57: the one of two voters that may continue alone leads after the wait', () => {
     const oracle = new OracleQuorum([1, 2]);
     const bench = new Bench(oracle);
     bench.start();
@@ -688,7 +688,7 @@ describe('an oracle', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('A57: also if nobody tells the machine: the next repetition asks', () => {
+  it('A57: it leads at the next repetition even if the machine gets no input', () => {
     const oracle = new OracleQuorum([1, 2]);
     const bench = new Bench(oracle);
     bench.start();
@@ -698,7 +698,7 @@ describe('an oracle', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('A57: the one that may not follows whoever leads', () => {
+  it('A57: the voter that may not continue alone follows a server that leads', () => {
     const bench = new Bench(new OracleQuorum([1, 2]));
     bench.start(99, 9);
     bench.hear(2, 'following', [2, 7, 1], 4);
@@ -708,7 +708,7 @@ describe('an oracle', () => {
   });
 });
 
-describe('what a server says while it does not look', () => {
+describe('a server that is not looking', () => {
   function leading(): Bench {
     const bench = new Bench();
     bench.start();
@@ -718,14 +718,14 @@ describe('what a server says while it does not look', () => {
     return bench;
   }
 
-  it('C4-6: it tells who looks how its election ended', () => {
+  it('C4-6: answers looking servers with the result of its election', () => {
     const bench = leading();
     bench.hear(3, 'looking', [3, 99, 9], 7);
     expect(bench.take()).toEqual(['3 <- leading 1 zxid 7 epoch 1 round 1']);
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('its vote is of the new epoch when it is in step', () => {
+  it('has the new epoch in its vote once it is synchronised', () => {
     const bench = leading();
     bench.machine.updateVote(2);
     bench.hear(3, 'looking', [3, 99, 9], 7);
@@ -733,7 +733,7 @@ describe('what a server says while it does not look', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 2 round 1');
   });
 
-  it('it says nothing to who has settled too, and repeats nothing', () => {
+  it('does not answer settled servers, and repeats nothing', () => {
     const bench = leading();
     bench.hear(2, 'following', [1, 7, 1]);
     bench.hear(3, 'leading', [3, 9, 4], 9);
@@ -741,7 +741,7 @@ describe('what a server says while it does not look', () => {
     expect(bench.take()).toEqual([]);
   });
 
-  it('an observer is told too, with the round of the server', () => {
+  it('answers observers too, with its round', () => {
     const bench = leading();
     bench.hear(9, 'looking', [noVote, noVote, noVote], 7);
     expect(bench.take()).toEqual(['9 <- leading 1 zxid 7 epoch 1 round 1']);
@@ -754,18 +754,18 @@ describe('what a server says while it does not look', () => {
     expect(looking.machine.electionEpoch).toBe(2);
   });
 
-  it('a leader that was named by a reconfiguration is told in the same way', () => {
+  it('answers with a leader named by a reconfiguration in the same way', () => {
     const bench = leading();
     const vote = { leader: 3, zxid: 12, electionEpoch: 2, peerEpoch: 4 };
     bench.machine.settle({ state: 'following', vote }, bench.now);
     bench.hear(2, 'looking', [2, 9, 1], 7);
     bench.hear(9, 'looking', [noVote, noVote, noVote], 7);
-    // A voter is told the round of the vote, an observer that of the server.
+    // A voter gets the round of the vote, an observer that of the server.
     expect(bench.take()).toEqual(['2 <- following 3 zxid 12 epoch 4 round 2', '9 <- following 3 zxid 12 epoch 4 round 1']);
     expect(bench.machine.deadline()).toBeUndefined();
   });
 
-  it('the same question is answered again after a while, another one at once', () => {
+  it('answers the same question again after some time, and another one at once', () => {
     const bench = leading();
     const ask = (round: number): number => {
       bench.hear(3, 'looking', [3, 99, 9], round);
@@ -776,16 +776,16 @@ describe('what a server says while it does not look', () => {
     expect(ask(8)).toBe(0);
     bench.pass(1);
     expect(ask(8)).toBe(1);
-    // Nor is another answer held back.
+    // Nor is another answer suppressed.
     bench.machine.updateVote(2);
     expect(ask(8)).toBe(1);
-    // A new connection may lead to a process that has heard nothing.
+    // A new connection may lead to a process that has received nothing.
     bench.machine.reachable(3);
     expect(ask(8)).toBe(1);
   });
 
-  it('two servers that answer each other come to an end', () => {
-    // An observer two rounds ahead asks a voter that looks: each takes the other for one that must be told.
+  it('does not exchange answers with another server without end', () => {
+    // An observer two rounds later asks a looking voter: each considers the other outdated.
     const machines = new Map<Sid, FastLeaderElection>();
     const wire: { from: Sid; to: Sid; notification: Notification }[] = [];
     const now = { elapsedMs: 0, wallMs: 0 };
@@ -814,7 +814,7 @@ describe('what a server says while it does not look', () => {
 describe('a configuration of a higher version', () => {
   const newer = { config: 'server.1=h:1:2:participant\nversion=6' };
 
-  it('is told to the owner, before the vote that came with it is judged', () => {
+  it('is passed to the owner, before the vote that came with it is judged', () => {
     const bench = new Bench([1, 2, 3], { reconfigEnabled: true });
     bench.start();
     bench.take();
@@ -830,10 +830,10 @@ describe('a configuration of a higher version', () => {
     ['of the same version', {}, { reconfigEnabled: true }],
     ['of a lower version', { config: 'version=4' }, { reconfigEnabled: true }],
     ['without a version', { config: 'server.1=h:1:2:participant' }, { reconfigEnabled: true }],
-    ['that cannot be read', { config: 'server.1=h\nversion=6' }, { reconfigEnabled: true }],
-    ['that is not there', { config: undefined, version: 1 }, { reconfigEnabled: true }],
+    ['malformed', { config: 'server.1=h\nversion=6' }, { reconfigEnabled: true }],
+    ['missing', { config: undefined, version: 1 }, { reconfigEnabled: true }],
     ['without reconfigEnabled', newer, {}],
-  ])('one %s is not', (_, over, options) => {
+  ])('is ignored if it is %s', (_, over, options) => {
     const bench = new Bench([1, 2, 3], options);
     bench.start();
     bench.take();
@@ -841,7 +841,7 @@ describe('a configuration of a higher version', () => {
     expect(bench.take()).toEqual([]);
   });
 
-  it('is not told to a server that has settled: its leader tells it', () => {
+  it('is ignored by a settled server, which gets it from its leader', () => {
     const bench = new Bench([1, 2], { reconfigEnabled: true });
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
@@ -850,7 +850,7 @@ describe('a configuration of a higher version', () => {
     expect(bench.take()).toEqual(['2 <- leading 1 zxid 7 epoch 1 round 1']);
   });
 
-  it('holds at once for a running election, and its text goes out with what is said next', () => {
+  it('applies at once to a running election, and its text is sent with the next notification', () => {
     const bench = new Bench();
     bench.start();
     bench.hear(2, 'looking', [2, 6, 1]);
@@ -869,7 +869,7 @@ function fingerprintOf(bench: Bench): string {
 }
 
 describe('the fingerprint', () => {
-  it('is the same for machines that will do the same, whenever and however they came there', () => {
+  it('is equal for machines that will behave the same, whatever their history', () => {
     const [one, other] = [new Bench([1, 2, 3, 4, 5]), new Bench([1, 2, 3, 4, 5])];
     one.start();
     one.pass(50);
@@ -883,7 +883,7 @@ describe('the fingerprint', () => {
     expect(fingerprintOf(one)).toBe(fingerprintOf(other));
   });
 
-  it('is another one after each input that matters', () => {
+  it('changes with each input that matters', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     const steps: (() => void)[] = [
       () => bench.start(),
@@ -913,8 +913,8 @@ describe('the fingerprint', () => {
   });
 });
 
-describe('a server that is shunned', () => {
-  it('is not voted for, though its vote is the best; when its time is over the best vote counts again', () => {
+describe('a shunned server', () => {
+  it('gets no vote, though its vote is the best; the best vote counts again after the time', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(3, bench.nowMs + 500);
     bench.start();
@@ -929,7 +929,7 @@ describe('a server that is shunned', () => {
     expect(bench.outcome()).toBe('following 3 zxid 9 epoch 1 round 1');
   });
 
-  it('is not voted for in a later round either', () => {
+  it('gets no vote in a later round either', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(3, bench.nowMs + 500);
     bench.start();
@@ -938,7 +938,7 @@ describe('a server that is shunned', () => {
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 4', '3 <- looking 1 zxid 7 epoch 1 round 4']);
   });
 
-  it('is followed all the same when others have settled on it, so that nobody is kept from an ensemble that works', () => {
+  it('is followed all the same if others have settled on it, so that no server is kept from a working ensemble', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(3, bench.nowMs + 500);
     bench.start();
@@ -947,7 +947,7 @@ describe('a server that is shunned', () => {
     expect(bench.outcome()).toContain('following 3');
   });
 
-  it('says nothing of itself if it is this one, and helps others', () => {
+  it('does not announce its own vote if it is this server, and helps others', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(1, bench.nowMs + 500);
     bench.start();
@@ -958,7 +958,7 @@ describe('a server that is shunned', () => {
     expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
   });
 
-  it('speaks of itself again when its time is over', () => {
+  it('announces its own vote again after the time', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(1, bench.nowMs + 500);
     bench.start();
@@ -995,7 +995,7 @@ describe('a server that is shunned', () => {
     expect(bench.take()).toEqual([]);
   });
 
-  it('is forgiven when somebody leads', () => {
+  it('is forgiven after a success', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.shun(3, bench.nowMs + 500);
     bench.machine.forgive();
@@ -1015,7 +1015,7 @@ describe('a server that did not answer a dial', () => {
     return bench;
   }
 
-  it('is not voted for, though it is heard, before it is connected anew', () => {
+  it('gets no vote, though its votes arrive, until it is connected again', () => {
     const bench = unanswering();
     bench.pass(4000);
     expect(bench.take().filter((line) => !line.includes('looking 1 '))).toEqual([]);
@@ -1024,7 +1024,7 @@ describe('a server that did not answer a dial', () => {
     expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
   });
 
-  it('is voted for after a long time all the same, and when somebody leads', () => {
+  it('gets votes again after a long time, and after a success', () => {
     const bench = unanswering();
     bench.pass(5000);
     expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
@@ -1034,7 +1034,7 @@ describe('a server that did not answer a dial', () => {
     expect(forgiving.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
   });
 
-  it('is followed when others have settled on it', () => {
+  it('is followed if others have settled on it', () => {
     const bench = unanswering();
     bench.hear(2, 'following', [3, 9, 1]);
     bench.hear(3, 'leading', [3, 9, 1]);
@@ -1042,8 +1042,8 @@ describe('a server that did not answer a dial', () => {
   });
 });
 
-describe('a vote that too many of a quorum do not share, and that is better than theirs', () => {
-  /** 5 is the best, and is heard by this server alone; 4, 3 and 2 have to do without. */
+describe('a proposal that too much of a quorum does not share, and that is better than their votes', () => {
+  /** 5 is the best, and only this server receives its votes; 4, 3 and 2 do not. */
   function alone(): Bench {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
@@ -1053,7 +1053,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     return bench;
   }
 
-  it('is given up after three times the wait, for the next best', () => {
+  it('is given up for the next best after three times the wait', () => {
     const bench = alone();
     bench.pass(599);
     expect(bench.take().filter((line) => !line.includes('looking 5 '))).toEqual([]);
@@ -1063,7 +1063,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect(bench.outcome()).toBe('following 4 zxid 8 epoch 1 round 1');
   });
 
-  it('is given up for the next best that has as much, when it is the own one', () => {
+  it('is given up for the next best with an equal history, if it is the own one', () => {
     const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
     bench.start(8);
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [3, 8, 1]);
@@ -1075,7 +1075,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('is not given up for one that has less, when it is the own one: such a leader could not have this server with it', () => {
+  it('is not given up for one with less, if it is the own one: that leader could not have this server in its quorum', () => {
     const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
     bench.start(8);
     for (const sid of [1, 2, 3]) bench.hear(sid, 'looking', [3, 7, 1]);
@@ -1085,7 +1085,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect([bench.take(), bench.outcome()]).toEqual([[], undefined]);
   });
 
-  it('is kept while they may still take it over: when one of them has, the wait is over', () => {
+  it('is kept while the others may still adopt it: when one of them does, the wait is over', () => {
     const bench = alone();
     bench.pass(500);
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [5, 9, 1]);
@@ -1093,7 +1093,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect(bench.outcome()).toBe('following 5 zxid 9 epoch 1 round 1');
   });
 
-  it('is kept when those who do not share it vote for more: they have to come down', () => {
+  it('is kept if the others vote for more: they will have to give up', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.machine.shun(5, bench.nowMs + 60_000);
     bench.start();
@@ -1104,7 +1104,7 @@ describe('a vote that too many of a quorum do not share, and that is better than
     expect(bench.take().filter((line) => !line.includes('looking 4 '))).toEqual([]);
   });
 
-  it('is kept when no quorum has been heard: there is nothing to be had by giving it up', () => {
+  it('is kept if no quorum has voted: giving it up would not help', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.hear(2, 'looking', [2, 5, 1]);
@@ -1125,7 +1125,7 @@ describe('a server that has settled', () => {
   }
   const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.lost.has(sid));
 
-  it('knows who has gone on without its leader: in a later round, or with another leader', () => {
+  it('knows which voters continue without its leader: in a later round, or with another leader', () => {
     const bench = leading();
     bench.hear(2, 'looking', [2, 7, 1], 2);
     bench.hear(3, 'following', [5, 7, 1], 1);
@@ -1138,7 +1138,7 @@ describe('a server that has settled', () => {
     expect(lost(bench)).toEqual([2, 3]);
   });
 
-  it('does not count on those who have said nothing since it began to look, whatever they said before', () => {
+  it('does not count on voters that have sent nothing since it started looking, whatever they sent before', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start(9);
     for (const sid of [2, 3, 4]) bench.hear(sid, 'looking', [1, 9, 1]);
@@ -1150,7 +1150,7 @@ describe('a server that has settled', () => {
     expect(lost(bench)).toEqual([4, 5]);
   });
 
-  it('knows that its leader leads no more when that looks in a later round, or when nobody listens where it was', () => {
+  it('knows that its leader no longer leads when that looks in a later round, or when its host refuses connections', () => {
     for (const isKilled of [false, true]) {
       const bench = new Bench([1, 2, 3]);
       bench.start(9);
@@ -1166,7 +1166,7 @@ describe('a server that has settled', () => {
     }
   });
 
-  it('forgets that when they come back, and with the next election', () => {
+  it('forgets this when they return, and in the next election', () => {
     const bench = leading();
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [sid, 7, 1], 2);
     bench.hear(2, 'following', [1, 9, 1], 1);
@@ -1177,7 +1177,7 @@ describe('a server that has settled', () => {
   });
 });
 
-describe('a server that has looked for long', () => {
+describe('a server that has been looking for long', () => {
   function lookingForLong(): Bench {
     const bench = new Bench([1, 2, 3]);
     bench.start();
@@ -1197,7 +1197,7 @@ describe('a server that has looked for long', () => {
     expect(bench.outcome()).toContain('following 3');
   });
 
-  it('is in no hurry when it hears of a leader that it cannot hear, or that a quorum does not follow', () => {
+  it('does not hurry for a leader whose notifications do not arrive, or that no quorum follows', () => {
     const bench = lookingForLong();
     bench.hear(2, 'following', [3, 9, 1], 5);
     bench.pass(1000);

@@ -1,6 +1,6 @@
 /**
- * Many elections in small ensembles, each decided by its seed; what must hold is in small-ensemble.ts. A failure names the seed, and
- * `specOf(seed, kind)` makes the same story again.
+ * Many elections in small ensembles, each determined by its seed; small-ensemble.ts checks the
+ * invariants. A failure names the seed, and `specOf(seed, kind)` reproduces the run.
  */
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
@@ -8,7 +8,10 @@ import type { Sid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
 import { type Broken, type EnsembleSpec, type ServerSpec, SmallEnsemble } from './small-ensemble.ts';
 
-/** `mixed`: some of the servers always wait in full, as Java servers do. `calm`: nothing goes wrong and all start at once. */
+/**
+ * `mixed`: some of the servers always wait in full, as Java servers do. `calm`: no faults, and all
+ * start at once.
+ */
 type Kind = 'calm' | 'early' | 'mixed' | 'full';
 
 function chance(seed: number): (limit: number) => number {
@@ -28,7 +31,7 @@ function specOf(seed: number, kind: Kind, broken?: Broken): EnsembleSpec {
   const servers = Array.from({ length: voters + observers }, (_, index): ServerSpec => {
     const epoch = 1 + below(3);
     return {
-      // Sids have gaps, and observers the highest, so that one that was counted would win.
+      // Sids have gaps, and observers the highest, so that an observer would win if it counted.
       sid: 1 + index * 3,
       role: index < voters ? 'participant' : 'observer',
       epoch,
@@ -66,7 +69,7 @@ function specOf(seed: number, kind: Kind, broken?: Broken): EnsembleSpec {
 
 const blockSize = breadth(20, 500);
 
-/** The first seed of each block, which is a test of its own; in `npm test` there is one block. */
+/** The first seed of each block, which is one test; in `npm test` there is one block. */
 function blocks(count: number): number[] {
   return breadth(
     [0],
@@ -74,7 +77,7 @@ function blocks(count: number): number[] {
   );
 }
 
-/** Nothing goes wrong unless a test makes it. */
+/** No faults unless a test adds some. */
 const quiet = {
   delayMaxMs: 5,
   faultsUntilMs: 0,
@@ -83,12 +86,12 @@ const quiet = {
   maxNotificationIntervalMs: 60_000,
 } as const;
 
-/** By when everyone must have settled once nothing goes wrong any more: the longest silence, and a few elections. */
+/** By when all must have settled after the last fault: the longest silence, and a few elections. */
 function boundMs(spec: EnsembleSpec): number {
   return spec.faultsUntilMs + Math.min(spec.maxNotificationIntervalMs, 2 * spec.faultsUntilMs) + 20_000;
 }
 
-/** Plays one ensemble through and says what was wrong. */
+/** Runs one ensemble and returns its violations. */
 function play(spec: EnsembleSpec): SmallEnsemble {
   const ensemble = new SmallEnsemble(spec);
   ensemble.planFaults();
@@ -109,7 +112,7 @@ function playAll(kind: Kind, from: number, count: number, broken?: Broken): { vi
 
 describe('elections in small ensembles', () => {
   it.each(blocks(4000))(
-    `C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (${blockSize} seeds from %i)`,
+    `C4-7, C4-10: of servers that start together without faults, the best one leads and all others follow (${blockSize} seeds from %i)`,
     (from) => {
       for (let seed = from; seed < from + blockSize; seed++) {
         const spec = specOf(seed, 'calm');
@@ -123,25 +126,25 @@ describe('elections in small ensembles', () => {
     },
   );
 
-  describe.each(['early', 'mixed', 'full'] as const)('that are troubled, settling: %s', (kind) => {
+  describe.each(['early', 'mixed', 'full'] as const)('with faults, settling: %s', (kind) => {
     it.each(blocks(2000))(
-      `C4-7, C4-11: nobody leads without a quorum or with less than its voters have, and in the end one leads and all others follow (${blockSize} seeds from %i)`,
+      `C4-7, C4-11: no server leads without a quorum or with less than its voters have, and finally one leads and all others follow (${blockSize} seeds from %i)`,
       (from) => {
         const { violations, leaders } = playAll(kind, from, blockSize);
         expect(violations).toEqual([]);
-        // Many of them lost a leader on the way.
+        // Many of them lost a leader during the run.
         expect(leaders).toBeGreaterThan(blockSize * 1.2);
       },
     );
   });
 
-  it.each(blocks(1000))(`that falsely believe nobody can be reached are as safe, and settle (${blockSize} seeds from %i)`, (from) => {
+  it.each(blocks(1000))(`that wrongly believe all others unreachable are as safe, and settle (${blockSize} seeds from %i)`, (from) => {
     for (let seed = from; seed < from + blockSize; seed++) {
       expect(play({ ...specOf(seed, 'early'), falseAlarms: true }).violations, `seed ${seed}`).toEqual([]);
     }
   });
 
-  it('C4-6: a voter that comes late finds the leader, and nobody else enters an election because of it', () => {
+  it('C4-6: a late voter finds the leader, and no other server enters an election because of it', () => {
     let joined = 0;
     for (let seed = 0; seed < breadth(20, 300); seed++) {
       const spec = specOf(seed, 'calm');
@@ -168,7 +171,7 @@ describe('elections in small ensembles', () => {
     [true, 1, 60],
     [false, 200, 260],
   ])(
-    'C4-11: the process of the leader is killed, and the next one is elected without delay (settling early: %s, %i to %i ms)',
+    "C4-11: after the leader's process is killed, the next one is elected without delay (settling early: %s, %i to %i ms)",
     (early, least, most) => {
       for (let seed = 0; seed < breadth(9, 200); seed++) {
         const servers = Array.from({ length: 3 + 2 * (seed % 3) }, (_, index): ServerSpec => {
@@ -205,7 +208,7 @@ describe('the checks of small ensembles', () => {
     ['half of the voters are a quorum', { verifier: half }, /without the votes of a quorum|began an epoch without a quorum/],
     ['one voter is a quorum', { verifier: anyone }, /without the votes of a quorum|lead at the same time/],
     ['a server of weight 0 may win', { verifier: noWeights }, /has no voice/],
-  ])('fail when %s', (_, broken, complaint) => {
+  ])('fail for %s', (_, broken, complaint) => {
     const { violations } = playAll('early', 0, breadth(60, 200), broken);
     expect(violations.filter((violation) => complaint.test(violation)).length).toBeGreaterThan(0);
   });

@@ -1,20 +1,24 @@
 /**
- * Our machine in the place of the servers of Apache ZooKeeper whose elections were recorded (fixtures/README.md). It hears what they heard, and
- * what it says to each must be what they said, byte for byte; and it must come to the same end.
+ * Runs our machine in place of the Apache ZooKeeper servers whose elections were recorded
+ * (fixtures/README.md). It gets their input, and its output to each server must equal theirs, byte
+ * for byte; and it must reach the same result.
  *
- * What belongs to the connections, and not to the machine, is done here: what is said to a server without a connection waits, the newest word
- * only, and leaves when there is one.
+ * The test does what belongs to the connections and not to the machine: a notification to a server
+ * without a connection waits, only the newest, and is sent once there is one.
  *
- * Differences that are allowed, and why:
+ * Allowed differences, and why:
  *
- * - A recorded server begins each further connection with what it said last on the one before (`lastMessageSent` in QuorumCnxManager). Then the
- *   question comes, and is answered with the same again. Here it is said once.
+ * - A recorded server begins each further connection with its last message on the one before
+ *   (`lastMessageSent` in QuorumCnxManager). Then the question arrives, and gets the same answer
+ *   again. Here it is sent once.
  *
- * Of the differences in docs/internals/election.md none shows: nobody was found lagging, no wait could end early since a voter was always
- * missing that had never been there, or the others had settled.
+ * None of the differences in docs/internals/election.md shows: no server was found outdated, no
+ * wait could end early since one voter was always missing that had never been there, or the others
+ * had settled.
  *
- * What the recording does not hold, and is made up here: when a server began to look (a moment before its first connection), and when it was in
- * step with its leader (as soon as it had one), by which its vote is raised to the new epoch, and the configuration gets its first version.
+ * Not in the recording, and assumed here: when a server started looking (just before its first
+ * connection), and when it was synchronised with its leader (as soon as it had one), by which its
+ * vote gets the new epoch, and the configuration its first version.
  */
 import { type Notification, parseQuorumConfig, readNotification, Reader, type Sid, Writer, writeNotification } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
@@ -46,10 +50,10 @@ interface Life {
   readonly to: number;
   readonly zxid: number;
   readonly epoch: number;
-  /** Whom it follows or leads in the end, and in which epoch. */
+  /** The server that it finally follows or leads, and in which epoch. */
   readonly outcome: `${'leading' | 'following' | 'observing'} ${Sid}`;
   readonly newEpoch: number;
-  /** The version its configuration gets then, if it gets another. */
+  /** The version that its configuration then gets, if any. */
   readonly configVersion?: string;
 }
 
@@ -91,7 +95,7 @@ function sidesOf({ recording, sid, from, to }: Life): Side[] {
   return connections.flatMap(({ port, initiator, acceptor, opened, messages }) => {
     const isMine = port === 'election' && (initiator === sid || acceptor === sid) && opened >= from && opened < to;
     const notifications = messages.filter(({ notification }) => notification !== undefined);
-    // One connection was given up for another in the other direction before anything was said.
+    // One connection was replaced by another in the other direction before anything was sent.
     if (!isMine || notifications.length === 0) return [];
     const mine = initiator === sid ? 'initiator>acceptor' : 'acceptor>initiator';
     return [
@@ -119,7 +123,7 @@ function hexOf(notification: Notification): string {
   return writer.written().toString('hex');
 }
 
-/** What it says on each of the connections. */
+/** Its output on each of the connections. */
 function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome: string | undefined } {
   const { sid, zxid, epoch, newEpoch, configVersion } = life;
   const text = notificationOf(sides.flatMap(({ heard }) => heard).toSorted((a, b) => a.t - b.t)[0]!).config!;
@@ -177,7 +181,7 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
   return { said, outcome: decided && `${decided.state} ${decided.vote.leader}` };
 }
 
-/** Without what is only said again because the connection is a new one. */
+/** Without messages repeated only because the connection is new. */
 function withoutRepetition(sides: readonly Side[]): string[][] {
   return sides.map(({ peer, said, opened }) => {
     const last = sides.findLast((side) => side.peer === peer && side.opened < opened)?.said.at(-1);
@@ -185,7 +189,7 @@ function withoutRepetition(sides: readonly Side[]): string[][] {
   });
 }
 
-it.each(lives)('A53, D1: $recording, server $sid from $from s on: says what the recorded one said, and ends up $outcome', (life) => {
+it.each(lives)('A53, D1: $recording, server $sid from $from s on: sends what the recorded server sent, and is finally $outcome', (life) => {
   const sides = sidesOf(life);
   const { said, outcome } = replay(life, sides);
   expect(outcome).toBe(life.outcome);

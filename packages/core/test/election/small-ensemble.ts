@@ -1,12 +1,13 @@
 /**
- * A small ensemble in one process, for elections: machines as in production, connections that delay, break and are refused, servers that crash
- * and come back. One seed decides everything.
+ * A small ensemble in one process, for elections: machines as in production, connections that
+ * delay, break and are refused, servers that crash and restart. One seed determines everything.
  *
- * What follows an election is played in outline: a server that follows connects to its leader, a leader that does not gather a quorum in
- * time gives up, one that does begins a new epoch and brings its followers to its own history. Just enough for an election that went wrong to
- * be repeated, as it would be.
+ * The phases after an election are simulated in outline: a server that follows connects to its
+ * leader, a leader without a quorum in time gives up, one with a quorum begins a new epoch and
+ * synchronises its followers. Just enough for a wrong election to be repeated, as it would be.
  *
- * What must hold is checked as it happens, by rules of this file's own: it shares neither the order of votes nor the quorums with the machines.
+ * Invariants are checked at each event, by rules of this file's own: it shares neither the order of
+ * votes nor the quorums with the machines.
  */
 import type { Notification, Sid } from '@tskeeper/protocol';
 import { type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
@@ -32,22 +33,22 @@ export interface EnsembleSpec {
   readonly groups?: ReadonlyMap<number, readonly Sid[]>;
   readonly weights?: ReadonlyMap<Sid, number>;
   readonly delayMaxMs: number;
-  /** Things go wrong until then. */
+  /** Faults happen until then. */
   readonly faultsUntilMs: number;
-  /** How likely each kind is, out of 100, at each of the moments at which something may go wrong. */
+  /** Probability of each kind, in percent, at each possible moment of a fault. */
   readonly faults: { readonly crash: number; readonly cut: number; readonly close: number; readonly leaderCrash: number };
-  /** Voters that stay down when the faults are over; the others must do without. */
+  /** Voters that stay down after the faults; the others must work without them. */
   readonly downForEver: readonly Sid[];
   readonly maxNotificationIntervalMs: number;
-  /** Each server is told at the start of each election, falsely, that no other can be reached. */
+  /** Each server is told at the start of each election, wrongly, that no other can be reached. */
   readonly falseAlarms?: boolean;
-  /** What is wrong with all machines on purpose, so that the checks can be seen to fail. */
+  /** A defect of all machines, to show that the checks can fail. */
   readonly broken?: Broken;
 }
 
 /**
- * Machines see histories in a mirror, so that the worst one seems the best; or ask another verifier than the one that holds.
- * This breaks them from outside: the machines are those of production.
+ * Machines see mirrored histories, so that the worst one seems the best; or use another verifier
+ * than the checks. This breaks them from outside: the machines are those of production.
  */
 export interface Broken {
   readonly mirror?: 'zxid' | 'epoch';
@@ -59,7 +60,7 @@ interface Server {
   epoch: number;
   zxid: number;
   up: boolean;
-  /** Grows with each start of the process; what belongs to an earlier one is void. */
+  /** Incremented with each start of the process; events of an earlier one are void. */
   life: number;
   machine: FastLeaderElection | undefined;
   phase: 'down' | 'looking' | 'connecting' | 'attached' | 'leading';
@@ -68,7 +69,7 @@ interface Server {
   established: boolean;
   /** How often it has entered an election. */
   elections: number;
-  /** Data with which it entered the present one. */
+  /** Its data when it entered the present one. */
   entered: { epoch: number; zxid: number };
   readonly dialling: Set<Sid>;
   readonly wasConnected: Set<Sid>;
@@ -83,7 +84,7 @@ interface Direction {
 interface Link {
   open: boolean;
   cut: boolean;
-  /** What is under way belongs to a connection and is lost with it. */
+  /** Messages in flight belong to a connection and are lost with it. */
   generation: number;
   /** From the lower sid to the higher one, and back. */
   readonly directions: readonly [Direction, Direction];
@@ -98,7 +99,7 @@ interface Event {
 export interface Tally {
   messages: number;
   leaders: number;
-  /** When a server last came to lead. */
+  /** When a server last became leader. */
   electedAtMs: number;
 }
 
@@ -113,7 +114,7 @@ export class SmallEnsemble {
   readonly #voters: readonly Sid[];
   readonly #verifier: QuorumVerifier;
   readonly #events: Event[] = [];
-  /** Who has announced a vote, and whether its own history was no better. */
+  /** Servers that have announced a vote, and whether their own history was no better. */
   readonly #announced = new Map<string, Map<Sid, boolean>>();
   readonly #staysDown = new Set<Sid>();
   #random: number;
@@ -157,7 +158,7 @@ export class SmallEnsemble {
     return this.#nowMs;
   }
 
-  /** Runs until nothing is left to happen, or until the time is over. */
+  /** Runs until no event is left, or until the time is over. */
   run(untilMs: number): void {
     for (let event = this.#events[0]; event !== undefined && event.atMs <= untilMs; event = this.#events[0]) {
       pop(this.#events);
@@ -170,7 +171,7 @@ export class SmallEnsemble {
     }
   }
 
-  /** Plans what goes wrong, and that it ends. */
+  /** Plans faults and their ends. */
   planFaults(): void {
     const { faultsUntilMs, faults } = this.#spec;
     for (let at = this.#below(100); at < faultsUntilMs; at += 20 + this.#below(300)) {
@@ -200,13 +201,13 @@ export class SmallEnsemble {
     }
   }
 
-  /** Starts a server that was down, and nothing else. */
+  /** Starts a server that was down, and does nothing else. */
   start(sid: Sid): void {
     this.#staysDown.delete(sid);
     this.#startProcess(this.#server(sid));
   }
 
-  /** Ends the process of whoever leads. */
+  /** Kills the process of the leader. */
   crashLeader(): Sid | undefined {
     const leader = [...this.#servers.values()].find(({ established }) => established);
     if (leader !== undefined) this.#crash(leader, undefined);
@@ -218,7 +219,9 @@ export class SmallEnsemble {
     return new Map([...this.#servers].map(([sid, { elections }]) => [sid, elections]));
   }
 
-  /** Why this is no ensemble in which one leads, a quorum follows and everyone agrees; empty if it is. */
+  /**
+   * Why this is not an ensemble in which one leads, a quorum follows and all agree; empty if it is.
+   */
   unsettled(): string[] {
     const up = [...this.#servers.values()].filter(({ up: isUp }) => isUp);
     const leaders = up.filter(({ established }) => established);
@@ -243,7 +246,7 @@ export class SmallEnsemble {
       .join('; ');
   }
 
-  // --- Processes ------------------------------------------------------------------------------------------------------------------
+  // ---- processes
 
   #startProcess(server: Server): void {
     if (server.up || this.#staysDown.has(server.spec.sid)) return;
@@ -282,7 +285,7 @@ export class SmallEnsemble {
     if (backAfterMs !== undefined) this.#after(backAfterMs, () => this.#startProcess(server));
   }
 
-  /** Leads and follows no longer; whoever followed notices by and by. */
+  /** Stops leading or following; its followers notice later. */
   #leave(server: Server): void {
     const { sid } = server.spec;
     for (const follower of server.followers) this.#lost(this.#server(follower), sid, 1 + this.#below(30));
@@ -323,7 +326,7 @@ export class SmallEnsemble {
     }
   }
 
-  /** One input, and what follows from it. */
+  /** One input and its effects. */
   #turn(server: Server, input: (machine: FastLeaderElection) => void): void {
     const machine = server.machine!;
     input(machine);
@@ -341,7 +344,7 @@ export class SmallEnsemble {
     });
   }
 
-  // --- What follows an election, in outline ---------------------------------------------------------------------------------------
+  // ---- phases after an election, in outline
 
   #lead(server: Server): void {
     server.phase = 'leading';
@@ -371,7 +374,10 @@ export class SmallEnsemble {
     });
   }
 
-  /** The leader listens. Before its epoch has begun it refuses a learner whose history is better than its own; later it has that one cut. */
+  /**
+   * The leader listens. Before its epoch has begun it refuses a learner with a better history;
+   * later it truncates that history.
+   */
   #mayFollow(server: Server, sid: Sid): boolean {
     const leader = this.#server(sid);
     if (leader.phase !== 'leading' || this.#link(server.spec.sid, sid).cut) return false;
@@ -411,14 +417,17 @@ export class SmallEnsemble {
     return new Set([leader.spec.sid, ...leader.followers]);
   }
 
-  // --- What must hold -------------------------------------------------------------------------------------------------------------
+  // ---- invariants
 
-  /** Whoever comes to lead was voted for by a quorum, in one round, none of which had a better history. */
+  /**
+   * A server that becomes leader got the votes of a quorum, in one round, none of which had a
+   * better history.
+   */
   #checkElected(server: Server): void {
     const { sid } = server.spec;
     const vote = this.#mirrored(server.machine!.decided!.vote);
     if (vote.leader !== sid) this.#violated(`${sid} leads by a vote for ${vote.leader}`);
-    // A leader that failed and came back before its followers noticed is their leader still.
+    // A leader that failed and restarted before its followers noticed is still their leader.
     const announced = [voteKey(vote), followKey(vote)].flatMap((key) => [...(this.#announced.get(key) ?? [])]);
     const noBetter = new Set(announced.filter(([, holds]) => holds).map(([voter]) => voter));
     noBetter.add(sid);
@@ -455,7 +464,8 @@ export class SmallEnsemble {
   }
 
   #noteVoter(server: Server, key: string, vote: Notification): void {
-    // A server without weight may vote for whomever it likes; and one that too few can reach votes for another that has as much as itself.
+    // A server without weight may vote for any server; and one that too few can reach votes for
+    // another with an equal history.
     const holds =
       vote.leader === server.spec.sid ||
       this.#weight(server.spec.sid) === 0 ||
@@ -468,7 +478,7 @@ export class SmallEnsemble {
     this.violations.push(`seed ${this.#spec.seed}, at ${this.#nowMs} ms: ${what} (${this.#describe()})`);
   }
 
-  // --- The network ----------------------------------------------------------------------------------------------------------------
+  // ---- the network
 
   #mirrored<T extends { readonly zxid: number; readonly peerEpoch: number }>(vote: T): T {
     const { mirror: mirrored } = this.#spec.broken ?? {};
@@ -496,7 +506,7 @@ export class SmallEnsemble {
     const { generation } = link;
     direction.lastArrivalMs = Math.max(direction.lastArrivalMs, this.#nowMs + this.#delay());
     this.#at(direction.lastArrivalMs, () => {
-      // A cut cable does not lose what TCP repeats, unless the connection is given up.
+      // A cut cable does not lose what TCP repeats, unless the connection is closed.
       if (link.generation !== generation || link.cut) return;
       this.#turn(this.#server(to), (machine) => machine.notified(from, this.#mirrored(notification), this.#now()));
     });
@@ -517,7 +527,8 @@ export class SmallEnsemble {
         if (server.wasConnected.has(to)) this.#turn(server, (machine) => machine.unreachable(to, this.#now()));
         return;
       }
-      // A second connection of the pair replaces the first, with what is under way in it; or is itself refused.
+      // A second connection of the pair replaces the first, with its messages in flight; or is
+      // itself refused.
       if (link.open && this.#below(4) > 0) return;
       link.open = true;
       link.generation++;
@@ -536,7 +547,7 @@ export class SmallEnsemble {
     });
   }
 
-  /** What is under way is lost; both sides notice soon, and dial once. */
+  /** Messages in flight are lost; both sides notice soon, and dial once. */
   #closeLink(a: Sid, b: Sid): void {
     const link = this.#link(a, b);
     if (!link.open) return;
@@ -554,7 +565,7 @@ export class SmallEnsemble {
     }
   }
 
-  /** Cuts a server off from one other or from all. Connections that are cut are given up. */
+  /** Cuts a server off from one other or from all. Cut connections are closed. */
   #cut(server: Server, fromAll: boolean, forMs: number): void {
     const { sid } = server.spec;
     const others = [...this.#servers.keys()].filter((other) => other !== sid);
@@ -604,7 +615,7 @@ export class SmallEnsemble {
     return [servers[first]!.sid, servers[second]!.sid];
   }
 
-  // --- Time and chance ------------------------------------------------------------------------------------------------------------
+  // ---- time and randomness
 
   #now(): { elapsedMs: number; wallMs: number } {
     return { elapsedMs: this.#nowMs, wallMs: 0 };
@@ -634,7 +645,7 @@ function voteKey({ leader, zxid, electionEpoch, peerEpoch }: Vote): string {
   return `${leader} ${zxid} ${electionEpoch} ${peerEpoch}`;
 }
 
-/** Among those who follow some have the epoch in their vote already that their leader has begun. */
+/** Some followers have the epoch of their leader in their vote already. */
 function followKey({ leader, electionEpoch }: Vote): string {
   return `follow ${leader} ${electionEpoch}`;
 }

@@ -18,19 +18,19 @@ describe('the order of votes', () => {
     ['a later zxid', [1, 8, 2], [1, 7, 2]],
     ['a later zxid with a lower sid', [1, 8, 1], [1, 7, 3]],
     ['a higher sid', [1, 7, 3], [1, 7, 2]],
-    ['anything, against nobody', [0, 0, 1], [noVote, noVote, noVote]],
-    ['nothing in the log, against nobody', [0, -1, 1], [noVote, noVote, noVote]],
-  ] as const)('C4-9, C4-10, A51: epoch, then zxid, then sid: %s wins', (_, better, worse) => {
+    ['any vote, against none', [0, 0, 1], [noVote, noVote, noVote]],
+    ['an empty log, against no vote', [0, -1, 1], [noVote, noVote, noVote]],
+  ] as const)('C4-9, C4-10, A51: compares epoch, then zxid, then sid: %s wins', (_, better, worse) => {
     expect(beats(vote(better), vote(worse), majority)).toBe(true);
     expect(beats(vote(worse), vote(better), majority)).toBe(false);
   });
 
-  it('C4-9: an equal vote is kept, and a later round makes no vote better', () => {
+  it('C4-9: an equal vote is not better, and neither is one of a later round', () => {
     expect(beats(vote([1, 7, 2], 9), vote([1, 7, 2], 1), majority)).toBe(false);
     expect(beats(vote([1, 7, 1], 9), vote([1, 7, 2], 1), majority)).toBe(false);
   });
 
-  it('C4-10: of several the order finds the same best one, however they come', () => {
+  it('C4-10: finds the same best of several votes in any order', () => {
     const votes = [vote([1, 9, 3]), vote([2, 1, 1]), vote([2, 5, 1]), vote([2, 5, 2]), vote([1, 9, 2])];
     for (let turn = 0; turn < votes.length; turn++) {
       const rotated = [...votes.slice(turn), ...votes.slice(0, turn)];
@@ -38,7 +38,7 @@ describe('the order of votes', () => {
     }
   });
 
-  it('A51: a server of weight 0, or without a vote, never wins', () => {
+  it('A51: a vote for a server of weight 0, or for none, never wins', () => {
     const verifier = new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) });
     expect(beats(vote([9, 9, 3]), vote([1, 1, 1]), verifier)).toBe(false);
     expect(beats(vote([1, 1, 1]), vote([9, 9, 3]), verifier)).toBe(true);
@@ -47,7 +47,7 @@ describe('the order of votes', () => {
   });
 });
 
-describe('votes that count together', () => {
+describe('two votes count together', () => {
   function announced(state: ServerState, over: Partial<AnnouncedVote> = {}): AnnouncedVote {
     return { leader: 3, zxid: 7, electionEpoch: 4, peerEpoch: 2, state, version: 2, ...over };
   }
@@ -73,7 +73,7 @@ describe('votes that count together', () => {
     expect(agree(announced(stateB, b), announced(stateA, a))).toBe(together);
   });
 
-  it('are the same if leader, zxid, round and epoch are', () => {
+  it('if leader, zxid, round and epoch are equal', () => {
     const one = vote([1, 2, 3]);
     expect(sameVote(one, { ...one })).toBe(true);
     for (const key of ['leader', 'zxid', 'electionEpoch', 'peerEpoch'] as const) expect(sameVote(one, { ...one, [key]: 77 })).toBe(false);

@@ -1,4 +1,7 @@
-/** What a server makes of the configurations of others: a later one of the same voters is taken over, one of others is a reason to stop. */
+/**
+ * How a server treats the configurations of others: a later one with the same voters is adopted,
+ * one with others is an error.
+ */
 import { parseQuorumConfig } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Configuration, ConfigurationConflict } from '../../src/quorum/configuration.ts';
@@ -19,18 +22,18 @@ function going(version = '0', reconfigEnabled = true): Configuration {
 }
 
 describe('a configuration', () => {
-  it('is given the version of its first leader, once', () => {
+  it('gets the version of its first leader, once', () => {
     const configuration = going();
     const proposed = configuration.proposedBy(3);
     expect(proposed).toBe(text('300000000'));
-    // It goes by that when a quorum has acknowledged it, and not before.
+    // It is active when a quorum has acknowledged it, and not before.
     expect(configuration.version).toBe(0);
     expect(configuration.maybeAdopt(proposed)).toBe(true);
     expect(configuration.active).toMatchObject({ text: proposed, version: 0x3_0000_0000 });
     expect(configuration.proposedBy(4)).toBe(proposed);
   });
 
-  it('is not changed by an earlier one, by the same one, nor by what cannot be read', () => {
+  it('is not changed by an earlier, equal or malformed one', () => {
     const configuration = going('300000000');
     for (const other of [text('0'), text('200000005'), text('300000000'), 'server.1=nonsense\nversion=900000000', '']) {
       expect(configuration.maybeAdopt(other)).toBe(false);
@@ -38,7 +41,7 @@ describe('a configuration', () => {
     expect(configuration.version).toBe(0x3_0000_0000);
   });
 
-  it('follows a later one in which the same servers vote, and knows its observers and clients then', () => {
+  it('is replaced by a later one with the same voters, including its observers and client addresses', () => {
     const configuration = going();
     const later = text('100000004', 'server.4=h4:2888:3888:observer;0.0.0.0:2181');
     const sorted = [...servers, 'server.4=h4:2888:3888:observer;0.0.0.0:2181', 'version=100000004'].join('\n');
@@ -49,9 +52,9 @@ describe('a configuration', () => {
   it.each([
     ['another voter', text('100000004', 'server.4=h4:2888:3888:participant')],
     ['one voter less', `${servers.slice(0, 2).join('\n')}\nversion=100000004`],
-    ['a voter elsewhere', text('100000004').replace('h2:', 'h9:')],
+    ['a voter at another address', text('100000004').replace('h2:', 'h9:')],
     ['weights', text('100000004', 'group.1=1:2:3', 'weight.1=5')],
-  ])('does not go on beside a later one with %s', (_what, later) => {
+  ])('throws for a later one with %s', (_what, later) => {
     for (const reconfigEnabled of [true, false]) {
       const configuration = going('0', reconfigEnabled);
       expect(() => configuration.check(later)).toThrow(ConfigurationConflict);
@@ -60,14 +63,14 @@ describe('a configuration', () => {
     }
   });
 
-  it('stays as the operator wrote it where reconfiguration is off', () => {
+  it('is not changed if reconfiguration is disabled', () => {
     const configuration = going('0', false);
     expect(configuration.proposedBy(3)).toBe(text('0'));
     expect(configuration.maybeAdopt(text('300000000'))).toBe(false);
     expect(configuration.version).toBe(0);
   });
 
-  it('takes over what was heard last, once it is asked to, and only once', () => {
+  it('is replaced by the one received last, on request, and only once', () => {
     const configuration = going();
     for (const version of ['100000004', '200000000']) configuration.configSeen(2, parseQuorumConfig(text(version)));
     expect(configuration.version).toBe(0);
@@ -78,25 +81,25 @@ describe('a configuration', () => {
   it.each([
     [true, 0x1_0000_0004],
     [false, 0],
-  ])('comes back from the tree where reconfiguration is on (%s)', (reconfigEnabled, version) => {
+  ])('is restored from the tree if reconfiguration is enabled (%s)', (reconfigEnabled, version) => {
     const tree = new DataTree(treeOptions);
     going('100000004').keepIn(tree);
     const configuration = going('0', reconfigEnabled);
     expect([configuration.maybeAdoptKept(tree), configuration.version]).toEqual([reconfigEnabled, version]);
   });
 
-  it('stays as it is when nothing is kept in the tree', () => {
+  it('is not changed if the tree contains none', () => {
     expect(going().maybeAdoptKept(new DataTree(treeOptions))).toBe(false);
   });
 });
 
-describe('an oracle of a configuration', () => {
-  it('is not there where a majority decides', () => {
+describe('the oracle of a configuration', () => {
+  it('does not exist if a majority decides', () => {
     const configuration = going();
     expect([configuration.oracleSaid(true), configuration.followed(true), configuration.followed(false)]).toEqual([false, false, false]);
   });
 
-  it('is to be asked anew when the follower is gone, and has not allowed anything before', () => {
+  it('must be asked again when the follower is lost, and has allowed nothing before', () => {
     const verifier = new OracleQuorum([1, 2]);
     const configuration = new Configuration({ verifier, text: text('0'), version: 0 }, true);
     const may = () => verifier.containsQuorum(new Set([1]));

@@ -44,7 +44,7 @@ describe('a majority', () => {
     expect(contains(new MajorityQuorum(voters), sids)).toBe(is);
   });
 
-  it('does not count whoever is no voter, however many come', () => {
+  it('does not count servers that are not voters, however many', () => {
     const verifier = new MajorityQuorum([1, 2, 3]);
     expect(contains(verifier, [1, 7, 8, 9, -1])).toBe(false);
     expect(contains(verifier, [1, 2, 7])).toBe(true);
@@ -52,11 +52,11 @@ describe('a majority', () => {
     expect([1, 7].map((sid) => verifier.weight(sid))).toEqual([1, 0]);
   });
 
-  it('takes the same voter twice for one, and keeps them in order', () => {
+  it('counts a duplicate voter once, and sorts its voters', () => {
     expect(new MajorityQuorum([3, 1, 3, 2]).voters).toEqual([1, 2, 3]);
   });
 
-  it('can be asked with anything that knows whether a server belongs to it', () => {
+  it('accepts any object with a membership test', () => {
     const acknowledged = new Map([
       [1, 7],
       [2, 9],
@@ -71,7 +71,7 @@ describe('a majority', () => {
 describe('a quorum of groups', () => {
   it.each([
     ['two of three groups, two of three servers in each', [1, 2, 4, 5], true],
-    ['one group whole and one in each other', [1, 2, 3, 4, 7], false],
+    ['one complete group and one server in each other', [1, 2, 3, 4, 7], false],
     ['five of nine, in the wrong places', [1, 4, 7, 2, 3], false],
     ['all', nine, true],
     ['none', [], false],
@@ -89,7 +89,7 @@ describe('a quorum of groups', () => {
     expect(contains(verifier, sids)).toBe(is);
   });
 
-  it('A56: half of an even weight is not enough, half of an odd one rounded up is', () => {
+  it('A56: needs more than half of an even weight, and half of an odd one rounded up', () => {
     const even = new HierarchicalQuorum({
       voters: [1, 2],
       groups: new Map([[1, [1, 2]]]),
@@ -109,7 +109,7 @@ describe('a quorum of groups', () => {
     expect([contains(even, [1]), contains(odd, [1]), contains(odd, [2])]).toEqual([false, true, false]);
   });
 
-  it('A56: a server of weight 0 adds nothing, and a group without weight is no group', () => {
+  it('A56: does not count servers of weight 0, nor groups without weight', () => {
     const weights = new Map([7, 8, 9, 3].map((sid): [Sid, number] => [sid, 0]));
     const verifier = new HierarchicalQuorum({ voters: nine, groups: threeByThree, weights });
     expect([3, 9].map((sid) => verifier.weight(sid))).toEqual([0, 0]);
@@ -119,13 +119,13 @@ describe('a quorum of groups', () => {
     expect(contains(verifier, [4, 5, 6, 7, 8, 9])).toBe(false);
   });
 
-  it('A56: an observer with a weight in a group makes half of the group more, as in ZooKeeper, and is not counted', () => {
+  it('A56: an observer with a weight in a group raises half of the group, as in ZooKeeper, and is not counted', () => {
     const verifier = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2, 9]]]), weights: new Map([[9, 2]]) });
     expect(verifier.weight(9)).toBe(0);
     expect(verifier.isVoter(9)).toBe(false);
     expect(contains(verifier, [1, 9])).toBe(false);
     expect(contains(verifier, [1, 2, 9])).toBe(false);
-    // Without a weight it is as if it were not there.
+    // Without a weight it has no effect.
     expect(contains(new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2, 9]]]) }), [1, 2])).toBe(true);
   });
 
@@ -138,16 +138,13 @@ describe('a quorum of groups', () => {
       undefined,
       /server 2 is in group.1 and in group.2/,
     ],
-    [[[1, [1, 2]]], undefined, /server 3 is a voter and in no group/],
+    [[[1, [1, 2]]], undefined, /server 3 is a voter but in no group/],
     [[[1, [1, 2, 3]]], [[2, -1]], /weight.2 is -1/],
     [[[1, [1, 2, 3]]], [[2, 1.5]], /weight.2 is 1.5/],
-  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])(
-    'A56: groups %j with weights %j are refused',
-    (groups, weights, message) => {
-      const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
-      expect(() => new HierarchicalQuorum(options)).toThrow(message);
-    },
-  );
+  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])('A56: refuses groups %j with weights %j', (groups, weights, message) => {
+    const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
+    expect(() => new HierarchicalQuorum(options)).toThrow(message);
+  });
 });
 
 describe('an oracle', () => {
@@ -164,7 +161,7 @@ describe('an oracle', () => {
     [true, true, false, false],
     [false, true, false, false],
   ])(
-    'A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s',
+    'A57: that answered %s to a server with a follower: %s; alone it is a quorum: %s, and it must not lead: %s',
     (said, followed, alone, denied) => {
       const verifier = told(said, followed);
       expect(contains(verifier, [1])).toBe(alone);
@@ -176,11 +173,11 @@ describe('an oracle', () => {
     },
   );
 
-  it('A57: that has not been read says no', () => {
+  it('A57: that has not been read denies', () => {
     expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
   });
 
-  it('A57: has no say where there are not two voters', () => {
+  it('A57: has no effect unless there are two voters', () => {
     expect(contains(told(true, false, [1, 2, 3]), [1])).toBe(false);
     expect(told(false, false, [1, 2, 3]).deniedByOracle()).toBe(false);
     expect(told(false, false, [1]).deniedByOracle()).toBe(false);
@@ -201,13 +198,13 @@ describe('a joint quorum', () => {
     expect(contains(verifier, sids)).toBe(is);
   });
 
-  it('knows the voters of both', () => {
+  it('has the voters of both', () => {
     expect(verifier.voters).toEqual([1, 2, 3, 4, 5]);
     expect([1, 5, 6].map((sid) => verifier.isVoter(sid))).toEqual([true, true, false]);
     expect([1, 5, 6].map((sid) => verifier.weight(sid))).toEqual([1, 1, 0]);
   });
 
-  it('takes the weight that is in force, and the coming one for who is new', () => {
+  it('uses the active weight, and the next one for a new voter', () => {
     const weighted = new HierarchicalQuorum({
       voters: [3, 4],
       groups: new Map([[1, [3, 4]]]),
@@ -220,7 +217,7 @@ describe('a joint quorum', () => {
     expect([1, 3, 4].map((sid) => both.weight(sid))).toEqual([1, 1, 6]);
   });
 
-  it('has an oracle’s no when the configuration in force has', () => {
+  it('is denied by the oracle of the active configuration', () => {
     expect(new JointQuorum(new OracleQuorum([1, 2]), new MajorityQuorum([1, 2, 3])).deniedByOracle()).toBe(true);
     expect(verifier.deniedByOracle()).toBe(false);
   });
@@ -239,7 +236,7 @@ describe('the verifier of a configuration', () => {
     expect(contains(verifier, [1, 4])).toBe(false);
   });
 
-  it('A56: goes by its groups and weights if it has any', () => {
+  it('A56: uses its groups and weights if there are any', () => {
     const verifier = verifierOf(parseQuorumConfig(`${servers}\ngroup.1=1:2:3\nweight.1=5\nweight.3=0\nversion=0`));
     expect([1, 2, 3, 4].map((sid) => verifier.weight(sid))).toEqual([5, 1, 0, 0]);
     expect(contains(verifier, [1])).toBe(true);
@@ -272,7 +269,7 @@ it('any two quorums of one verifier have a voter in common', () => {
   expect(quorums).toBeGreaterThan(breadth(10, 100));
 });
 
-it('fingerprints differ where verifiers may decide differently', () => {
+it('the fingerprints of two verifiers differ if they may decide differently', () => {
   const oracle = new OracleQuorum([1, 2]);
   const before = fingerprintOf(oracle);
   oracle.oracleSaid(true);

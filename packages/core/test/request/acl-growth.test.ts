@@ -1,4 +1,7 @@
-/** What `auth` in requested ACLs grows into: one entry for each identity of the connection, however many and however long they are. */
+/**
+ * Expansion of `auth` in requested ACLs: one entry for each identity of the connection, however
+ * many and however long they are.
+ */
 import { type Acl, ErrorCode, type MultiOp, OpCode, operations, readMultiReply, Writer, writeMultiRequest } from '@tskeeper/protocol';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Stepper } from '../support/stepper.ts';
@@ -10,7 +13,7 @@ const client = 1;
 const creatorAcl: readonly Acl[] = [{ perms: 31, id: { scheme: 'auth', id: '' } }];
 const authEntry = (perms: number): Acl => ({ perms, id: { scheme: 'auth', id: '' } });
 
-/** A client that has shown so many identities, each about so long. */
+/** A client with `count` identities of about `idBytes` each. */
 function known(count: number, idBytes: number): Stepper {
   const stepper = new Stepper(() => {});
   stepper.connect(client);
@@ -35,7 +38,7 @@ function answer(stepper: Stepper): number {
   return stepper.received.at(-1)!.header.err;
 }
 
-/** What is held more than before: objects, and the buffer in which entries of the log are written, which never shrinks. */
+/** Additional memory: objects, and the buffer for log entries, which never shrinks. */
 function memoryGrowth(of: () => void): number {
   const before = process.memoryUsage();
   of();
@@ -45,8 +48,8 @@ function memoryGrowth(of: () => void): number {
 
 const growthMax = 64 * 1024 ** 2;
 
-describe('an ACL that grows by the identities of its client', () => {
-  it('ends a multi that no log entry could hold, before all of it has been built', () => {
+describe('an ACL that expands by the identities of its client', () => {
+  it('fails a multi that no log entry could hold, before all of it has been built', () => {
     const stepper = known(900, 40);
     const ops = Array.from({ length: 6000 }, (_, i) => create(`/n${i}`));
     // Each part would be 900 entries: 5.4 million.
@@ -54,12 +57,12 @@ describe('an ACL that grows by the identities of its client', () => {
     expect(answer(stepper)).toBe(ErrorCode.MarshallingError);
     expect(stepper.logged.at(-1)!.txn).toEqual({ kind: 'error', err: ErrorCode.MarshallingError });
     expect(growth).toBeLessThan(growthMax);
-    // Nothing of it is left over: the next request sees the tree as it was.
+    // Nothing of it remains: the next request sees the tree as before.
     multi(stepper, [create('/n0')]);
     expect(answer(stepper)).toBe(ErrorCode.Ok);
   });
 
-  it('is refused as too long before it is encoded, however long each identity is', () => {
+  it('is refused as too long before it is encoded, whatever the length of each identity', () => {
     const stepper = known(2, 30_000);
     // 20,000 entries of 30 KB each for every identity: more than a gigabyte.
     const acl = Array.from({ length: 20_000 }, (_, i) => authEntry(i + 1));
@@ -72,7 +75,7 @@ describe('an ACL that grows by the identities of its client', () => {
     expect(answer(stepper)).toBe(ErrorCode.MarshallingError);
   });
 
-  it('does not hide what else is wrong with a request', () => {
+  it('does not hide other errors of a request', () => {
     const stepper = known(2, 30_000);
     const acl = Array.from({ length: 200 }, (_, i) => authEntry(i + 1));
     const request = { path: '/none/long', data: null, acl, flags: 0 };
@@ -81,10 +84,11 @@ describe('an ACL that grows by the identities of its client', () => {
     expect(answer(stepper)).toBe(ErrorCode.NoNode);
   });
 
-  it('is judged in steps by what it grows into', () => {
+  it('is validated in steps by its expanded size', () => {
     const stepper = known(900, 40);
     const ops = Array.from({ length: 30 }, (_, i) => create(`/n${i}`));
-    // Long enough to be judged in steps; thirty parts would fit into one if they were counted as thirty.
+    // Long enough to be validated in steps; thirty parts would fit into one step if they were
+    // counted as thirty.
     ops.push({ kind: 'create', path: '/data', data: Buffer.alloc(20_000), acl: creatorAcl, flags: 0 });
     stepper.ask(client, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops }));
     let calls = 0;

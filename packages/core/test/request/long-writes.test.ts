@@ -1,4 +1,7 @@
-/** Who waits for whom when long writes are asked for: in the order of all writes no more than so much may stand before a short one. */
+/**
+ * How long writes wait: in the order of all writes, only a limited amount of work may precede a
+ * short one.
+ */
 import {
   ErrorCode,
   type LoggedTxn,
@@ -31,7 +34,10 @@ import { testOptions } from '../support/script.ts';
 import { Stepper } from '../support/stepper.ts';
 import { LoneLeader } from '../zab/lone-leader.ts';
 
-/** Of a step. Before a long write is begun no more may be proposed and not applied than 133 parts of multis. */
+/**
+ * Units of a step. Before a long write starts, at most 133 parts of multis may be proposed and not
+ * applied.
+ */
 const turnUnits = 100;
 const partsOfLong = 200;
 const channel = 2;
@@ -39,7 +45,7 @@ const channel = 2;
 const checks = checksOf(partsOfLong);
 const long = multiOf(checks);
 
-describe('at a leader', () => {
+describe('on a leader', () => {
   const [heavy, other, third] = [7, 8, 9];
 
   class Scene {
@@ -70,7 +76,7 @@ describe('at a leader', () => {
       this.leader.request(channel, session, cxid, OpCode.setData, shortWrite);
     }
 
-    /** What has been proposed since the last call: session and cxid. */
+    /** Proposals since the last call: session and cxid. */
     proposed(): string[] {
       return this.txns().map(({ header }) => `${header.clientLow}-${header.cxid}`);
     }
@@ -82,7 +88,7 @@ describe('at a leader', () => {
       return txns;
     }
 
-    /** Everything that is proposed is committed and applied. */
+    /** Commits and applies all proposals. */
     commit(): void {
       this.leader.ack(channel, this.#last);
     }
@@ -97,7 +103,7 @@ describe('at a leader', () => {
     scene.short(other, 2);
     expect(scene.proposed()).toEqual(['8-2']);
     scene.commit();
-    // Who has had none goes first.
+    // The session with the least usage is first.
     expect(scene.proposed()).toEqual(['9-1']);
     scene.commit();
     expect(scene.proposed()).toEqual(['7-2']);
@@ -105,7 +111,7 @@ describe('at a leader', () => {
     expect(scene.proposed()).toEqual(['7-3']);
   });
 
-  it('what a session asks for behind a long write stays behind it, and ahead of its next one', () => {
+  it('requests that a session sends after a long write are processed after it, and before its next one', () => {
     const scene = new Scene();
     scene.long(other, 1);
     scene.long(heavy, 1);
@@ -123,25 +129,25 @@ describe('at a leader', () => {
     expect(scene.proposed()).toEqual(['7-4', '7-5', '7-6', '7-7']);
   });
 
-  it('a long write that its session has left behind changes nothing when its turn comes', () => {
+  it('a long write whose session has moved meanwhile changes nothing when its turn comes', () => {
     const scene = new Scene();
     scene.long(other, 1);
     scene.long(heavy, 1);
     expect(scene.proposed()).toEqual(['8-1']);
-    // It goes on elsewhere.
+    // It moves to another server.
     scene.leader.peer.server!.validate(0, heavy, 40_000, 77, scene.leader.now);
     scene.commit();
     expect(scene.txns()[0]?.txn).toEqual({ kind: 'error', err: -118 });
   });
 });
 
-describe('at a learner', () => {
+describe('on a learner', () => {
   const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
   const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 
   class Follower implements ClientOutput, TxnLog {
     readonly core: Server;
-    /** The cxids of what has been passed on. */
+    /** The cxids of forwarded requests. */
     readonly passedOn: number[] = [];
     #forwarding!: Forwarding;
     #zxid = 0;
@@ -195,7 +201,7 @@ describe('at a learner', () => {
     }
   }
 
-  it('so many bytes of multis are passed on at once, and short writes of others besides', () => {
+  it('a limited number of bytes of multis is forwarded at once, and short writes of others besides', () => {
     const learner = new Follower(4);
     for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
     learner.ask(4, 4, OpCode.setData, shortWrite);
@@ -204,7 +210,7 @@ describe('at a learner', () => {
     expect(learner.passedOn).toEqual([1, 2, 4, 3]);
   });
 
-  it('those of a connection that has gone count no more', () => {
+  it('multis of a closed connection no longer count', () => {
     const learner = new Follower(3);
     for (const cnxn of [1, 2, 3]) learner.ask(cnxn, cnxn, OpCode.multi, long);
     learner.core.disconnected(2, now);
@@ -212,7 +218,7 @@ describe('at a learner', () => {
   });
 });
 
-describe('at a server that stands alone', () => {
+describe('on a standalone server', () => {
   const sessions = [0x0100_0000_0000_0001n, 0x0100_0000_0000_0002n, 0x0100_0000_0000_0003n] as const;
   const [one, two, three] = [1, 2, 3];
 
@@ -238,13 +244,13 @@ describe('at a server that stands alone', () => {
       operations.create.request.write(writer, { path: `/n${cnxn}-${xid}`, data: null, acl: openAcl, flags: 0 }),
     );
   };
-  /** As long as it takes to judge what can be judged: nothing is logged meanwhile. */
+  /** Validates everything that can be validated: nothing is logged meanwhile. */
   const judge = (scene: Stepper): void => {
     while ((scene.core.deadline() ?? Infinity) <= scene.now.elapsedMs) scene.call(() => scene.core.wake(scene.now));
   };
   const logged = (scene: Stepper): string[] => scene.logged.map(({ header }) => `${header.clientLow}-${header.cxid}`);
 
-  it('a long write waits for its turn, and all of its connection behind it; others are served', () => {
+  it('a long write waits for its turn, and delays its connection; others are served', () => {
     const scene = stepper();
     multi(scene, one, 1);
     judge(scene);
@@ -265,7 +271,7 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('what waits of a connection that has gone is carried out in its turn, a good-bye behind it too', () => {
+  it('waiting requests of a closed connection are performed in their turn, including a closeSession after them', () => {
     const scene = stepper({ requestThrottleDropStale: false });
     multi(scene, one, 1);
     judge(scene);
@@ -282,7 +288,7 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('what is held of a connection stays behind its long write, after whatever step it goes', () => {
+  it('held requests of a connection are processed after its long write, whichever step it ends in', () => {
     const [creates, steps] = [20, 150];
     for (let goesAfter = 0; goesAfter < steps; goesAfter++) {
       const scene = stepper({ requestThrottleDropStale: false });
@@ -298,7 +304,7 @@ describe('at a server that stands alone', () => {
     }
   });
 
-  it('nothing of it has an effect where the session has gone on over another connection', () => {
+  it('waiting requests have no effect after the session has moved to another connection', () => {
     const scene = stepper({ requestThrottleDropStale: false });
     multi(scene, one, 1);
     judge(scene);
@@ -311,7 +317,7 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('so many connections of an address that have gone keep their turn', () => {
+  it('a limited number of closed connections of an address keep their turn', () => {
     const many = Array.from({ length: 12 }, (_, at) => 0x0100_0000_0000_0010n + BigInt(at));
     const scene = stepper({ requestThrottleDropStale: false }, many);
     multi(scene, one, 1);
@@ -325,7 +331,7 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('what waits of a connection that has gone is dropped where stale requests are', () => {
+  it('waiting requests of a closed connection are dropped if stale requests are dropped', () => {
     const scene = stepper();
     multi(scene, one, 1);
     judge(scene);
@@ -338,7 +344,7 @@ describe('at a server that stands alone', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('does not wait where too much is held already: it is refused', () => {
+  it('a long write that exceeds the limits of held bytes is refused at once', () => {
     const scene = stepper({ inFlightBytesMax: 20_000 });
     multi(scene, one, 1);
     judge(scene);
@@ -359,7 +365,7 @@ describe('at a server that stands alone', () => {
   });
 });
 
-describe('long writes that wait', () => {
+describe('waiting long writes', () => {
   const addressOf = (name: string): AddressLoad => new AddressLoad(name);
   const cnxn = (id: number, address: AddressLoad): Cnxn =>
     new Cnxn(id, { remoteAddress: address.name, remotePort: id, localPort: 2181, secure: false, peerCertificate: undefined }, address, 0);
@@ -378,7 +384,7 @@ describe('long writes that wait', () => {
     return taken.kind === 'cnxn' ? `cnxn ${taken.cnxn.id}` : `session ${taken.requests[0]!.request.sessionLow}`;
   };
 
-  it('addresses take turns, however many connections one has', () => {
+  it('let addresses take turns, however many connections one has', () => {
     const writes = new LongWrites();
     const [crowd, single] = [addressOf('10.0.0.1'), addressOf('10.0.0.2')];
     for (const id of [1, 2, 3]) writes.push(cnxn(id, crowd), 100_000);
@@ -387,7 +393,7 @@ describe('long writes that wait', () => {
     expect(writes.isEmpty).toBe(true);
   });
 
-  it('who comes anew goes before those who have had much', () => {
+  it('let a new address go before those with much usage', () => {
     const writes = new LongWrites();
     for (let round = 1; round <= 3; round++) {
       for (const session of [1, 2, 3]) writes.pushForwarded({ request: request(session, round), moves: 0, units: 100_000 });
@@ -397,7 +403,7 @@ describe('long writes that wait', () => {
     expect(next(writes)).toBe('session 9');
   });
 
-  it('what sessions have had is remembered for so many of them, and for no more', () => {
+  it('keep the usage of a limited number of sessions', () => {
     const writes = new LongWrites();
     for (let session = 1; session <= 5000; session++) {
       writes.pushForwarded({ request: request(session, 1), moves: 0, units: 100_000 });

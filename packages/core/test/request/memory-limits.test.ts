@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Script } from '../support/script.ts';
 
-/** A server with a client, a znode with five bytes and one without, told how memory is. */
+/** A server with a client, a znode with five bytes and one without, in this state of memory. */
 function server(state: 'ample' | 'tight' | 'full', watchesMayGrow = true): Script {
   const script = new Script();
   for (const line of ['log at once', 'a connects', 'a create /x "12345"', 'a create /y ""']) script.run(line);
@@ -54,7 +54,7 @@ describe('F34: with memory full', () => {
     expect(server('full').run(line).at(-1)).toContain(error);
   });
 
-  it('a refusal keeps its place behind what its session asked before', () => {
+  it('a refusal keeps its place after earlier requests of its session', () => {
     const script = server('full');
     script.run('log when told');
     script.run('a delete /y');
@@ -62,7 +62,7 @@ describe('F34: with memory full', () => {
     expect(script.run('appended')).toEqual(['a <- delete 0x4 ok', throttled]);
   });
 
-  it('a read that would set a further watch is refused, and one without a watch is not', () => {
+  it('a read that would set one more watch is refused, and one without a watch is not', () => {
     const script = server('full');
     for (const line of ['a getData /x watch', 'a exists /z watch', 'a getChildren / watch', 'a addWatch /x']) {
       expect(script.run(line)).toEqual([throttled]);
@@ -80,7 +80,7 @@ describe('F34: with memory full', () => {
     expect(script.core.inspect.watchCount()).toBe(1);
   });
 
-  it('everything is served again when there is memory again', () => {
+  it('everything is served again once there is memory', () => {
     const script = server('full');
     script.core.memory('ample', true);
     expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
@@ -104,13 +104,13 @@ describe('F34: with memory tight', () => {
 });
 
 describe('F34: watches', () => {
-  it('that take their share of memory become no more, while znodes may', () => {
+  it('that use up their share of memory cannot grow in number, while znodes can', () => {
     const script = server('ample', false);
     expect(script.run('a getData /x watch')).toEqual([throttled]);
     expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
   });
 
-  it('of one connection are limited, whatever there is of memory', () => {
+  it('of one connection are limited, however much memory there is', () => {
     const script = new Script({ watchesPerCnxnMax: 2 });
     for (const line of ['log at once', 'a connects', 'b connects', 'a exists /1 watch', 'a exists /2 watch']) script.run(line);
     expect(script.run('a exists /3 watch')).toEqual([throttled]);
@@ -119,8 +119,9 @@ describe('F34: watches', () => {
     expect(script.core.inspect.watchCount()).toBe(1);
   });
 
-  it('that a client has been given are given to it again when it comes back, in whatever order it had them', () => {
-    // A path counts once in each of two tables, so a persistent watch counts twice, and one more on the same path counts nothing.
+  it('that a client had are restored when it reconnects, in any order', () => {
+    // A path counts once in each of two tables, so a persistent watch counts twice, and one more on
+    // the same path counts nothing.
     for (const [third, again] of [
       ['addWatch / mode=0', 'child=/1 persistent=/ recursive=/'],
       ['addWatch /2 mode=0', 'child=/1 persistent=/2 recursive=/'],
@@ -134,7 +135,7 @@ describe('F34: watches', () => {
     }
   });
 
-  it('that have gone without a word, as their client may not read the znode, do not keep it from coming back', () => {
+  it('that were removed silently, because their client may not read the znode, do not prevent it from reconnecting', () => {
     const script = new Script({ watchesPerCnxnMax: 2 });
     for (const line of ['log at once', 'a connects', 'b connects', 'b auth digest bob:pw']) script.run(line);
     for (const path of ['/1', '/2', '/3', '/4']) {
@@ -148,7 +149,7 @@ describe('F34: watches', () => {
     expect(script.run('c setWatches 0x9 exist=/1,/2,/3,/4').join()).not.toContain('closed');
   });
 
-  it('set again by a client that comes back cost it the connection when there is no room for all of them', () => {
+  it('restored by a reconnecting client close its connection if there is no room for all of them', () => {
     const script = new Script({ watchesPerCnxnMax: 2 });
     for (const line of ['log at once', 'a connects']) script.run(line);
     const paths = Array.from({ length: 2 * 2 + 64 + 1 }, (_, at) => `/${at}`);
@@ -156,8 +157,8 @@ describe('F34: watches', () => {
   });
 });
 
-describe('requests whose connection is gone when their turn comes', () => {
-  it('have no effect after one of them that there is no memory for', () => {
+describe('requests whose connection closes before their turn', () => {
+  it('have no effect after one of them was refused for lack of memory', () => {
     const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false });
     for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
     for (const line of ['a create /under-way ""', 'b create /refused ""', 'b delete /kept', 'b goes away']) script.run(line);
@@ -168,7 +169,7 @@ describe('requests whose connection is gone when their turn comes', () => {
     expect(script.run('a exists /kept').at(-1)).not.toContain('NoNode');
   });
 
-  it('have no effect after one of them that has waited too long', () => {
+  it('have no effect after one of them has waited too long', () => {
     const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false, throttledOpWaitMs: 100 });
     for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
     for (const line of ['a create /under-way ""', 'b create /refused ""', 'after 90', 'b delete /kept', 'b goes away', 'after 20'])
@@ -180,8 +181,8 @@ describe('requests whose connection is gone when their turn comes', () => {
   });
 });
 
-describe('F34: while the disk stands still', () => {
-  it('writes that are under way hold a bounded amount of memory: further ones are refused, deletes and reads are not', () => {
+describe('F34: while the disk is slow', () => {
+  it('outstanding writes hold a bounded amount of memory: further ones are refused, deletes and reads are not', () => {
     const script = new Script({ inFlightBytesMax: 1000 });
     for (const line of ['a connects', 'appended', 'b connects', 'appended', 'c connects', 'appended', 'd connects', 'appended'])
       script.run(line);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Forwarding } from '../../src/request/forwarding.ts';
 
-it('answers of the leader whether a session lives are told an observer in turn, each behind its sync: an end does not overtake a life', () => {
+it("an observer handles the leader's answers about a session in order, each after its sync: an end does not overtake an earlier answer", () => {
   const link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
   const forwarding = new Forwarding('observer', link, {} as never);
   forwarding.revalidate(1, 2, 1000);

@@ -1,4 +1,7 @@
-/** An ACL is kept for changes that are under way, and goes when neither they nor a znode use it any more. */
+/**
+ * An ACL is kept for outstanding changes, and removed when neither they nor a znode use it any
+ * more.
+ */
 import { type Acl, type MultiOp, OpCode, openAcl, operations, writeMultiRequest } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
 import { Stepper } from '../support/stepper.ts';
@@ -22,7 +25,7 @@ function remove(stepper: Stepper, path: string): void {
   stepper.ask(client, 2, OpCode.delete, (writer) => operations.delete.request.write(writer, { path, version: -1 }));
 }
 
-it('an ACL goes when its znode has gone and nothing under way uses it', () => {
+it('an ACL is removed when its znode is deleted and no outstanding change uses it', () => {
   const { stepper, lists } = serving();
   create(stepper, '/x', own);
   expect(lists()).toBe(1);
@@ -34,7 +37,7 @@ it('an ACL goes when its znode has gone and nothing under way uses it', () => {
   expect(lists()).toBe(0);
 });
 
-it('an ACL of a multi that fails goes with it', () => {
+it('an ACL of a failed multi is removed with it', () => {
   const { stepper, lists } = serving();
   const ops: MultiOp[] = [
     { kind: 'create', path: '/x', data: null, acl: own, flags: 0 },
@@ -45,21 +48,21 @@ it('an ACL of a multi that fails goes with it', () => {
   expect(lists()).toBe(0);
 });
 
-it('an ACL of a request that is refused is not kept', () => {
+it('an ACL of a refused request is not kept', () => {
   const { stepper, lists } = serving();
   create(stepper, '/none/x', own);
   stepper.ask(client, 2, OpCode.setACL, (writer) => operations.setACL.request.write(writer, { path: '/', acl: own, version: 7 }));
   expect(lists()).toBe(0);
 });
 
-it('a znode under way keeps its ACL when another takes its place, and a server that ends leaves to the tree what is in the tree', () => {
+it('a pending znode keeps its ACL when another replaces it, and a server that ends leaves the tree unchanged', () => {
   const { stepper, lists } = serving();
   create(stepper, '/x', own);
   stepper.ask(client, 2, OpCode.setACL, (writer) => operations.setACL.request.write(writer, { path: '/x', acl: openAcl, version: -1 }));
   remove(stepper, '/x');
   create(stepper, '/y', own);
   expect(lists()).toBe(2);
-  // The log has them all, and they are applied without being answered.
+  // The log has them all, and they are applied without replies.
   stepper.core.end(stepper.now);
   const { tree } = stepper.replica;
   expect(tree.acls.get(tree.aclOf(tree.find('/y')))).toEqual(own);

@@ -1,4 +1,7 @@
-/** What a request of a learner's client weighs, with its identities: at the learner until it is answered, at the leader until it is judged. */
+/**
+ * The memory of a forwarded request with its identities: at the learner until it is answered, at
+ * the leader until it is validated.
+ */
 import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
@@ -60,7 +63,7 @@ class Host implements ClientOutput, TxnLog {
   write(cnxn: number, xid: number): void {
     this.ask(cnxn, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, setRoot));
   }
-  /** The leader's txns have come, `count` of them. */
+  /** Delivers `count` txns of the leader. */
   commit(first: number, type: number, cxids: readonly number[], session: { high: number; low: number }): void {
     const forwarding = this.order as Forwarding;
     for (const [at, cxid] of cxids.entries()) {
@@ -88,8 +91,11 @@ class Host implements ClientOutput, TxnLog {
 
 const setRoot = { path: '/', data: Buffer.alloc(1), version: -1 };
 
-describe('at a learner', () => {
-  /** A follower with a client that has shown an identity of 10,000 bytes, where 25,000 bytes may be under way. */
+describe('on a learner', () => {
+  /**
+   * A follower with a client that has an identity of 10,000 bytes, where 25,000 bytes may be
+   * outstanding.
+   */
   function follower(): Host {
     const host = new Host('follower', { inFlightBytesMax: 25_000 });
     host.connect(client);
@@ -99,7 +105,7 @@ describe('at a learner', () => {
     return host;
   }
 
-  it('writes that have been passed on count with their identities until they are answered', () => {
+  it('forwarded writes count with their identities until they are answered', () => {
     const host = follower();
     host.write(client, 1);
     host.write(client, 2);
@@ -114,7 +120,7 @@ describe('at a learner', () => {
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
-  it('an address has half a megabyte of identities under way at most; its connections that show few are read on', () => {
+  it('an address has at most half a megabyte of identities outstanding; its connections with few identities are still read', () => {
     const host = new Host('follower', {});
     host.connect(client);
     host.commit(1, OpCode.createSession, [0], host.session);
@@ -132,7 +138,7 @@ describe('at a learner', () => {
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
-  it('what waits to be passed on counts as well, also that of clients that have gone: none is read that has something under way', () => {
+  it('requests waiting to be forwarded count as well, even of disconnected clients: no connection with outstanding requests is read', () => {
     const host = follower();
     host.write(client, 1);
     expect(host.core.wantsInput(client)).toBe(true);
@@ -142,7 +148,7 @@ describe('at a learner', () => {
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
-  it('a long write is refused while eight times as much waits, whatever it changes; a short one is passed on', () => {
+  it('a long write is refused while eight times the limit waits, whatever it changes; a short one is forwarded', () => {
     const host = follower();
     const outstanding = () => host.core.inspect.outstandingRequests();
     host.link.queuedBytes = 200_001;
@@ -154,7 +160,7 @@ describe('at a learner', () => {
     expect(outstanding()).toBe(1);
   });
 
-  it('syncs count likewise, and nothing is left over when a connection goes', () => {
+  it('syncs count likewise, and nothing is left when a connection closes', () => {
     const host = follower();
     for (const xid of [1, 2]) host.ask(client, xid, OpCode.sync, (writer) => writer.ustring('/'));
     expect(host.core.wantsInput(client)).toBe(true);
@@ -163,7 +169,7 @@ describe('at a learner', () => {
     host.write(client, 4);
     host.core.disconnected(client, now);
     host.connect(other);
-    // The new session waits, and counts as a request under way.
+    // The new session waits, and counts as an outstanding request.
     expect(host.core.inspect.outstandingRequests()).toBe(1);
     host.core.disconnected(other, now);
     const again = follower();
@@ -177,7 +183,7 @@ describe('at a learner', () => {
   });
 });
 
-describe('at a leader', () => {
+describe('on a leader', () => {
   const origin = (): WriteOrigin => ({
     kind: 'write',
     cnxn: noCnxn,
@@ -197,14 +203,14 @@ describe('at a leader', () => {
     return new Reader(Buffer.from(writer.written()));
   };
 
-  it('a request that was passed on has no identities any more once it has been judged', () => {
+  it('a forwarded request has no identities after it has been validated', () => {
     const host = new Host('leader', {});
     const forwarded = origin();
     host.order.write(forwarded, record(), now);
     expect(forwarded.identities.count).toBe(0);
   });
 
-  it('requests that are held count with their identities', () => {
+  it('held requests count with their identities', () => {
     const host = new Host('leader', { inFlightBytesMax: 100_000, requestThrottleLimit: 1 });
     host.connect(client);
     host.core.appended(1, now);
@@ -214,14 +220,14 @@ describe('at a leader', () => {
       host.core.forwarded({ ...origin(), cxid, record: Buffer.from(record().bytes) }, now);
     }
     expect(host.core.wantsInput(client)).toBe(false);
-    // There is room again, and they are judged.
+    // There is room again, and they are validated.
     host.core.appended(2, now);
     host.core.wake({ ...now, elapsedMs: now.elapsedMs + 1000 });
     host.write(client, 2);
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
-  it('the identities of one request after the other are one list as long as they are the same', () => {
+  it('equal identities of consecutive requests share one list', () => {
     const passedOn = new PassedOnIdentities();
     const request = (...ids: readonly string[]) =>
       packet(

@@ -1,4 +1,7 @@
-/** A sync is answered when everything has been applied here that was committed by then, and no sooner: also where that takes many steps. */
+/**
+ * A sync is answered when everything committed by then has been applied here, and not before, even
+ * if that takes many steps.
+ */
 import {
   OpCode,
   operations,
@@ -72,7 +75,7 @@ class Host implements ClientOutput, TxnLog {
     this.ask(client, xid, OpCode.sync, (to) => to.ustring('/'));
   }
 
-  /** The zxids of the answers to the client since the last call, by xid. */
+  /** The zxids of the replies to the client since the last call, by xid. */
   answers(): Record<number, Zxid> {
     const output = this.reply(client);
     const reader = new Reader(Buffer.from(output.written()));
@@ -87,14 +90,14 @@ class Host implements ClientOutput, TxnLog {
     return found;
   }
 
-  /** Everything that is left to be done. */
+  /** Performs all remaining work. */
   settle(): void {
     while (this.core.deadline() === 0) this.core.wake(now);
   }
 }
 
-describe('a sync is answered behind all txns that were committed', () => {
-  it('at a learner that has not applied them when its leader answers', () => {
+describe('a sync is answered after all committed txns have been applied', () => {
+  it('on a learner that has not applied them when its leader answers', () => {
     const host = new Host('follower');
     const forwarding = host.order as Forwarding;
     const [first, second] = [...host.core.inspect.cnxns()];
@@ -118,7 +121,7 @@ describe('a sync is answered behind all txns that were committed', () => {
     expect(host.answers()).toEqual({ 1: 7 });
   });
 
-  it('at a leader that has not applied them when a quorum has answered', () => {
+  it('on a leader that has not applied them when a quorum has answered', () => {
     const host = new Host('leader');
     host.core.appended(2, now);
     host.settle();

@@ -18,7 +18,7 @@ describe('ExpiryQueue', () => {
     [2999, 6000, 9000],
     [3000, 6000, 12_000],
     [12_345, 10_000, 24_000],
-  ])('at %i a timeout of %i puts a slot into the bucket due at %i', (now, timeout, due) => {
+  ])('at time %i a timeout of %i puts a slot into the bucket due at %i', (now, timeout, due) => {
     const queue = new ExpiryQueue(3000);
     queue.touch(0, now, timeout);
     expect(queue.deadline()).toBe(due);
@@ -73,7 +73,7 @@ describe('ExpiryQueue', () => {
     expect([...queue.buckets()]).toEqual([{ dueMs: 3000, slots: [4] }]);
   });
 
-  it('takes what is due in the order it came, no more at once than it was allowed', () => {
+  it('takes due slots in order of insertion, no more at once than allowed', () => {
     const queue = new ExpiryQueue(1000);
     for (const slot of [5, 1, 9]) queue.touch(slot, 0, 500);
     for (const slot of [7, 3]) queue.touch(slot, 0, 1500);
@@ -99,7 +99,7 @@ describe('ExpiryQueue', () => {
     expect([...queue.buckets()]).toEqual([{ dueMs: 20, slots: [1] }]);
   });
 
-  it('ignores the removal of what it does not hold', () => {
+  it('ignores the removal of an unqueued slot', () => {
     const queue = new ExpiryQueue(10);
     queue.remove(100_000);
     queue.touch(1, 0, 5);
@@ -109,7 +109,7 @@ describe('ExpiryQueue', () => {
     expect([...queue.buckets()]).toEqual([]);
   });
 
-  it('takes a million touches within one bucket without moving anything', () => {
+  it('handles a million touches within one bucket without moving anything', () => {
     const queue = new ExpiryQueue(3000);
     for (let slot = 0; slot < 1000; slot++) queue.touch(slot, 0, 6000);
     const before = [...queue.buckets()];

@@ -15,7 +15,7 @@ describe('SessionTable', () => {
     expect(table.count).toBe(3);
   });
 
-  it('knows the ids at the edges of 64 bits', () => {
+  it('accepts ids at the limits of 64 bits', () => {
     const table = new SessionTable();
     const halves = [0, -1, 1, 0x7fffffff, -0x80000000];
     const slots = halves.flatMap((high) => halves.map((low) => table.open(high, low, 1)));
@@ -23,7 +23,7 @@ describe('SessionTable', () => {
     expect(new Set(slots).size).toBe(25);
   });
 
-  it('opens a session that is open already in place, with the new timeout', () => {
+  it('reopens an open session in place, with the new timeout', () => {
     const table = new SessionTable();
     const slot = table.open(1, 2, 4000);
     table.setCnxn(slot, 7);
@@ -31,7 +31,7 @@ describe('SessionTable', () => {
     expect([table.count, table.timeoutMs(slot), table.cnxnOf(slot)]).toEqual([1, 9000, 7]);
   });
 
-  it('uses a slot again without anything of the session that had it', () => {
+  it('reuses a slot without data of the earlier session', () => {
     const table = new SessionTable();
     const slot = table.open(1, 1, 4000);
     table.setClosing(slot);
@@ -53,7 +53,7 @@ describe('SessionTable', () => {
     expect([table.open(2, 2, 1), table.open(3, 3, 1)]).toEqual([slot, slot + 1]);
   });
 
-  it('lists sessions from where a listing stopped, though others have come and gone', () => {
+  it('continues a list at the slot where it stopped, though sessions were added and removed', () => {
     const table = new SessionTable();
     const slots = [1, 2, 3, 4].map((low) => table.open(0, low, 1));
     expect(table.after(-1)).toBe(slots[0]);

@@ -1,6 +1,7 @@
 /**
- * Replay over a snapshot written the way ZooKeeper writes them: each znode at a moment of its own, while txns go on, and the ACL table
- * before all of them. Whatever the moments were, log and snapshot together must give the tree of the end.
+ * Replay over a fuzzy snapshot as ZooKeeper writes it: each znode at a moment of its own, while
+ * txns continue, and the ACL table before all of them. Whatever the moments were, log and snapshot
+ * together must give the final tree.
  */
 import { adler32, snapshotFileHeader, writeAclList, writeFileHeader, Writer, writeSeal } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
@@ -11,7 +12,7 @@ import { type Model, parentOf } from '../tree/model.ts';
 import { aclsByName, apply, type Change, expectSame, TreeAndModel } from '../tree/tree-and-model.ts';
 import { load } from './snapshots.ts';
 
-/** One txn as a leader would have made it: judged against the tree of its moment. */
+/** One txn as a leader would have made it: validated against the tree at that time. */
 type Txn = { readonly zxid: number; readonly changes: readonly Change[]; readonly closes?: bigint };
 
 interface Wish {
@@ -31,10 +32,11 @@ const wish: fc.Arbitrary<Wish> = fc.record({
   raise: fc.boolean(),
 });
 
-/** Turns a wish into the changes it would be at this moment; none when the leader would have refused. */
+/** Converts a request into its changes at this time; none if the leader would have refused it. */
 function judged(model: Model, wished: Wish, serial: number): Change[] {
   if (wished.kind === 'close') {
-    // A closeSession txn lists the paths; without them the parents' pzxid could not be told (ZOOKEEPER-3125).
+    // A closeSession txn lists the paths; without them the parents' pzxid would be unknown
+    // (ZOOKEEPER-3125).
     return (model.ephemerals().get(wished.session) ?? []).map((path): Change => ({ kind: 'remove', path, late: 0 }));
   }
   const change = judgedOne(model, { ...wished, kind: wished.kind }, serial);
@@ -63,7 +65,10 @@ function judgedOne(
   }
 }
 
-/** The bytes of a snapshot begun after `moments[0]`; `pick(n)` says at which later moment the next znode is written. */
+/**
+ * The bytes of a snapshot begun after `moments[0]`; `later` chooses the later moment at which the
+ * next znode is written.
+ */
 function fuzzySnapshot(moments: readonly Model[], later: () => number): Buffer {
   const writer = new Writer();
   writeFileHeader(writer, snapshotFileHeader);
@@ -97,8 +102,8 @@ function fuzzySnapshot(moments: readonly Model[], later: () => number): Buffer {
   return Buffer.from(writer.written());
 }
 
-describe('a replay over a snapshot written while txns went on', () => {
-  it('comes to the tree of the end (ZOOKEEPER-1097, 2141, 3125, 3249, 3306)', () => {
+describe('a replay over a fuzzy snapshot', () => {
+  it('reaches the final tree (ZOOKEEPER-1097, 2141, 3125, 3249, 3306)', () => {
     let missing = 0;
     fc.assert(
       fc.property(
@@ -122,7 +127,7 @@ describe('a replay over a snapshot written while txns went on', () => {
           const { tree, missingAcls } = load(fuzzySnapshot(moments.slice(first), () => steps[step++ % steps.length]!));
           if (missingAcls !== undefined) missing++;
 
-          // Replay in the loaded tree alone: there is no model of what is neither here nor there.
+          // Replay in the loaded tree only: there is no model of a fuzzy state.
           for (const txn of txns.slice(first)) replay(tree, txn);
           expectSame(tree, both.model);
           expect(tree.acls.missingCount).toBe(0);
@@ -130,7 +135,7 @@ describe('a replay over a snapshot written while txns went on', () => {
       ),
       { numRuns: breadth(15, 150) },
     );
-    // Otherwise this proves less than it says.
+    // Otherwise this proves less than it claims.
     expect(missing).toBeGreaterThan(breadth(0, 5));
   });
 });

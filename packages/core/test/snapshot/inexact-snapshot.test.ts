@@ -1,6 +1,6 @@
 /**
- * A leader of ZooKeeper sends a snapshot of which each znode is of a moment of its own. Until everything that may be in it has been applied the
- * digests of txns are those of other states, and nobody is to be alarmed.
+ * A leader of ZooKeeper sends a fuzzy snapshot. Until all txns that may be in it have been applied,
+ * digests of txns belong to other states, and must not cause a notice.
  */
 import { OpCode, openAcl, type TxnDigest, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { drain, load } from './snapshots.ts';
 const options = { ...treeOptions, digestEnabled: true };
 const loadOptions = { itemBytesMax: 100_000 };
 
-/** Each txn makes a znode. */
+/** Each txn creates a znode. */
 function apply(replica: Replica, zxid: Zxid, digest?: TxnDigest): TxnDigest {
   const header = { clientHigh: 0, clientLow: 1, cxid: zxid, zxid, time: zxid, type: OpCode.create };
   const txn = { kind: 'create', path: `/n${zxid}`, data: null, acl: openAcl, ephemeral: false, parentCVersion: zxid } as const;
@@ -21,7 +21,10 @@ function apply(replica: Replica, zxid: Zxid, digest?: TxnDigest): TxnDigest {
   return { version: 2, high: replica.tree.digestHigh, low: replica.tree.digestLow };
 }
 
-/** The digests that txns bear, and what a leader of ZooKeeper sends as of txn 3 while it applies up to txn 6. */
+/**
+ * The digests of the txns, and the snapshot of txn 3 that a leader of ZooKeeper sends while it
+ * applies up to txn 6.
+ */
 function history(): { digests: TxnDigest[]; stream: Buffer } {
   const leader = new Replica(options);
   const digests: TxnDigest[] = [{ version: 2, high: 0, low: 0 }];
@@ -40,8 +43,8 @@ function learner(stream: Buffer, comparesDigests: DigestComparison): { replica: 
   return { replica, alarms };
 }
 
-describe('a snapshot that holds effects of later txns', () => {
-  it('raises no alarm while these are applied, and the next wrong digest does', () => {
+describe('a snapshot that contains effects of later txns', () => {
+  it('causes no notice while these are applied, and the next wrong digest does', () => {
     const { digests, stream } = history();
     const { replica, alarms } = learner(stream, 'when told');
     for (let zxid = 4; zxid <= 6; zxid++) apply(replica, zxid, digests[zxid]);
@@ -53,7 +56,7 @@ describe('a snapshot that holds effects of later txns', () => {
     expect(alarms).toEqual([{ kind: 'digestMismatch', zxid: 8 }]);
   });
 
-  it('would raise one where it is taken for exact', () => {
+  it('would cause a notice if it were taken as exact', () => {
     const { digests, stream } = history();
     const { replica, alarms } = learner(stream, 'at once');
     apply(replica, 4, digests[4]);
@@ -75,10 +78,11 @@ describe('a snapshot that holds effects of later txns', () => {
     expect(load(drain(replica.snapshot())).digest).toMatchObject({ zxid: 8 });
   });
 
-  it('has no tree digest remembered for a zxid whose effects it may hold in part, so that hash shows none that is wrong', () => {
+  it('has no tree digest remembered for a zxid whose effects it may contain in part, so that hash shows no wrong one', () => {
     const leader = new Replica(options);
     for (let zxid = 1; zxid <= 126; zxid++) apply(leader, zxid);
-    // Java names a snapshot by the last txn when it begins to write, and gives the digest of the moment when it ends.
+    // Java names a snapshot by the last txn at the start of writing, and includes the digest at the
+    // end.
     for (let zxid = 127; zxid <= 130; zxid++) apply(leader, zxid);
     const snapshot = load(drain(leader.snapshot()));
     expect(snapshot.digest?.zxid).toBe(130);
@@ -91,7 +95,7 @@ describe('a snapshot that holds effects of later txns', () => {
     expect(replica.digests).toEqual([leader.digests[1]]);
   });
 
-  it('has no tree digest remembered before the leader has sent all that may be in it', () => {
+  it('has no tree digest remembered before the leader has sent all txns that may be in it', () => {
     const { stream } = history();
     const { replica } = learner(stream, 'when told');
     for (let zxid = 4; zxid <= 128; zxid++) apply(replica, zxid);

@@ -23,7 +23,7 @@ const recorded: readonly [name: string, bytes: Buffer, listed: ListedSnapshot][]
   ],
 ];
 
-/** undefined when it is not refused. Not an `expect` for each: there are thousands. */
+/** undefined if it is accepted. Not one `expect` for each: there are thousands. */
 function placeOfRefusal(bytes: Buffer): number | undefined {
   try {
     load(bytes);
@@ -34,7 +34,7 @@ function placeOfRefusal(bytes: Buffer): number | undefined {
   }
 }
 
-/** Everything a loaded snapshot holds, in the words of the listings. */
+/** The content of a loaded snapshot, in the form of the listings. */
 function told(loaded: LoadedSnapshot, listed: ListedSnapshot): ListedSnapshot {
   const { tree } = loaded;
   const hex = (value: number | bigint): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
@@ -86,7 +86,7 @@ function expected(listed: ListedSnapshot): ListedSnapshot {
   };
 }
 
-/** A file with its first seal, and no other, made right again after a change. */
+/** A file with its first seal only, corrected after a change. */
 function resealed(bytes: Buffer, sealAt: number): Buffer {
   const copy = Buffer.from(bytes.subarray(0, sealAt + 13));
   copy.writeUInt32BE(adler32(copy, 0, sealAt), sealAt + 4);
@@ -94,28 +94,28 @@ function resealed(bytes: Buffer, sealAt: number): Buffer {
 }
 
 describe('SnapshotLoader', () => {
-  it.each(recorded)('loads %s of a Java server as its listing has it', (_, bytes, listed) => {
+  it.each(recorded)('loads %s of a Java server as listed', (_, bytes, listed) => {
     const loaded = load(bytes);
     expect(told(loaded, listed)).toEqual(expected(listed));
     expect(loaded.missingAcls).toBeUndefined();
   });
 
   it.each(recorded.filter(([, , listed]) => listed.digest !== undefined && listed.digest.zxid !== '0x0'))(
-    'computes the tree digest that %s was written with',
+    'computes the tree digest with which %s was written',
     (_, bytes) => {
       const { tree, digest } = load(bytes);
       expect(digestOf(tree)).toBe(sessionIdOf(digest!.high, digest!.low));
     },
   );
 
-  it.each(recorded)('loads %s whatever pieces it comes in', (_, bytes, listed) => {
+  it.each(recorded)('loads %s in pieces of any size', (_, bytes, listed) => {
     expect(told(load(bytes, [1]), listed)).toEqual(expected(listed));
     for (let cut = 1; cut < bytes.length; cut += breadth(101, 7)) {
       expect(told(load(bytes, [cut, bytes.length]), listed)).toEqual(expected(listed));
     }
   });
 
-  it.each(sample(recorded, 2))('refuses %s cut off anywhere but behind a seal', (_, bytes, listed) => {
+  it.each(sample(recorded, 2))('refuses %s if it is cut off anywhere except after a seal', (_, bytes, listed) => {
     const parts = [listed, ...(listed.digest ? ['digest'] : []), ...(listed.lastProcessedZxid ? ['lastZxid'] : [])].length;
     const lengths = Array.from({ length: bytes.length }, (_unused, length) => length);
     const placed = lengths.map((length) => placeOfRefusal(bytes.subarray(0, length)));
@@ -127,7 +127,8 @@ describe('SnapshotLoader', () => {
     const [, bytes] = recorded[1]!;
     const flipped = Buffer.from(bytes);
     const unnoticed: number[] = [];
-    // All of what comes once, at both ends. Between them znodes follow each other, of different lengths: every fifth byte meets each of their fields in some of them.
+    // All bytes at both ends, which occur once. Between them are znodes of different lengths: every
+    // fifth byte is in each of their fields for some of them.
     const places = Array.from(bytes, (_, at) => at).filter((at) => at < 300 || at >= bytes.length - 100 || at % breadth(50, 5) === 0);
     for (const at of places) {
       flipped[at]! ^= 1 << (at % 8);
@@ -137,22 +138,24 @@ describe('SnapshotLoader', () => {
     expect(unnoticed).toEqual([]);
   });
 
-  it('refuses a snapshot that goes on behind its end', () => {
+  it('refuses a snapshot that continues after its end', () => {
     const [, bytes] = recorded[1]!;
     expect(() => load(Buffer.concat([bytes, Buffer.alloc(1)]))).toThrow(ProtocolError);
     expect(() => load(Buffer.concat([bytes, Buffer.alloc(5000)]), [100])).toThrow(ProtocolError);
   });
 
-  it('says what was expected, and where in the file', () => {
+  it('reports what was expected, and where in the file', () => {
     const [, bytes] = recorded[1]!;
     expect(() => load(Buffer.alloc(100))).toThrow('expected a snapshot, which begins with "ZKSN" at byte 0');
     const flipped = Buffer.from(bytes);
     flipped[2405]! ^= 1;
-    expect(() => load(flipped, [64])).toThrow(/expected a seal of 0x[0-9a-f]+, the checksum of all before it, not 0x407e5007 at byte 2491/);
+    expect(() => load(flipped, [64])).toThrow(
+      /expected the seal 0x[0-9a-f]+, the checksum of all bytes before it, not 0x407e5007 at byte 2491/,
+    );
     const orphan = Buffer.from(bytes);
     orphan.write('/aqp/container', bytes.indexOf('/app/container'));
     expect(() => load(orphan)).toThrow(
-      `expected a znode whose parent comes before it, but found "/aqp/container" at byte ${bytes.indexOf('/app/container') - 4}`,
+      `expected a znode after its parent, but found "/aqp/container" at byte ${bytes.indexOf('/app/container') - 4}`,
     );
   });
 
@@ -171,7 +174,7 @@ describe('SnapshotLoader', () => {
     for (const { tree } of parts) expect(tree.nodeCount).toBe(listed.nodes.length + 1);
   });
 
-  it('reads past a digest of the versions before 2, which nobody can compare', () => {
+  it('skips a digest of the versions before 2, which cannot be compared', () => {
     const [, bytes] = recorded[1]!;
     const writer = new Writer();
     writer.raw(bytes, 0, bytes.length - 54);
@@ -183,7 +186,7 @@ describe('SnapshotLoader', () => {
     expect(load(Buffer.from(writer.written())).digest).toEqual({ zxid: 0x22, version: 1, high: 0, low: 0 });
   });
 
-  it('removes nothing of a session it does not know, but names it as an owner', () => {
+  it('removes nothing of an unknown session, but lists it as an owner', () => {
     const tree = new DataTree(treeOptions);
     tree.create('/e', null, tree.acls.intern(open), 7, 8, 1, 1, 1, true);
     const { tree: loaded, sessions } = load(snapshotOf(tree, 1, sessionList([[1, 2, 3000]])));
@@ -196,14 +199,15 @@ describe('SnapshotLoader', () => {
     const tree = new DataTree(treeOptions);
     for (const [i, path] of ['/a', '/b', '/c'].entries()) tree.create(path, null, tree.acls.intern(open), 0, 0, i + 1, i + 1, 1, true);
     const bytes = snapshotOf(tree, 3, undefined, false);
-    // The table has two lists, that of /zookeeper/config and that of the znodes; the second is struck out.
+    // The table has two lists, that of /zookeeper/config and that of the znodes; the second is
+    // removed.
     const tableAt = 20;
     const second = tableAt + 4 + 8 + 4 + 4 + 4 + 5 + 4 + 6;
     const cut = Buffer.concat([bytes.subarray(0, second), bytes.subarray(second + 8 + 4 + 4 + 4 + 5 + 4 + 6)]);
     cut.writeInt32BE(1, tableAt);
     const lacking = resealed(cut, cut.length - 21 - 13);
 
-    it('grants nothing to anybody, which is not the same as an empty list', () => {
+    it('grants nothing to any client, unlike an empty list', () => {
       const { tree: loaded, missingAcls } = load(lacking);
       expect(missingAcls).toEqual({ count: 3, path: '/a' });
       expect(loaded.acls.missingCount).toBe(1);
@@ -212,7 +216,7 @@ describe('SnapshotLoader', () => {
       expect(loaded.acls.get(id).map(({ perms }) => perms)).toEqual([0]);
     });
 
-    it('is mended by a create or setACL of the log', () => {
+    it('is repaired by a create or setACL of the log', () => {
       const { tree: loaded } = load(lacking);
       loaded.create('/a', null, loaded.acls.intern(open), 0, 0, 1, 1, 1, true);
       loaded.setAcl('/b', loaded.acls.intern(open), 1);
@@ -222,7 +226,7 @@ describe('SnapshotLoader', () => {
       expect(loaded.acls.isMissing(loaded.aclOf(loaded.find('/a')))).toBe(false);
     });
 
-    it('stays missing in the next snapshot, rather than become a list that says "nobody"', () => {
+    it('stays missing in the next snapshot, and does not become a list that grants nothing', () => {
       const { missingAcls } = load(snapshotOf(load(lacking).tree, 3));
       expect(missingAcls).toEqual({ count: 3, path: '/a' });
     });
@@ -240,18 +244,16 @@ describe('SnapshotLoader', () => {
     expect(off.tree.childCountOf(off.tree.find('/t'))).toBe(1);
   });
 
-  it('refuses an owner that has no meaning while extended types are enabled', () => {
+  it('refuses an owner that is invalid with extended types enabled', () => {
     const plain = { ...treeOptions, extendedTypesEnabled: false };
     const tree = new DataTree(plain);
     tree.create('/t', null, tree.acls.intern(open), 0xff123400 | 0, 1, 1, 1, 1, true);
     const bytes = snapshotOf(tree, 1);
     expect(load(bytes, undefined, plain).tree.ephemeralCount).toBe(1);
-    expect(() => load(bytes)).toThrow(
-      /expected an ephemeralOwner that means something while extended types are enabled, not 0xff12340000000001/,
-    );
+    expect(() => load(bytes)).toThrow(/expected an ephemeralOwner that is valid with extended types enabled, not 0xff12340000000001/);
   });
 
-  it('takes a path that is not UTF-8 as Java does', () => {
+  it('decodes a path that is not UTF-8 as Java does', () => {
     const tree = new DataTree(treeOptions);
     tree.create('/abc', null, tree.acls.intern(open), 0, 0, 1, 1, 1, true);
     const bytes = snapshotOf(tree, 1, undefined, false);
@@ -261,7 +263,7 @@ describe('SnapshotLoader', () => {
     expect(loaded.lookup(Buffer.from([0x2f, 0x61, 0xff, 0x63]), 0, 4)).toBe(0);
   });
 
-  it('counts what quotas hold anew (ZOOKEEPER-1448)', () => {
+  it('recounts the usage of quotas (ZOOKEEPER-1448)', () => {
     const { tree } = load(recorded[1]![1]);
     expect(tree.hasQuotas).toBe(true);
     expect(tree.dataOf(tree.find('/zookeeper/quota/app/zookeeper_stats'))!.toString()).toBe('count=17,bytes=21');
@@ -270,7 +272,7 @@ describe('SnapshotLoader', () => {
   });
 });
 
-describe('a file that lies about what follows, with zeros without end behind it', () => {
+describe('a file with false counts or lengths, followed by endless zeros', () => {
   const piece = Buffer.alloc(256 * 1024);
   const gigabyte = 4096;
   const header = (...ints: number[]): Buffer => {
@@ -297,9 +299,9 @@ describe('a file that lies about what follows, with zeros without end behind it'
     expect(pieces).toBeLessThanOrEqual(piecesMax);
   });
 
-  it('says what is wrong: one session twice, or an item that no request could have made', () => {
+  it('is refused with the reason: a duplicate session, or an item that no request could have made', () => {
     const twice = new SnapshotLoader(treeOptions);
-    expect(() => twice.feed(Buffer.concat([header(2), piece]))).toThrow('a session of its own, not 0x0 again at byte 32');
+    expect(() => twice.feed(Buffer.concat([header(2), piece]))).toThrow('a new session, not 0x0 again at byte 32');
     const long = new SnapshotLoader(treeOptions);
     expect(() => long.feed(header(0, 0, 0, 0x7fffffff))).toThrow(
       /expected a znode or ACL of at most 67108864 bytes, not one of at least 2147483\d+/,

@@ -11,7 +11,7 @@ import { drain, load, sessionList, snapshotOf } from './snapshots.ts';
 
 const noSessions = sessionList([]);
 
-/** Expects a snapshot to hold just what the model holds, under that zxid. */
+/** Expects a snapshot to have exactly the content of the model, and that zxid. */
 function expectHolds(bytes: Buffer, model: Model, zxid: number): void {
   const loaded = load(bytes);
   expectSame(loaded.tree, model);
@@ -26,14 +26,14 @@ describe('SnapshotSource', () => {
     expect(snapshotOf(tree, 0).toString('hex')).toBe(fixtureBytes('disk-3.9.5/snapshot.0').toString('hex'));
   });
 
-  it('writes the same bytes again for a tree that was loaded from them', () => {
+  it('writes the same bytes again for a tree loaded from them', () => {
     const fixture = fixtureBytes('disk-3.9.5/snapshot.22');
     const { tree, sessions } = load(fixture);
     const list = sessionList(sessions.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
     expect(snapshotOf(tree, 0x22, list).toString('hex')).toBe(fixture.toString('hex'));
   });
 
-  it('leaves the digest out on request, and says "none" when none is kept', () => {
+  it('omits the digest on request, and writes an empty one if digests are disabled', () => {
     const without = new DataTree({ ...treeOptions, digestEnabled: false });
     without.create('/a', null, without.acls.intern(open), 0, 0, 1, 5, 1, true);
     expect(load(snapshotOf(without, 5)).digest).toBeUndefined();
@@ -41,7 +41,7 @@ describe('SnapshotSource', () => {
     expect(load(snapshotOf(without, 5, noSessions, false)).lastZxid).toBe(5);
   });
 
-  it('E15: holds what was there when it began, whatever changes between two slices', () => {
+  it('E15: contains the state at its start, whatever changes between two slices', () => {
     fc.assert(
       fc.property(
         fc.array(anyChange, { maxLength: 40 }),
@@ -61,7 +61,7 @@ describe('SnapshotSource', () => {
           while (!done) done = source.next(writer, 300);
           expectHolds(Buffer.from(writer.written()), then, zxid);
           expectSame(both.tree, both.model);
-          // The table holds nothing any more: what only the snapshot needed is gone.
+          // The lists that only the snapshot needed have been removed.
           expect(both.tree.acls.size).toBe(
             new Set([...both.model.nodes.values()].map(({ acl }) => acl).filter((acl) => acl !== 'system')).size,
           );
@@ -72,7 +72,7 @@ describe('SnapshotSource', () => {
     );
   });
 
-  it('E15: holds what was there when it began, also where others began before and after it, whatever changes between slices of any', () => {
+  it('E15: contains the state at its start, even if others began before and after it, whatever changes between slices of any', () => {
     const walks = 4;
     const step = fc.oneof(
       { weight: 3, arbitrary: anyChange },
@@ -176,7 +176,7 @@ describe('SnapshotSource', () => {
     });
   });
 
-  it('has the usage under a quota as it was when it began', () => {
+  it('contains the usage of a quota at its start', () => {
     const tree = new DataTree(treeOptions);
     let zxid = 0;
     const create = (path: string, text = ''): unknown =>
@@ -189,12 +189,12 @@ describe('SnapshotSource', () => {
     const source = new SnapshotSource(tree, noSessions, zxid, true);
     create('/a/b');
     const bytes = drain(source);
-    // Not loaded for this, since a load counts anew.
+    // Not loaded for this, since loading recounts.
     expect(bytes.includes('count=1,bytes=0')).toBe(true);
     expect(bytes.includes('count=2,bytes=0')).toBe(false);
   });
 
-  it('keeps sessions as they were when it began', () => {
+  it('contains the sessions at its start', () => {
     const tree = new DataTree(treeOptions);
     const sessions: [number, number, number][] = Array.from({ length: 50 }, (_, i) => [0x01000000 + i, -1 - i, 1000 + i]);
     const now = sessions.map(([high, low, timeoutMs]) => ({ high, low, timeoutMs }));
@@ -203,13 +203,13 @@ describe('SnapshotSource', () => {
     expect(load(drain(source, 20)).sessions).toEqual(now);
   });
 
-  it('keeps to the size asked for, by a znode more or less', () => {
+  it('keeps to the requested size, give or take a znode', () => {
     const tree = new DataTree(treeOptions);
     for (let i = 0; i < 2000; i++) tree.create(`/n${i}`, Buffer.alloc(50), tree.acls.intern(open), 0, 0, -1, i, 1, true);
     const source = new SnapshotSource(tree, noSessions, 2000, true);
     const writer = new Writer();
     for (let done = false; !done; writer.clear()) {
-      // A create among already written znodes adds nothing to write, but takes a look all the same.
+      // A create among already written znodes adds nothing to write, but is visited all the same.
       tree.create(`/new${writer.offset}`, null, tree.acls.intern(open), 0, 0, -1, 2001, 1, true);
       done = source.next(writer, 4096);
       expect(writer.offset).toBeLessThan(4096 + 200);
@@ -217,7 +217,7 @@ describe('SnapshotSource', () => {
     expect(tree.snapshotBytesAhead).toBe(0);
   });
 
-  it('counts the memory of what it had to write ahead of its turn, and gives it back', () => {
+  it('counts the memory of records written ahead of their turn, and releases it', () => {
     const tree = new DataTree(treeOptions);
     for (let i = 0; i < 5000; i++) tree.create(`/n${i}`, Buffer.alloc(100), tree.acls.intern(open), 0, 0, -1, i, 1, true);
     const memory = tree.memoryBytes();
@@ -229,7 +229,7 @@ describe('SnapshotSource', () => {
     expect(tree.memoryBytes()).toBe(memory);
   });
 
-  it('can be abandoned, and another begun', () => {
+  it('can be abandoned, and another started', () => {
     const both = new TreeAndModel();
     both.change({ kind: 'create', path: '/a', data: null, acl: 'alice', owner: 0n, cversion: -1, raise: true });
     const source = new SnapshotSource(both.tree, noSessions, both.zxid, true);

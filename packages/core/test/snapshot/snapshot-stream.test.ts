@@ -1,4 +1,6 @@
-/** A snapshot on its way from a leader to a learner: no file, and packets behind it. */
+/**
+ * A snapshot in the stream from a leader to a learner: not a file, and followed by packets.
+ */
 import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +20,7 @@ const sessions = sessionList([
   [-1, -2, 4000],
 ]);
 const mark = Buffer.from('\0\0\0\x0aBenWasHere');
-/** Packets, as far as a snapshot is concerned: bytes that are none of its business, though they look like it. */
+/** Packets after a snapshot: bytes that are not part of it, though they look like it. */
 const packets = Buffer.concat([mark, Buffer.from('\0\0\0\x01/'), Buffer.alloc(40, 0xab)]);
 const itemBytesMax = 100_000;
 
@@ -55,7 +57,10 @@ interface Loaded extends LoadedSnapshot {
   readonly taken: number;
 }
 
-/** Feeds a stream in pieces that end at these offsets, and the rest. What a piece is made of is gone afterwards, as a read buffer would be. */
+/**
+ * Feeds a stream in pieces that end at these offsets, and the rest. The bytes of a piece are
+ * overwritten afterwards, like a read buffer.
+ */
 function loadStream(bytes: Buffer, cuts: readonly number[] = []): Loaded {
   const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
   let taken = 0;
@@ -89,18 +94,18 @@ describe('a snapshot in a stream', () => {
     expect(bytes.toString('hex')).toBe(Buffer.concat([file.subarray(fileHeader, file.length - seal - lastZxid), mark]).toString('hex'));
   });
 
-  it('says the zxid of the packet before it, and not in itself', () => {
+  it('does not contain the zxid, which is in the packet before it', () => {
     const source = SnapshotSource.stream(both.tree, sessions, 0x12_3456_789a);
     expect(source.zxid).toBe(0x12_3456_789a);
     expect(drain(source).toString('hex')).toBe(bytes.toString('hex'));
     expect(loadStream(bytes)).toMatchObject({ digest: undefined, lastZxid: undefined, missingAcls: undefined });
   });
 
-  it('comes in slices of any size', () => {
+  it('can be written in slices of any size', () => {
     for (const size of [1, 7, 100, 1000]) expect(streamOf(both.tree, size).equals(bytes)).toBe(true);
   });
 
-  it('is told from the packets behind it wherever it is cut', () => {
+  it('is separated from the packets after it wherever it is cut', () => {
     const whole = snapshotOf(both.tree, 9, sessions).toString('hex');
     const stream = Buffer.concat([bytes, packets]);
     const differs: number[] = [];
@@ -111,7 +116,7 @@ describe('a snapshot in a stream', () => {
     expect(differs).toEqual([]);
   });
 
-  it('can come one byte at a time', () => {
+  it('can arrive one byte at a time', () => {
     const stream = Buffer.concat([bytes, packets]);
     const loaded = loadStream(
       stream,
@@ -125,7 +130,7 @@ describe('a snapshot in a stream', () => {
     ]);
   });
 
-  it('holds what was there when it began, whatever changes on the way', () => {
+  it('contains the state at its start, whatever changes meanwhile', () => {
     fc.assert(
       fc.property(
         fc.array(anyChange, { maxLength: 30 }),
@@ -153,7 +158,7 @@ describe('a snapshot in a stream', () => {
     );
   });
 
-  it('is what a replica makes of its state', () => {
+  it('is written by a replica from its state', () => {
     const replica = new Replica(treeOptions);
     replica.sessions.open(1, 2, 3000);
     replica.tree.create('/a', null, replica.tree.acls.intern(open), 0, 0, 1, 5, 1, true);
@@ -165,7 +170,7 @@ describe('a snapshot in a stream', () => {
     expect(tree.czxidOf(tree.find('/a'))).toBe(5);
   });
 
-  it('begun in the midst of a txn says the txn before, and that txn leads to the same state again (ZOOKEEPER-3127)', () => {
+  it('that begins in the middle of a txn has the zxid before it, and that txn leads to the same state again (ZOOKEEPER-3127)', () => {
     const leader = new Replica(treeOptions);
     const header = { clientHigh: 0, clientLow: 0, cxid: 1, time: 7, type: OpCode.multi };
     const create = (path: string, parentCVersion: number): MultiMember => {
@@ -210,7 +215,7 @@ describe('a snapshot in a stream', () => {
     }
   });
 
-  it('is not over before its mark is, and says what is missing', () => {
+  it('is incomplete before its mark, and the error names the missing part', () => {
     for (const length of strided(bytes.length, 11)) {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       expect(loader.feed(bytes.subarray(0, length))).toBe(length);
@@ -221,7 +226,7 @@ describe('a snapshot in a stream', () => {
     expect(() => loadStream(bytes.subarray(0, 2))).toThrow("expected more of the snapshot's header at byte 2");
   });
 
-  describe('that lies', () => {
+  describe('with false contents', () => {
     const aclsAt = 4 + 2 * 12;
     const changed = (at: number, value: number): Buffer => {
       const copy = Buffer.from(bytes);
@@ -231,18 +236,14 @@ describe('a snapshot in a stream', () => {
     const plainAt = bytes.indexOf('/plain') - 4;
 
     it.each<[string, Buffer, string]>([
-      ['about its mark', changed(bytes.length - 4, 0), `expected "BenWasHere" behind a snapshot at byte ${bytes.length - 14}`],
-      [
-        'about the length of its mark',
-        changed(bytes.length - 14, 9),
-        `expected "BenWasHere" behind a snapshot at byte ${bytes.length - 14}`,
-      ],
-      ['about the number of entries of an ACL', changed(aclsAt + 4 + 8, -2), 'expected a number of ACL entries, not -2 at byte 40'],
-      ['about a scheme', changed(aclsAt + 4 + 16, -7), 'expected a scheme of a possible length, not -7 at byte 48'],
-      ['about a path', changed(plainAt, -1), `expected a path, not one of length -1 at byte ${plainAt}`],
-      ['about data', changed(plainAt + 4 + 6, -2), `expected data of a possible length, not -2 at byte ${plainAt + 10}`],
-      ['that it is a file', snapshotOf(both.tree, 9, sessions), 'expected '],
-    ])('%s is refused, and its place is told', (_, lie, message) => {
+      ['another mark', changed(bytes.length - 4, 0), `expected "BenWasHere" after a snapshot at byte ${bytes.length - 14}`],
+      ['another length of its mark', changed(bytes.length - 14, 9), `expected "BenWasHere" after a snapshot at byte ${bytes.length - 14}`],
+      ['a false number of entries of an ACL', changed(aclsAt + 4 + 8, -2), 'expected a number of ACL entries, not -2 at byte 40'],
+      ['a false length of a scheme', changed(aclsAt + 4 + 16, -7), 'expected a scheme of a possible length, not -7 at byte 48'],
+      ['a false length of a path', changed(plainAt, -1), `expected a path, not one of length -1 at byte ${plainAt}`],
+      ['a false length of data', changed(plainAt + 4 + 6, -2), `expected data of a possible length, not -2 at byte ${plainAt + 10}`],
+      ['a file header', snapshotOf(both.tree, 9, sessions), 'expected '],
+    ])('is refused with the position: %s', (_, lie, message) => {
       expect(() => loadStream(lie)).toThrow(message);
       for (const cut of [1, 30, 45, 200, lie.length - 5]) expect(() => loadStream(lie, [cut])).toThrow(message);
     });
@@ -251,27 +252,27 @@ describe('a snapshot in a stream', () => {
       ['a path', changed(plainAt, 0x7fffffff), plainAt],
       ['data', changed(plainAt + 4 + 6, 0x7fffffff), plainAt],
       ['a scheme', changed(aclsAt + 4 + 16, 0x7fffff00), aclsAt + 4],
-    ])('about the length of %s is refused at once, and not gathered for as long as it goes on', (_, lie, at) => {
+    ])('with a false length of %s is refused at once, without collecting the bytes', (_, lie, at) => {
       const message = new RegExp(`expected a znode or ACL of at most ${itemBytesMax} bytes, not one of at least \\d+ at byte ${at}$`);
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       expect(() => loader.feed(lie.subarray(0, at + 40))).toThrow(message);
     });
 
-    it('that an ACL has ever more entries is refused when their number has come', () => {
+    it('with ever more ACL entries is refused once their count is known', () => {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax: 5000 });
       const lie = changed(aclsAt + 4 + 8, 0x7fffffff).subarray(0, aclsAt + 4 + 12);
       expect(() => loader.feed(lie)).toThrow('expected a znode or ACL of at most 5000 bytes, not one of at least 25769803776');
     });
 
-    it('of sessions without end is refused when one comes again, or leaves the loader waiting, and nothing of it is taken for a snapshot', () => {
+    it('with endless sessions is refused at a duplicate, or leaves the loader waiting, and is never taken for a snapshot', () => {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       loader.feed(changed(0, 0x7fffffff).subarray(0, 4 + 2 * 12));
       expect(() => loader.finish()).toThrow("expected more of the snapshot's sessions");
       const zeros = new SnapshotLoader(treeOptions, { itemBytesMax });
-      expect(() => zeros.feed(changed(0, 0x7fffffff))).toThrow('a session of its own, not 0x0 again');
+      expect(() => zeros.feed(changed(0, 0x7fffffff))).toThrow('a new session, not 0x0 again');
     });
 
-    it('in a bit of any byte is refused as what it is, or leads to a tree', () => {
+    it('with a flipped bit in any byte is refused with a ProtocolError, or leads to a tree', () => {
       let refused = 0;
       for (const at of strided(bytes.length, 7)) {
         const flipped = Buffer.from(bytes);
@@ -297,7 +298,7 @@ interface RecordedMessage {
 
 type RecordedBody = NonNullable<RecordedMessage['snapshotBody']>;
 
-/** The streams of a Java leader, each with what they hold and the packet that followed. */
+/** The streams of a Java leader, each with its content and the packet that followed. */
 function recordedStreams(): [Buffer, RecordedBody, Buffer][] {
   const streams: [Buffer, RecordedBody, Buffer][] = [];
   const { connections } = JSON.parse(fixtureBytes('ensemble-mixed.json').toString('utf8')) as {
@@ -322,7 +323,7 @@ describe('a snapshot that a Java leader sent', () => {
     expect(recorded).toHaveLength(2);
   });
 
-  it.each(recorded)('holds what the recording says, wherever it is cut, and ends where NEWLEADER begins', (bytes, listed, newLeader) => {
+  it.each(recorded)('contains what the recording lists, wherever it is cut, and ends before NEWLEADER', (bytes, listed, newLeader) => {
     const stream = Buffer.concat([bytes, newLeader]);
     for (let cut = 0; cut <= stream.length; cut += breadth(101, 7)) {
       const { tree, sessions: loaded, taken } = loadStream(stream, [cut]);
@@ -350,7 +351,7 @@ describe('a snapshot that a Java leader sent', () => {
     }
   });
 
-  it.each(recorded)('is what we send ourselves once we have loaded it', (bytes) => {
+  it.each(recorded)('equals the one that we send after loading it', (bytes) => {
     const { tree, sessions: loaded } = loadStream(bytes);
     const list = sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
     expect(drain(SnapshotSource.stream(tree, list, 0x10000000a)).toString('hex')).toBe(bytes.toString('hex'));

@@ -1,4 +1,6 @@
-/** Writing and loading whole snapshots, for the tests of both. */
+/**
+ * Writing and loading whole snapshots, for the tests of both.
+ */
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { type SessionList, SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
 import type { DataTree, DataTreeOptions } from '../../src/tree/data-tree.ts';
@@ -31,7 +33,7 @@ export function load(bytes: Buffer, sizes: readonly number[] = [bytes.length], o
   let at = 0;
   for (let i = 0; at < bytes.length; i++) {
     const size = sizes[Math.min(i, sizes.length - 1)]!;
-    // A piece of its own that is overwritten afterwards, as a read buffer would be.
+    // A piece of its own that is overwritten afterwards, like a read buffer.
     const piece = Buffer.from(bytes.subarray(at, at + size));
     loader.feed(piece);
     piece.fill(0xee);

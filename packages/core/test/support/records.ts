@@ -1,4 +1,6 @@
-/** Records of requests, for tests that care for how long a write is and not for what it says. */
+/**
+ * Records of requests, for tests that need the length of a write and not its content.
+ */
 import { type MultiOp, operations, Writer } from '@tskeeper/protocol';
 
 export function bytesOf(write: (writer: Writer) => void): Buffer {
@@ -7,7 +9,7 @@ export function bytesOf(write: (writer: Writer) => void): Buffer {
   return Buffer.from(writer.written());
 }
 
-/** Of a multi whose parts check that the root is there. */
+/** The parts of a multi that check that the root exists. */
 export function checksOf(parts: number): readonly MultiOp[] {
   return Array.from({ length: parts }, () => ({ kind: 'check', path: '/', version: -1 }));
 }

@@ -78,14 +78,14 @@ export class Script implements ClientOutput, TxnLog {
   #logsAtOnce = false;
   #nextCnxn = 1;
 
-  /** @param replica what the server has recovered; nothing unless given. */
+  /** @param replica the recovered state; empty by default. */
   constructor(changed: Partial<CoreOptions> = {}, replica?: Replica, observer: Observer = silentObserver) {
     let seed = 1;
     const random = { uint32: () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) };
     this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, standaloneOrder(this), replica);
   }
 
-  // ---- Out ----
+  // ---- outputs
 
   reply(cnxn: CnxnId): Writer {
     let writer = this.#outputs.get(cnxn);
@@ -114,9 +114,9 @@ export class Script implements ClientOutput, TxnLog {
     if (!this.#logsAtOnce) this.#lines.push(`append ${formatZxid(zxid)} ${txnText(header.type, txn)}`);
   }
 
-  // ---- the story ----
+  // ---- the script
 
-  /** Runs one line and returns what it brought about. */
+  /** Runs one line and returns its output. */
   run(line: string): string[] {
     this.#lines.length = 0;
     this.#perform(line.trim());
@@ -237,7 +237,7 @@ export class Script implements ClientOutput, TxnLog {
     return [client.cnxn, new Reader(Buffer.from(writer.written()))];
   }
 
-  // ---- what came of it ----
+  // ---- formatting the output
 
   #flush(): void {
     for (const [cnxn, writer] of this.#outputs) {
@@ -275,7 +275,7 @@ export class Script implements ClientOutput, TxnLog {
     const name = operation?.name ?? `opcode ${opCode}`;
     const body = operation === undefined ? undefined : readReplyBody(frame, operation, err);
     const result = err === 0 ? this.#bodyText(name, body) : (errorName(err) ?? String(err));
-    if (frame.remaining > 0) throw new Error(`${frame.remaining} bytes too many behind the reply to ${name}`);
+    if (frame.remaining > 0) throw new Error(`${frame.remaining} bytes too many after the reply to ${name}`);
     return [name, formatZxid(zxid), result].filter((part) => part !== '').join(' ');
   }
 
@@ -353,7 +353,7 @@ function txnText(type: number, txn: Txn): string {
   }
 }
 
-/** Words, where "quoted text" and [brackets] hold together. */
+/** Words, where "quoted text" and [brackets] count as one. */
 function split(line: string): string[] {
   return line.match(/"[^"]*"|\[[^\]]*\]|[^\s]+/g) ?? [];
 }
@@ -380,7 +380,7 @@ function listOf(text: string | undefined): string[] {
   return text === undefined || text === '' ? [] : text.split(',');
 }
 
-/** The record an operation is asked with, from the words behind its name. */
+/** The record of an operation's request, from the words after its name. */
 function requestOf(name: string, text: string): unknown {
   const words = split(text);
   const given = options(words);

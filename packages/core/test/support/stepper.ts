@@ -1,6 +1,7 @@
 /**
- * Drives a standalone core one call at a time and keeps count: how many calls a piece of work took, how much was done at most in one, and how much
- * was written. The state is filled in behind the core's back, so that a test with a hundred thousand znodes starts at once.
+ * Drives a standalone core one call at a time and counts: how many calls a piece of work took, the
+ * most work in one call, and the bytes written. The state is filled directly, so that a test with a
+ * hundred thousand znodes starts at once.
  */
 import {
   OpCode,
@@ -36,7 +37,7 @@ import { standaloneOrder } from '../../src/request/authority.ts';
 export interface Received {
   readonly cnxn: CnxnId;
   readonly header: ReplyHeader;
-  /** Behind the header. */
+  /** After the header. */
   readonly body: Reader;
 }
 
@@ -46,7 +47,7 @@ export class Stepper implements ClientOutput, TxnLog {
   readonly #log: Buffer[] = [];
   #lastLogged: Zxid = 0;
   readonly closed: CnxnId[] = [];
-  /** What clients have received, in order; frames are put together as a client would. */
+  /** Frames received by clients, in order; assembled as a client would. */
   readonly received: Received[] = [];
   readonly #input = new Map<CnxnId, Buffer[]>();
   readonly #outputs = new Map<CnxnId, Writer>();
@@ -54,11 +55,11 @@ export class Stepper implements ClientOutput, TxnLog {
   #acknowledged: Zxid = 0;
   now: Now = { elapsedMs: 1_000_000, wallMs: 1_700_000_000_000 };
 
-  /** Of the calls since `reset`. */
+  /** Calls since `reset`. */
   calls = 0;
-  /** In one of them, where work is counted (work.ts). */
+  /** In one of them, if work is counted (work.ts). */
   mostWork = 0;
-  /** Written in one of them. */
+  /** Bytes written in one of them. */
   longestBytes = 0;
 
   constructor(fill: (replica: Replica) => void, changed: Partial<CoreOptions> = {}, observer: Observer = silentObserver) {
@@ -69,7 +70,7 @@ export class Stepper implements ClientOutput, TxnLog {
     this.core = new Server(options, this, random, observer, this.now, standaloneOrder(this), this.replica);
   }
 
-  // ---- Out ----
+  // ---- outputs
 
   reply(cnxn: CnxnId): Writer {
     let writer = this.#outputs.get(cnxn);
@@ -77,7 +78,7 @@ export class Stepper implements ClientOutput, TxnLog {
     return writer;
   }
 
-  /** Output above which a connection counts as full; it leaves when a call is over. */
+  /** Output above which a connection counts as full; it is sent at the end of a call. */
   fullBytes = Infinity;
 
   isFull(cnxn: CnxnId): boolean {
@@ -93,12 +94,12 @@ export class Stepper implements ClientOutput, TxnLog {
     this.#log.push(Buffer.from(bytes.subarray(start, end)));
   }
 
-  /** What has gone to the log. */
+  /** The txns appended to the log. */
   get logged(): LoggedTxn[] {
     return this.#log.map((bytes) => readTxn(new Reader(bytes)));
   }
 
-  // ---- calls ----
+  // ---- calls
 
   reset(): void {
     this.calls = 0;
@@ -121,13 +122,13 @@ export class Stepper implements ClientOutput, TxnLog {
     this.longestBytes = Math.max(this.longestBytes, bytes);
   }
 
-  /** A client takes up a session that the state knows. */
+  /** A client resumes a session of the state. */
   attach(cnxn: CnxnId, session: SessionId, timeOut = 10_000): void {
     const passwd = sessionPassword(sessionHigh(session), sessionLow(session));
     this.#connect(cnxn, session, passwd, timeOut);
   }
 
-  /** A client opens a session of its own. */
+  /** A client creates a session. */
   connect(cnxn: CnxnId, timeOut = 10_000): void {
     this.#connect(cnxn, 0n, Buffer.alloc(16), timeOut);
     this.finish();
@@ -152,7 +153,7 @@ export class Stepper implements ClientOutput, TxnLog {
     writer.int32(xid);
     writer.int32(opCode);
     write(writer);
-    // As in the port the bytes are used again after the call.
+    // As in the port, the bytes are reused after the call.
     const bytes = Buffer.from(writer.written());
     this.call(() => this.core.frame(cnxn, new Reader(bytes), this.now));
     bytes.fill(0xee);
@@ -162,7 +163,7 @@ export class Stepper implements ClientOutput, TxnLog {
     this.ask(cnxn, Xid.ping, OpCode.ping, () => {});
   }
 
-  /** One more call, if there is anything to do at once; returns whether there was. */
+  /** One more call, if work is due now; returns whether there was. */
   step(): boolean {
     if (this.#lastLogged > this.#acknowledged) {
       this.#acknowledged = this.#lastLogged;
@@ -174,7 +175,7 @@ export class Stepper implements ClientOutput, TxnLog {
     return true;
   }
 
-  /** Steps until nothing is to be done at once. */
+  /** Steps until no work is due. */
   finish(): void {
     while (this.step());
   }

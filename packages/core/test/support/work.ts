@@ -1,4 +1,6 @@
-/** Work as a number, which is the same on every machine, however busy that is. */
+/**
+ * Work as a number, which is the same on every machine, however busy.
+ */
 import { Reader, Writer } from '@tskeeper/protocol';
 import { SessionTable } from '../../src/session/session-table.ts';
 import { PagedDoubles, PagedInts } from '../../src/tables/paged-numbers.ts';
@@ -9,7 +11,7 @@ import { NodeStore } from '../../src/tree/node-store.ts';
 import { PathIndex } from '../../src/tree/path-index.ts';
 import { WatchTable } from '../../src/tree/watch-table.ts';
 
-/** What is done once for each znode, session, watch, part or name goes through one of these. */
+/** Operations on each znode, session, watch, part or name use one of these. */
 const classes = [
   DataTree,
   NodeStore,
@@ -28,12 +30,12 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 
 let work = 0;
 
-/** How often tables have been asked or changed, and something read from a frame or written to one, since somebody began to count. */
+/** The number of table accesses and of reads and writes of frames since counting started. */
 export function workSoFar(): number {
   return work;
 }
 
-/** Begins to count, in all of this thread; returns what ends it. */
+/** Starts counting in this thread; returns a function that stops it. */
 export function countWork(): () => void {
   const ends = classes.flatMap(({ prototype }) =>
     Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([name, { value }]) => {

@@ -4,7 +4,7 @@ import { breadth } from '../../../../test/breadth.ts';
 import { ByteStrings } from '../../src/tables/byte-strings.ts';
 
 describe('ByteStrings', () => {
-  it('gives back what was put, whatever else was put and freed meanwhile', () => {
+  it('returns each string unchanged, whatever else was added and freed meanwhile', () => {
     const length = fc.oneof(fc.nat(40), fc.constantFrom(505, 509, 510, 511, 512), fc.nat(3000));
     const step = fc.record({ length, fill: fc.nat(127), free: fc.nat(10) });
     fc.assert(
@@ -28,7 +28,7 @@ describe('ByteStrings', () => {
     );
   });
 
-  it('gives memory back when strings of one length give way to strings of another', () => {
+  it('releases memory when strings of one length are replaced by strings of another', () => {
     const strings = new ByteStrings();
     let most = 0;
     for (let length = 10; length < 500; length += 30) {
@@ -37,19 +37,19 @@ describe('ByteStrings', () => {
       most = Math.max(most, strings.bytes);
       for (const address of addresses) strings.free(address);
     }
-    // One chunk of each cell size may stay behind.
+    // One chunk of each cell size may remain.
     expect(strings.bytes).toBeLessThanOrEqual(17 * 65536);
     expect(most).toBeLessThan(5000 * 520 + 20 * 65536);
   });
 
-  it('holds one chunk while a single string comes and goes', () => {
+  it('keeps one chunk while a single string is added and freed', () => {
     const strings = new ByteStrings();
     const bytes = Buffer.from('/a');
     for (let i = 0; i < 1000; i++) strings.free(strings.put(bytes, 0, 2));
     expect(strings.bytes).toBe(65536);
   });
 
-  it('keeps no account of a long string that was freed', () => {
+  it('does not count a long string after it was freed', () => {
     const strings = new ByteStrings();
     const bytes = Buffer.alloc(100_000);
     strings.free(strings.put(bytes, 0, bytes.length));

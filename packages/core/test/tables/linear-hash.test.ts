@@ -4,7 +4,7 @@ import { breadth } from '../../../../test/breadth.ts';
 import { LinearHash, mix } from '../../src/tables/linear-hash.ts';
 
 describe('LinearHash', () => {
-  it('finds exactly the items that are in it, through growth and removal', () => {
+  it('finds exactly its items, while it grows and items are removed', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ item: fc.integer({ min: 1, max: 400 }), remove: fc.boolean() }), { maxLength: 1500 }), (steps) => {
         // Few distinct hashes, so that chains are long and many items share one.
@@ -43,7 +43,7 @@ describe('LinearHash', () => {
     expect(steps / 200_000).toBeLessThan(2);
   });
 
-  it('says so when it is asked to delete what it does not hold', () => {
+  it('throws if an item to delete is not in it', () => {
     const index = new LinearHash(mix);
     index.insert(1, mix(1));
     expect(() => index.delete(2, mix(2))).toThrow('item 2 is not in the index under its hash');

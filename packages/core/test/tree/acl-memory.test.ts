@@ -19,7 +19,7 @@ function users(list: number, count: number): Acl[] {
   return Array.from({ length: count }, (_, i) => ({ perms: 31, id: { scheme: 'digest', id: `user${list}-${i}:hash` } }));
 }
 
-it('ACLs are kept outside of the heap, a few long ones as well as many short ones', () => {
+it('ACLs are stored outside of the heap, a few long ones as well as many short ones', () => {
   const table = new AclTable();
   const long = heapGrowth(() => {
     for (let i = 0; i < 10; i++) table.intern(users(i, 20_000));

@@ -16,7 +16,7 @@ function wire(table: AclTable, id: number): Acl[] {
 }
 
 describe('AclTable', () => {
-  it('keeps equal lists once, and lists that differ apart', () => {
+  it('stores equal lists once, and different lists separately', () => {
     const table = new AclTable();
     const id = table.intern(alice);
     expect(table.intern(alice.map((acl) => ({ ...acl })))).toBe(id);
@@ -28,7 +28,7 @@ describe('AclTable', () => {
     expect(table.size).toBe(5);
   });
 
-  it('gives the same frozen list each time, and the same in wire form', () => {
+  it('returns the same frozen list each time, and the same in wire form', () => {
     const table = new AclTable();
     const given = alice.map((acl) => ({ ...acl }));
     const id = table.intern(given);
@@ -40,7 +40,7 @@ describe('AclTable', () => {
     expect(wire(table, table.intern([]))).toEqual([]);
   });
 
-  it('forgets a list with its last reference', () => {
+  it('removes a list with its last reference', () => {
     const table = new AclTable();
     const id = table.intern(alice);
     table.retain(id);
@@ -55,7 +55,7 @@ describe('AclTable', () => {
     expect(table.get(table.intern(open))).toEqual(open);
   });
 
-  it('has the list of the first znodes besides its entries, and does not give it out for an equal one (A66)', () => {
+  it('has the list of the first znodes besides its entries, and does not return its id for an equal one (A66)', () => {
     const table = new AclTable();
     expect(table.get(openAclId)).toBe(openAcl);
     expect(wire(table, openAclId)).toEqual(open);
@@ -66,7 +66,7 @@ describe('AclTable', () => {
     expect(table.intern(open)).not.toBe(openAclId);
   });
 
-  it('keeps every entry while a snapshot needs it, and gives its id to no other list (ZOOKEEPER-2141)', () => {
+  it('keeps every entry while a snapshot needs it, and does not reuse its id (ZOOKEEPER-2141)', () => {
     const table = new AclTable();
     const kept = table.intern(open);
     const gone = table.intern(alice);
@@ -78,7 +78,7 @@ describe('AclTable', () => {
     expect(table.size).toBe(2);
     expect(wire(table, early)).toEqual(alice);
     expect(table.intern([])).not.toBe(early);
-    // Back in use before the snapshot ends.
+    // In use again before the snapshot ends.
     expect(table.intern(open)).toBe(kept);
     table.letGo(hold);
     expect(Array.from(table.ids(), (id) => table.get(id))).toEqual([open, []]);
@@ -90,7 +90,7 @@ describe('AclTable', () => {
     const kept = table.intern(alice);
     const first = table.hold();
     table.release(kept);
-    // It is unused by now, and the second neither lists it nor needs it.
+    // It is unused by now, and the second snapshot neither lists nor needs it.
     const second = table.hold();
     expect([...table.ids()]).toEqual([]);
     table.letGo(first);
@@ -108,7 +108,7 @@ describe('AclTable', () => {
     expect(table.size).toBe(0);
   });
 
-  it('does not keep what came and went while a snapshot was being written', () => {
+  it('does not keep lists added and removed during a snapshot', () => {
     const table = new AclTable();
     const hold = table.hold();
     table.release(table.intern(alice));
@@ -123,7 +123,7 @@ describe('AclTable', () => {
     expect(table.size).toBe(0);
   });
 
-  it('tells a list that is missing from every other, and forgets it with its last reference', () => {
+  it('distinguishes a missing list from every other, and removes it with its last reference', () => {
     const table = new AclTable();
     const missing = table.addMissing();
     expect(table.isMissing(missing)).toBe(true);
@@ -131,7 +131,7 @@ describe('AclTable', () => {
     expect(table.isMissing(openAclId)).toBe(false);
     expect(table.get(missing)).toHaveLength(1);
     expect(table.get(missing)[0]!.perms).toBe(0);
-    // Someone may well say the same in earnest.
+    // A client may request an equal list.
     expect(table.intern(table.get(missing))).not.toBe(missing);
     expect([...table.ids()]).not.toContain(missing);
     expect([table.size, table.missingCount]).toEqual([2, 1]);
@@ -139,7 +139,7 @@ describe('AclTable', () => {
     expect(table.missingCount).toBe(0);
   });
 
-  it('takes one release too many for a broken belief', () => {
+  it('throws at one release too many', () => {
     const table = new AclTable();
     const id = table.intern(alice);
     table.hold();

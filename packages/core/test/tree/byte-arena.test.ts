@@ -4,7 +4,7 @@ import { breadth } from '../../../../test/breadth.ts';
 import { ByteArena } from '../../src/tree/byte-arena.ts';
 
 describe('ByteArena', () => {
-  it('keeps what was stored, whatever else comes and goes', () => {
+  it('keeps its content, whatever else is added and freed', () => {
     const size = fc.oneof(fc.integer({ min: 0, max: 600 }), fc.integer({ min: 600, max: 40_000 }));
     const step = fc.oneof(size, fc.record({ free: fc.nat() }));
     fc.assert(
@@ -41,7 +41,7 @@ describe('ByteArena', () => {
     );
   });
 
-  it('tells how much it has given back since it was largest', () => {
+  it('reports how much memory it has released since the peak', () => {
     const arena = new ByteArena();
     const places = Array.from({ length: 10 }, () => arena.alloc(1_000_000));
     expect([arena.memoryBytes, arena.returnedBytes]).toEqual([10_000_000, 0]);
@@ -58,7 +58,7 @@ describe('ByteArena', () => {
     }
   });
 
-  it('gives a page to another size once all of it is free', () => {
+  it('reuses a page for another size once all of it is free', () => {
     const arena = new ByteArena();
     const small = Array.from({ length: 20_000 }, () => arena.alloc(100));
     const full = arena.memoryBytes;
@@ -68,7 +68,7 @@ describe('ByteArena', () => {
     expect(others.length).toBe(300);
   });
 
-  it('counts a long string by its length, and gives all of it back', () => {
+  it('counts a long string by its length, and releases all of it', () => {
     const arena = new ByteArena();
     const at = arena.alloc(1_000_000);
     expect(arena.memoryBytes).toBe(1_000_000);

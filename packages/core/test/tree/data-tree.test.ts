@@ -27,7 +27,7 @@ function add(tree: DataTree, path: string, zxid: number, extras: Extras = {}): n
 }
 
 describe('DataTree', () => {
-  it('holds what a plain map of paths holds, whatever is done to it', () => {
+  it('agrees with a plain map of paths after any operations', () => {
     fc.assert(
       fc.property(fc.array(anyChange, { maxLength: 120 }), (changes) => {
         const both = new TreeAndModel();
@@ -43,7 +43,7 @@ describe('DataTree', () => {
     );
   });
 
-  it('gives a znode the digest that is computed for it beforehand', () => {
+  it('gives a znode the digest that was computed before the change', () => {
     const tree = new DataTree(treeOptions);
     add(tree, '/a', 7, { data: Buffer.from('one') });
     const counters = { version: 0, cversion: 0, aversion: 0, ownerHigh: 0, ownerLow: 0 };
@@ -60,7 +60,7 @@ describe('DataTree', () => {
     expect(nodeDigest('/zookeeper', null, stat)).not.toBe(0);
   });
 
-  it('keeps no digest when told so', () => {
+  it('keeps no digest if digests are disabled', () => {
     const tree = new DataTree({ ...treeOptions, digestEnabled: false });
     add(tree, '/a', 7);
     expect([tree.digestHigh, tree.digestLow, tree.digestOf(tree.find('/a'))]).toEqual([0, 0, 0]);
@@ -78,13 +78,13 @@ describe('DataTree', () => {
     const tree = new DataTree(treeOptions);
     for (const [i, path] of ['/a', '/a/b', '/ab', '/a/é中😀'].entries()) add(tree, path, i + 1);
 
-    it.each(['/a/', '//a', '/a//b', 'a', '/b', '/a/b/c', '//', ' ', '/A', '/a/é', '/a/b\0'])('find nothing at %j', (path) => {
+    it.each(['/a/', '//a', '/a//b', 'a', '/b', '/a/b/c', '//', ' ', '/A', '/a/é', '/a/b\0'])('find no znode at %j', (path) => {
       const bytes = Buffer.from(path);
       expect(tree.lookup(bytes, 0, bytes.length)).toBe(0);
       expect(tree.find(path)).toBe(0);
     });
 
-    it('take nothing and / for the root', () => {
+    it('find the root at the empty path and /', () => {
       expect(tree.find('')).not.toBe(0);
       expect(tree.find('/')).toBe(tree.find(''));
       expect(tree.lookup(Buffer.from('x/y'), 1, 2)).toBe(tree.find(''));
@@ -93,7 +93,7 @@ describe('DataTree', () => {
       expect(tree.parentOf(tree.find(''))).toBe(0);
     });
 
-    it('find nothing for bytes that are no UTF-8, nor for half a character', () => {
+    it('find no znode for malformed UTF-8, nor for half a character', () => {
       const bytes = Buffer.from('/a/é中😀');
       expect(tree.lookup(bytes, 0, bytes.length)).toBe(tree.find('/a/é中😀'));
       expect(tree.lookup(bytes, 0, bytes.length - 1)).toBe(0);
@@ -101,7 +101,7 @@ describe('DataTree', () => {
       expect(tree.lookup(bytes, 0, bytes.length)).toBe(0);
     });
 
-    it('keep a handle while the znode exists, whatever comes and goes beside it', () => {
+    it('return a handle that is valid while the znode exists, whatever changes beside it', () => {
       const node = tree.find('/a/b');
       for (let i = 0; i < 3000; i++) add(tree, `/ab/${i}`, 10 + i);
       tree.setData('/a/b', Buffer.alloc(100_000), 1, 9999, 1);
@@ -111,8 +111,8 @@ describe('DataTree', () => {
     });
   });
 
-  describe('a znode that is gone', () => {
-    it('leaves nothing behind for one created at the same path (C3-8, C3-12)', () => {
+  describe('a deleted znode', () => {
+    it('leaves nothing for one created at the same path (C3-8, C3-12)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/a', 1, { data: Buffer.alloc(40, 1) });
       tree.setData('/a', Buffer.alloc(2000, 2), 1, 2, 2000);
@@ -144,11 +144,11 @@ describe('DataTree', () => {
       expect(tree.cversionOf(tree.find('/p'))).toBe(1);
     });
 
-    it('shows -1 as the cversion of a fresh root, which has a child nobody created', () => {
+    it('shows -1 as the cversion of a new root, which has a child that no client created', () => {
       expect(statOf(new DataTree(treeOptions), '/')).toMatchObject({ cversion: -1, numChildren: 1 });
     });
 
-    it('shows what a change of data and of the ACL changes, and nothing else', () => {
+    it('shows the effects of a change of data and of the ACL, and nothing else', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/a', 1, { data: Buffer.from('one') });
       const before = statOf(tree, '/a');
@@ -165,7 +165,7 @@ describe('DataTree', () => {
       ['ephemeral', 0x100000cebc40000n, 0x100000cebc40000n],
       ['container', 0x8000000000000000n, 0n],
       ['ttl', 0xff00000000001388n, 0n],
-    ] as const)('shows the owner of a %s znode as clients may see it', (kind, owner, visible) => {
+    ] as const)('shows the owner of a %s znode as clients see it', (kind, owner, visible) => {
       const tree = new DataTree(treeOptions);
       add(tree, '/a', 1, { owner });
       const node = tree.find('/a');
@@ -175,7 +175,7 @@ describe('DataTree', () => {
       expect(BigInt.asUintN(64, sessionIdOf(tree.ownerHighOf(node), tree.ownerLowOf(node)))).toBe(owner);
     });
 
-    it('shows a TTL as a session when extended types are off, and reads the layout of 3.5.3 when told so', () => {
+    it('shows a TTL as a session with extended types disabled, and reads the layout of 3.5.3 if configured', () => {
       const off = new DataTree({ ...treeOptions, extendedTypesEnabled: false });
       add(off, '/a', 1, { owner: 0xff00000000001388n });
       expect(off.kindOf(off.find('/a'))).toBe('ephemeral');
@@ -187,14 +187,14 @@ describe('DataTree', () => {
   });
 
   describe('the counter that names sequential znodes', () => {
-    it("is each parent's own, and is not set back by deletes (C3-17, C3-19)", () => {
+    it('is separate for each parent, and not reset by deletes (C3-17, C3-19)', () => {
       const tree = new DataTree(treeOptions);
       for (const [i, path] of ['/a', '/b', '/a/x', '/a/y', '/b/x'].entries()) add(tree, path, i + 1);
       tree.remove('/a/x', 9);
       expect([tree.cversionOf(tree.find('/a')), tree.cversionOf(tree.find('/b'))]).toEqual([2, 1]);
     });
 
-    it('goes on from 2147483647 to -2147483648 (C3-20)', () => {
+    it('continues from 2147483647 to -2147483648 (C3-20)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 1);
       add(tree, '/p/a', 2, { parentCVersion: 0x7fffffff });
@@ -205,7 +205,7 @@ describe('DataTree', () => {
       expect(tree.cversionOf(tree.find('/p'))).toBe(-0x7fffffff);
     });
 
-    it('is not set back by a replay, on either side of the overflow (P25)', () => {
+    it('is not reset by a replay, on either side of the overflow (P25)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 1);
       add(tree, '/p/z', 2, { parentCVersion: 0x7ffffff0 });
@@ -217,7 +217,7 @@ describe('DataTree', () => {
   });
 
   describe('a replay that meets its own effects', () => {
-    it('raises the parent of a znode that exists already, for txns of type create alone (ZOOKEEPER-3249)', () => {
+    it('raises the parent of an existing znode, for txns of type create only (ZOOKEEPER-3249)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 1);
       add(tree, '/p/c', 2);
@@ -230,17 +230,17 @@ describe('DataTree', () => {
       expect([tree.czxidOf(tree.find('/p/c')), tree.childCountOf(tree.find('/p'))]).toEqual([2, 1]);
     });
 
-    it('gives a znode that exists already the ACL of the txn', () => {
+    it('gives an existing znode the ACL of the txn', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/c', 2);
       const other: Acl[] = [{ perms: 1, id: { scheme: 'digest', id: 'a:b' } }];
       expect(tree.create('/c', null, tree.acls.intern(other), 0, 0, 1, 2, 2000, true)).toBe(ErrorCode.NodeExists);
       expect(tree.acls.get(tree.aclOf(tree.find('/c')))).toEqual(other);
-      // The other list has gone with its last user, and /zookeeper/config has one of its own.
+      // The other list was removed with its last user, and /zookeeper/config has one of its own.
       expect(tree.acls.size).toBe(2);
     });
 
-    it('raises the pzxid of a parent whose child is gone already, never lowers it (ZOOKEEPER-3125)', () => {
+    it('raises the pzxid of a parent whose child is deleted already, and never lowers it (ZOOKEEPER-3125)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 5);
       expect(tree.remove('/p/gone', 9)).toBe(ErrorCode.NoNode);
@@ -250,7 +250,7 @@ describe('DataTree', () => {
       expect(tree.remove('/no/parent', 10)).toBe(ErrorCode.NoNode);
     });
 
-    it('changes nothing where there is no parent or no znode, and keeps no ACL for it', () => {
+    it('changes nothing without a parent or znode, and keeps no ACL for it', () => {
       const tree = new DataTree(treeOptions);
       expect(add(tree, '/no/parent', 1)).toBe(ErrorCode.NoNode);
       expect(tree.setData('/no', null, 1, 1, 1)).toBe(ErrorCode.NoNode);
@@ -259,7 +259,7 @@ describe('DataTree', () => {
       expect(tree.nodeCount).toBe(5);
     });
 
-    it('takes away what a later znode of the same path has below it', () => {
+    it('removes the children of a later znode of the same path', () => {
       const tree = new DataTree(treeOptions);
       for (const [i, path] of ['/a', '/a/b', '/a/b/c', '/a/d'].entries()) add(tree, path, 100 + i);
       expect(tree.remove('/a', 50)).toBe(ErrorCode.Ok);
@@ -278,7 +278,7 @@ describe('DataTree', () => {
     expect(tree.nodeCount).toBe(6);
   });
 
-  it('lists children in the order they were created', () => {
+  it('lists children in order of creation', () => {
     const tree = new DataTree(treeOptions);
     for (const [i, name] of ['c', 'a', 'é', 'b'].entries()) add(tree, `/${name}`, i + 1);
     tree.remove('/a', 9);
@@ -286,13 +286,13 @@ describe('DataTree', () => {
     expect(childNames(tree, '')).toEqual(['zookeeper', 'c', 'é', 'b', 'a']);
   });
 
-  it('counts descendants, also where one znode has none', () => {
+  it('counts descendants, also of a znode without any', () => {
     const tree = new DataTree(treeOptions);
     for (const [i, path] of ['/a', '/a/b', '/a/b/c', '/a/d', '/e'].entries()) add(tree, path, i + 1);
     expect(['/', '/a', '/a/b', '/a/b/c', '/zookeeper'].map((path) => countBelow(tree, path))).toEqual([8, 3, 1, 0, 2]);
   });
 
-  it('bears a path of hundreds of names', () => {
+  it('supports a path of hundreds of names', () => {
     const both = new TreeAndModel();
     const { tree } = both;
     const depth = 600;
@@ -309,7 +309,7 @@ describe('DataTree', () => {
   });
 
   describe('sweeps', () => {
-    it('show every childless container and TTL znode that stays, whatever goes meanwhile (C3-21, C3-23)', () => {
+    it('visit every childless container and TTL znode that stays, whatever is deleted meanwhile (C3-21, C3-23)', () => {
       fc.assert(
         fc.property(
           fc.integer({ min: 0, max: 60 }),
@@ -343,7 +343,7 @@ describe('DataTree', () => {
     });
   });
 
-  it('D11: holds 200,000 znodes of 100 bytes in 310 bytes each, and gives the memory back', () => {
+  it('D11: stores 200,000 znodes of 100 bytes in 310 bytes each, and releases the memory', () => {
     const tree = new DataTree(treeOptions);
     const empty = tree.memoryBytes();
     const data = Buffer.alloc(100);
@@ -354,7 +354,8 @@ describe('DataTree', () => {
     expect(full / count).toBeLessThan(310);
     expect(full / count).toBeGreaterThan(100 + 8 + 68 + 64);
     for (let i = 0; i < count; i++) tree.remove(`/bench/n${String(i).padStart(7, '0')}`, count + i + 2);
-    // Rows stay for the next znodes; records and index go, but for the pages kept in reserve.
+    // Rows stay for later znodes; records and index are released, except for the pages kept in
+    // reserve.
     expect(tree.memoryBytes() - empty).toBeLessThan(count * 64 + (5 << 20));
   });
 });

@@ -1,10 +1,13 @@
-/** A tree of znodes as plain as can be, to compare the real one with: a map from paths to objects, everything recomputed when asked. */
+/**
+ * The plainest tree of znodes, to compare the real one with: a map from paths to objects,
+ * everything recomputed on request.
+ */
 import * as zlib from 'node:zlib';
 import { ErrorCode } from '@tskeeper/protocol';
 
 export interface ModelNode {
   data: Buffer | null;
-  /** Stands for a list; what it says is the test's affair. */
+  /** Represents a list; its content is the test's concern. */
   acl: string;
   owner: bigint;
   version: number;
@@ -172,7 +175,7 @@ function bigEndian(value: number | bigint, bytes: 4 | 8): Buffer {
   return out.subarray(8 - bytes);
 }
 
-/** Bit by bit, as the polynomial says. Checked against the runtime's where there is one. */
+/** Bit by bit, by the polynomial. Checked against the runtime's if there is one. */
 export function plainCrc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {

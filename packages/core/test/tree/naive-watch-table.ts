@@ -1,6 +1,7 @@
 /**
- * What a watch table must do, written in the plainest way from the rules: two tables of path -> connection -> modes. It shares nothing
- * with the real one. A fault can be asked for, to prove that the comparison would notice it.
+ * The behaviour of a watch table, written in the plainest way from the rules: two tables of path ->
+ * connection -> modes. It shares nothing with the real one. A fault can be requested, to prove that
+ * the comparison would detect it.
  */
 const allModes = { data: 1, child: 2, persistent: 4, recursive: 8 };
 const modesOfType: Record<number, number> = { 1: 2, 2: 1, 3: 15, 4: 4, 5: 8 };
@@ -10,7 +11,10 @@ export type Fault = 'tells twice' | 'keeps one-shots' | 'counts persistent once'
 interface Pending {
   readonly onParent: boolean;
   readonly eventType: number;
-  /** The watches for which it is told: `path mode`. Those that stay can be taken back; one-shots have fired. */
+  /**
+   * The watches that cause the event: `path mode`. Persistent ones can be removed; one-shots have
+   * fired.
+   */
   readonly reasons: Map<number, Set<string>>;
 }
 
@@ -76,7 +80,7 @@ export class NaiveWatchTable {
     if (this.#fault === 'tells twice') this.#told.push(`${cnxn} ${pending.eventType} ${onParent}`);
   }
 
-  /** Everything that should have been told, sorted; what is still pending counts as such. */
+  /** All events that should have been sent, sorted; pending ones included. */
   end(): string[] {
     for (const { onParent, eventType, reasons } of this.#pending) {
       for (const cnxn of reasons.keys()) this.#told.push(`${cnxn} ${eventType} ${onParent}`);

@@ -5,7 +5,7 @@ import { DataTree } from '../../src/tree/data-tree.ts';
 import { load, snapshotOf } from '../snapshot/snapshots.ts';
 import { treeOptions } from './tree-and-model.ts';
 
-/** Numbers there are for namespaces of their own. */
+/** The number of numbers for namespaces of their own. */
 const ownIds = 254;
 
 function tableOf(count: number): { readonly table: NamespaceTable; readonly named: string[] } {
@@ -17,7 +17,7 @@ function tableOf(count: number): { readonly table: NamespaceTable; readonly name
 }
 
 describe('numbers of namespaces', () => {
-  it('are given out from 1, and a name that is known keeps its own', () => {
+  it('are assigned from 1, and a known name keeps its number', () => {
     const { table, named } = tableOf(3);
     table.leave(2);
     expect(table.enter('n2')).toBe(2);
@@ -31,11 +31,11 @@ describe('numbers of namespaces', () => {
     ]);
   });
 
-  it('are taken from the namespace that has been unused for longest, only when there is none left', () => {
+  it('are taken from the namespace unused for longest, only when none is left', () => {
     const { table, named } = tableOf(ownIds - 1);
     for (const id of [7, 3, 5]) table.leave(id);
     expect(table.enter('last')).toBe(ownIds);
-    // Used again, and so the next to be unused for longest is another.
+    // Used again, so another is unused for longest.
     expect(table.enter('n7')).toBe(7);
     named.length = 0;
     expect([table.enter('x'), table.enter('y')]).toEqual([3, 5]);
@@ -44,7 +44,7 @@ describe('numbers of namespaces', () => {
     expect(table.find('n3')).toBe(ownIds + 1);
   });
 
-  it('are one for all that find none, until a namespace goes', () => {
+  it('are shared by all names that get none, until a namespace is deleted', () => {
     const { table, named } = tableOf(ownIds);
     named.length = 0;
     expect([table.enter('x'), table.enter('y')]).toEqual([ownIds + 1, ownIds + 1]);
@@ -56,7 +56,7 @@ describe('numbers of namespaces', () => {
     expect([...table.entries()]).toHaveLength(ownIds + 1);
   });
 
-  it('are not spent on names longer than 256', () => {
+  it('are not assigned to names longer than 256', () => {
     const { table } = tableOf(0);
     expect(table.enter('x'.repeat(257))).toBe(ownIds + 1);
     expect(table.enter('x'.repeat(256))).toBe(1);
@@ -70,13 +70,13 @@ describe('a znode', () => {
     return tree.namespaceOf(tree.find(path));
   };
 
-  it('has the namespace of the first name of its path, and the root none', () => {
+  it('has the namespace of the first name of its path, and the root has none', () => {
     expect([tree.namespaceOf(tree.find('/')), tree.namespaceOf(tree.find('/zookeeper/quota'))]).toEqual([0, 1]);
     expect([create('/a'), create('/b'), create('/a/b'), create('/a/b/c'), create('/b/b')]).toEqual([2, 3, 2, 2, 3]);
     expect([tree.namespaceOfPath('/a/x/y'), tree.namespaceOfPath('/b')]).toEqual([2, 3]);
   });
 
-  it('has it again when it is loaded from a snapshot, and has it still when one has been taken', () => {
+  it('has it again after loading a snapshot, and keeps it while one is taken', () => {
     const { tree: loaded } = load(snapshotOf(tree, 1));
     for (const path of ['/', '/zookeeper', '/a', '/b', '/a/b', '/a/b/c', '/b/b']) {
       const name = (of: DataTree): string | undefined => new Map(of.namespaces.entries()).get(of.namespaceOf(of.find(path)));
@@ -85,7 +85,7 @@ describe('a znode', () => {
     }
   });
 
-  it('that is deleted below the root gives its number back when all are given out, and another name gets it', () => {
+  it('that is deleted below the root releases its number once all are assigned, and another name gets it', () => {
     for (let n = 4; n <= ownIds; n++) create(`/n${n}`);
     expect(create('/one-too-many')).toBe(ownIds + 1);
     expect(tree.remove('/a/b/c', 2)).toBe(0);

@@ -10,8 +10,8 @@ function candidates(index: PathIndex, hash: number): number[] {
 }
 
 describe('PathIndex', () => {
-  it('names every znode of a hash and no other, also when hashes crowd', () => {
-    // Few shards, few places within them, and hashes that are equal altogether.
+  it('returns every znode of a hash and no other, even if hashes collide', () => {
+    // Few shards, few slots within them, and hashes that are equal.
     const hash = fc.tuple(fc.constantFrom(0, 0x7f000000, -0x1000000), fc.integer({ min: 0, max: 40 })).map(([top, low]) => top + low);
     fc.assert(
       fc.property(fc.array(fc.tuple(hash, fc.boolean()), { maxLength: 200 }), (steps) => {
@@ -35,7 +35,7 @@ describe('PathIndex', () => {
     );
   });
 
-  it('gives memory back, and takes a znode it does not hold for a broken belief', () => {
+  it('releases memory, and throws for a znode it does not contain', () => {
     const index = new PathIndex();
     for (let i = 1; i <= 100_000; i++) index.insert(Math.imul(i, 0x9e3779b1), i);
     const full = index.memoryBytes;
@@ -48,7 +48,7 @@ describe('PathIndex', () => {
 describe('PathHash', () => {
   const bytesOf = (text: string): Buffer => Buffer.from(text);
 
-  it('depends on every byte, on the length, and on nothing outside', () => {
+  it('depends on every byte, on the length, and on nothing else', () => {
     const hash = new PathHash(42);
     const text = bytesOf('xx/bench/n0000001yy');
     const base = hash.of(text, 2, 17);
@@ -75,7 +75,7 @@ describe('PathHash', () => {
       const path = bytesOf(`/bench/n${String(i).padStart(7, '0')}`);
       counts[hash.of(path, 0, path.length) >>> 24]!++;
     }
-    // Six standard deviations of a fair throw.
+    // Six standard deviations of a uniform distribution.
     const fair = count / 256;
     for (const each of counts) expect(Math.abs(each - fair)).toBeLessThan(6 * Math.sqrt(fair));
   });

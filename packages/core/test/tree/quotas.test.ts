@@ -8,7 +8,9 @@ import { digestOf, treeOptions } from './tree-and-model.ts';
 
 const open: readonly Acl[] = [{ perms: Perms.all, id: { scheme: 'world', id: 'anyone' } }];
 
-/** A tree with what an administrator and clients would do to it, each change under the next zxid. */
+/**
+ * A tree with the operations of an administrator and of clients, each change under the next zxid.
+ */
 class Keeper {
   readonly tree = new DataTree(treeOptions);
   zxid = 0;
@@ -32,7 +34,7 @@ class Keeper {
     return this;
   }
 
-  /** As `setquota` does it. */
+  /** Like `setquota`. */
   quota(path: string, limits: string): this {
     return this.create(`/zookeeper/quota${path}`)
       .create(`/zookeeper/quota${path}/zookeeper_limits`, limits)
@@ -45,12 +47,12 @@ class Keeper {
 }
 
 describe('quotas', () => {
-  it('count what is there when the usage znode is created, the znode itself included', () => {
+  it('count the subtree when the usage znode is created, including its top', () => {
     const keeper = new Keeper().create('/a', 'four').create('/a/b', '12').create('/a/b/c', null).create('/ab', 'not counted');
     expect(keeper.quota('/a', 'count=10,bytes=-1').usage('/a')).toBe('count=3,bytes=6');
   });
 
-  it('are kept up to date by every change below, with nothing of the usage znode changed but its data', () => {
+  it('are updated by every change below, and change only the data of the usage znode', () => {
     const keeper = new Keeper().create('/a').quota('/a', 'count=10,bytes=-1');
     const { tree } = keeper;
     const stats = tree.find('/zookeeper/quota/a/zookeeper_stats');
@@ -61,7 +63,7 @@ describe('quotas', () => {
     expect(tree.dataLengthOf(stats)).toBe('count=2,bytes=3'.length);
   });
 
-  it('do not touch the tree digest', () => {
+  it('do not change the tree digest', () => {
     const keeper = new Keeper().create('/a');
     const plain = new Keeper().create('/a');
     keeper.quota('/a', 'count=10,bytes=-1');
@@ -78,7 +80,7 @@ describe('quotas', () => {
   });
 
   it.each(['', 'nonsense', 'count', 'count=,bytes=', 'count=1e9,bytes=x', '=', ',;,', 'count=99999999999999999999'])(
-    'take %j for "nothing known", where ZooKeeper would end (ZOOKEEPER-1448)',
+    'read %j as "unknown", where ZooKeeper would stop (ZOOKEEPER-1448)',
     (text) => {
       const keeper = new Keeper().create('/a').quota('/a', text);
       expect(keeper.tree.quotaVerdict('/a/b', 1_000_000, 1)).toBeUndefined();
@@ -91,7 +93,7 @@ describe('quotas', () => {
     const limited = (limits: string): DataTree => new Keeper().create('/a', '1234').create('/a/b').quota('/a', limits).tree;
 
     it.each([
-      // Two znodes and four bytes are there.
+      // The tree has two znodes and four bytes.
       ['count=3,bytes=-1', 0, 1, undefined],
       ['count=2,bytes=-1', 0, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
       ['count=-1,bytes=5', 1, 1, undefined],
@@ -101,17 +103,17 @@ describe('quotas', () => {
       ['count=-1,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: false, what: 'bytes', limit: 5, usage: 6 }],
       ['count=2,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: true, what: 'bytes', limit: 5, usage: 6 }],
       ['count=2,bytes=5', 2, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
-      // A change of 0 is not judged, one downwards is.
+      // A change of 0 is not checked, one downwards is.
       ['count=0,bytes=0=;byteHardLimit=0;countHardLimit=0', 0, 0, undefined],
       ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { hard: true, soft: false, what: 'bytes', limit: 0, usage: 3 }],
-    ])('under %s, of %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
+    ])('under %s, for %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
       const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
       expect(limited(limits).quotaVerdict('/a/x', bytes, count)).toEqual(expected);
       expect(limited(limits).quotaVerdict('/a', bytes, count)).toEqual(expected);
       expect(limited(limits).quotaVerdict('/ab', bytes, count)).toBeUndefined();
     });
 
-    it('come from the nearest quota upwards alone', () => {
+    it('are given by the nearest quota upwards only', () => {
       const keeper = new Keeper()
         .create('/a')
         .create('/a/b')
@@ -123,7 +125,7 @@ describe('quotas', () => {
       expect([keeper.usage('/a'), keeper.usage('/a/b')]).toEqual(['count=2,bytes=0', 'count=2,bytes=0']);
     });
 
-    it('follow the limits as they are changed and removed', () => {
+    it('follow changes and removals of the limits', () => {
       const keeper = new Keeper().create('/a').quota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
       expect(keeper.tree.quotaVerdict('/a/x', 0, 1)?.hard).toBe(true);
       keeper.set('/zookeeper/quota/a/zookeeper_limits', 'count=-1,bytes=-1=;countHardLimit=2');
@@ -135,7 +137,7 @@ describe('quotas', () => {
       expect(keeper.usage('/a')).toBe('count=1,bytes=0');
     });
 
-    it('are none while there is no usage znode, as in ZooKeeper', () => {
+    it('are not given without a usage znode, as in ZooKeeper', () => {
       const keeper = new Keeper()
         .create('/a')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=0')
@@ -157,7 +159,7 @@ describe('quotas', () => {
     expect(keeper.tree.quotaVerdict('/a', 1, 1)).toBeUndefined();
   });
 
-  it('hold for a path that does not exist yet', () => {
+  it('apply to a path that does not exist yet', () => {
     const keeper = new Keeper().quota('/later', 'count=-1,bytes=-1=;countHardLimit=1');
     expect(keeper.usage('/later')).toBe('count=0,bytes=0');
     keeper.create('/later', 'x');
@@ -165,7 +167,7 @@ describe('quotas', () => {
     expect(keeper.tree.quotaVerdict('/later/a', 0, 1)?.hard).toBe(true);
   });
 
-  it('are as they were after a snapshot has been loaded, whatever the usage text said', () => {
+  it('are the same after loading a snapshot, whatever the usage text was', () => {
     const keeper = new Keeper().create('/a', 'abc').create('/a/b').quota('/a', 'count=-1,bytes=-1=;countHardLimit=2');
     keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=77,bytes=1=;old=1');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
@@ -173,7 +175,7 @@ describe('quotas', () => {
     expect(tree.quotaVerdict('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
   });
 
-  it('agree with a count of everything, whatever was done (ZOOKEEPER-1097)', () => {
+  it('agree with a full count after any operations (ZOOKEEPER-1097)', () => {
     const name = fc.constantFrom('a', 'b', 'c');
     const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => `/top/${parts.join('/')}`);
     const step = fc.record({
@@ -214,16 +216,16 @@ describe('the quotas of a namespace', () => {
       ({ namespace, countLimit, bytesLimit, usedCount, usedBytes }) => `${namespace} ${countLimit} ${bytesLimit} ${usedCount} ${usedBytes}`,
     );
 
-  it('add up, a hard limit before a soft one, and one that is not set as -1', () => {
+  it('add up, a hard limit before a soft one, and an unset one as -1', () => {
     const keeper = new Keeper().create('/a', 'four').create('/a/b', '12').create('/b');
     keeper.quota('/a', 'count=10,bytes=-1=;countHardLimit=7').quota('/a/b', 'count=5,bytes=100').quota('/b', 'count=1,bytes=2');
     expect(totals(keeper)).toEqual(['a 12 99 3 8', 'b 1 2 1 0']);
     keeper.create('/a/b/c', 'xyz').set('/a', 'sixsix');
-    // The nearest quota counts what is new.
+    // The nearest quota counts new znodes.
     expect(totals(keeper)[0]).toBe('a 12 99 4 13');
   });
 
-  it('have no limit or no usage while no quota has a znode for it, and are gone with the last', () => {
+  it('have no limit or usage while no quota has a znode for it, and are removed with the last', () => {
     const keeper = new Keeper().create('/a').quota('/a', 'count=10,bytes=20');
     keeper.remove('/zookeeper/quota/a/zookeeper_limits');
     expect(totals(keeper)).toEqual(['a undefined undefined 1 0']);
@@ -235,7 +237,7 @@ describe('the quotas of a namespace', () => {
     expect(totals(keeper)).toEqual([]);
   });
 
-  it('are those of the quotas one by one, whatever is done to them', () => {
+  it('are the sums of the single quotas after any operations', () => {
     const step = fc.record({
       act: fc.constantFrom('limits', 'stats', 'change', 'unlimit', 'unstat'),
       path: fc.constantFrom('/a', '/a/b', '/c'),
@@ -278,7 +280,7 @@ describe('the quotas of a namespace', () => {
     );
   });
 
-  it('are there again after loading a snapshot', () => {
+  it('are restored by loading a snapshot', () => {
     const keeper = new Keeper().create('/a', 'four').quota('/a', 'count=10,bytes=20');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
     expect([...tree.quotaTotals()]).toEqual([...keeper.tree.quotaTotals()]);
@@ -286,7 +288,7 @@ describe('the quotas of a namespace', () => {
 });
 
 describe('quotas of a snapshot', () => {
-  /** /p, /p/p ... so deep, each with a quota, and a few znodes below each. */
+  /** /p, /p/p ... to this depth, each with a quota, and a few znodes below each. */
   function nested(depth: number): Keeper {
     const keeper = new Keeper();
     let path = '';
@@ -298,7 +300,7 @@ describe('quotas of a snapshot', () => {
     return keeper;
   }
 
-  it('are counted in one walk, however they are nested, and the walk stops after so many znodes as it is allowed', () => {
+  it('are counted in one walk, however they are nested, and the walk stops after the allowed number of znodes', () => {
     const depth = 40;
     const keeper = nested(depth);
     const loader = new SnapshotLoader(treeOptions);
@@ -316,7 +318,7 @@ describe('quotas of a snapshot', () => {
     expect(steps).toBeLessThan(tree.size + 4 * depth);
   });
 
-  it('count nothing where their path has no znode, and are as they would be if each were counted by itself', () => {
+  it('count nothing if their path has no znode, and equal separate counts', () => {
     const paths = ['/a', '/a/b', '/a/b/c', '/a/d', '/e', '/e/f'] as const;
     fc.assert(
       fc.property(fc.subarray([...paths]), fc.subarray([...paths]), (limited, gone) => {

@@ -1,4 +1,6 @@
-/** A DataTree and the plain model of it, changed alike and compared. */
+/**
+ * A DataTree and its plain model, changed alike and compared.
+ */
 import { type Acl, Perms, sessionHigh, sessionIdOf, sessionLow, Writer } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
@@ -16,7 +18,7 @@ export const treeOptions: DataTreeOptions = {
 const anyone = { scheme: 'world', id: 'anyone' };
 export const open: readonly Acl[] = [{ perms: Perms.all, id: anyone }];
 
-/** What the model's names for lists stand for. */
+/** The lists for the model's names. */
 export const aclsByName: Readonly<Record<string, readonly Acl[]>> = {
   open,
   system: open,
@@ -29,7 +31,7 @@ export const aclsByName: Readonly<Record<string, readonly Acl[]>> = {
 };
 
 const names = ['a', 'b', 'é中', 'n0000000001', '😀', 'x'.repeat(40)];
-/** Every path a change can create at the top. */
+/** Every top-level path that a change can create. */
 export const topPaths: readonly string[] = names.map((name) => `/${name}`);
 
 const path = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }).map((parts) => `/${parts.join('/')}`);
@@ -60,7 +62,10 @@ const remove = fc.record({ kind: fc.constant('remove' as const), path, late: fc.
 const setData = fc.record({ kind: fc.constant('setData' as const), path, data, version: fc.integer() });
 const setAcl = fc.record({ kind: fc.constant('setAcl' as const), path, acl, version: fc.integer() });
 
-/** Any change at all, also such as only a replay could bring: on what exists already, on what is gone, with zxids of before. */
+/**
+ * Any change, including those that only a replay could bring: on existing znodes, on deleted ones,
+ * with earlier zxids.
+ */
 export const anyChange: fc.Arbitrary<Change> = fc.oneof(
   { weight: 4, arbitrary: create },
   { weight: 2, arbitrary: remove },
@@ -73,7 +78,7 @@ export class TreeAndModel {
   readonly model = new Model();
   zxid = 0x100000000;
 
-  /** Makes the change in both, under a zxid of its own unless one is given, and expects both to say the same of it. */
+  /** Makes the change in both, under a new zxid by default, and expects equal results. */
   change(change: Change, zxid: number = ++this.zxid): void {
     expect(apply(this.tree, change, zxid)).toBe(applyToModel(this.model, change, zxid));
   }
@@ -139,7 +144,7 @@ export function childNames(tree: DataTree, parent: string): string[] {
   return found;
 }
 
-/** Expects the tree to be what the model is, in every respect a caller can see. */
+/** Expects the tree to equal the model, in every respect a caller can see. */
 export function expectSame(tree: DataTree, model: Model): void {
   expect(tree.nodeCount).toBe(model.nodes.size + 1);
   expect(digestOf(tree)).toBe(model.digest());

@@ -3,7 +3,7 @@ import { crc32 } from '../../src/tree/tree-digest.ts';
 import { plainCrc32 } from './model.ts';
 
 describe('crc32', () => {
-  it('is that of the polynomial for every length and offset, in one go or in two', () => {
+  it('matches the polynomial for every length and offset, in one call or in two', () => {
     const bytes = Buffer.from(Array.from({ length: 900 }, (_, i) => (i * i * 31 + (i >> 3)) & 0xff));
     expect(crc32(Buffer.from('123456789'), 0, 9) >>> 0).toBe(0xcbf43926);
     for (let length = 0; length < 900; length += length < 40 ? 1 : 61) {

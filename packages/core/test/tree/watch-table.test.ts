@@ -12,7 +12,9 @@ const { nodeCreated, nodeDeleted, nodeDataChanged, nodeChildrenChanged } = Event
 
 const newTable = () => new WatchTable({ hashSeed: 0x5eed });
 
-/** What one change told: `cnxn event` about the znode, `cnxn event of parent` about its parent. */
+/**
+ * The events of one change: `cnxn event` about the znode, `cnxn event of parent` about its parent.
+ */
 function told(table: WatchTable, path: string, eventType: number): string[] {
   const events: string[] = [];
   const any = table.begin(path, eventType);
@@ -60,7 +62,7 @@ describe('which event fires', () => {
     }
   });
 
-  it('a recursive watch on the root matches everything, the root and /zookeeper included', () => {
+  it('a recursive watch on the root matches everything, including the root and /zookeeper', () => {
     const table = newTable();
     table.addPath(1, '/', recursive);
     expect(told(table, '/', nodeDataChanged)).toEqual(['1 changed']);
@@ -74,7 +76,7 @@ describe('which event fires', () => {
     expect(told(table, '/a', nodeCreated)).toEqual(['1 children of parent']);
   });
 
-  it('tells the data table of N first, then the child table of N, then that of its parent, in the order of registration', () => {
+  it('the data table of N fires first, then the child table of N, then that of its parent, in order of registration', () => {
     const table = newTable();
     table.addPath(9, '/p', child);
     table.addPath(8, '/p', persistent);
@@ -99,8 +101,8 @@ describe('which event fires', () => {
   });
 });
 
-describe('nobody is told twice', () => {
-  it('a connection with a data watch on N and a recursive one above hears once, and its data watch is gone', () => {
+describe('no connection is notified twice', () => {
+  it('a connection with a data watch on N and a recursive one above is notified once, and its data watch is removed', () => {
     const table = newTable();
     table.addPath(1, '/a/b', data);
     table.addPath(1, '/a', recursive);
@@ -110,7 +112,7 @@ describe('nobody is told twice', () => {
     expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
   });
 
-  it('a connection with every kind of watch on N hears of its deletion once, and keeps those that stay', () => {
+  it('a connection with every kind of watch on N is notified of its deletion once, and keeps its persistent watches', () => {
     const table = newTable();
     table.addPath(1, '/n', data | child | persistent | recursive);
     expect(told(table, '/n', nodeDeleted)).toEqual(['1 deleted']);
@@ -118,13 +120,13 @@ describe('nobody is told twice', () => {
     expect(table.count).toBe(2);
   });
 
-  it('a connection with a child and a persistent watch on the parent hears once of its children', () => {
+  it('a connection with a child and a persistent watch on the parent is notified once of its children', () => {
     const table = newTable();
     table.addPath(1, '/', child | persistent);
     expect(told(table, '/n', nodeCreated)).toEqual(['1 children of parent']);
   });
 
-  it('a recursive watcher that also watches the children of the parent hears of the child first, then of the children', () => {
+  it('a recursive watcher that also watches the children of the parent is notified of the child first, then of the children', () => {
     const table = newTable();
     table.addPath(1, '/p', child);
     table.addPath(1, '/', recursive);
@@ -141,7 +143,7 @@ describe('nobody is told twice', () => {
   });
 });
 
-describe('asking and removing by WatcherType', () => {
+describe('checking and removing by WatcherType', () => {
   const kinds = [
     [WatcherType.children, child],
     [WatcherType.data, data],
@@ -150,7 +152,7 @@ describe('asking and removing by WatcherType', () => {
   ] as const;
   const everything = data | child | persistent | recursive;
 
-  it.each(kinds)('type %i is mode %i alone', (type, mode) => {
+  it.each(kinds)('type %i is mode %i only', (type, mode) => {
     const table = newTable();
     table.addPath(1, '/n', everything & ~mode);
     expect(table.has(1, '/n', type)).toBe(false);
@@ -164,7 +166,7 @@ describe('asking and removing by WatcherType', () => {
     expect(table.has(2, '/n', type)).toBe(true);
   });
 
-  it('type 3 is anything at all, and removes everything of that connection on that path', () => {
+  it('type 3 is any mode, and removes every watch of that connection on that path', () => {
     for (const [, mode] of kinds) {
       const table = newTable();
       table.addPath(1, '/n', mode);
@@ -179,7 +181,7 @@ describe('asking and removing by WatcherType', () => {
     expect([table.has(1, '/m', WatcherType.data), table.has(2, '/n', WatcherType.data), table.count]).toEqual([true, true, 2]);
   });
 
-  it('a type that does not exist, a path nobody watches, a connection without watches: no', () => {
+  it('an unknown type, an unwatched path and a connection without watches give false', () => {
     const table = newTable();
     table.addPath(1, '/n', everything);
     for (const type of [0, 6, -1]) expect([table.has(1, '/n', type), table.remove(1, '/n', type)]).toEqual([false, false]);
@@ -202,7 +204,7 @@ describe('paths', () => {
     },
   );
 
-  it('a path comes from the middle of a request, and is copied out of it', () => {
+  it('a path is copied out of the middle of a request', () => {
     const table = newTable();
     const request = Buffer.from('xxx/a/byyy');
     table.add(1, request, 3, 7, data);
@@ -210,7 +212,7 @@ describe('paths', () => {
     expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
   });
 
-  it('malformed UTF-8 is watched as it reads, and found by that', () => {
+  it('malformed UTF-8 is watched in its decoded form, and found by it', () => {
     const table = newTable();
     const bytes = Buffer.from([0x2f, 0xff, 0x61, 0xc3]);
     table.add(1, bytes, 0, 4, data);
@@ -219,8 +221,8 @@ describe('paths', () => {
   });
 });
 
-describe('a connection that goes', () => {
-  it('takes all its watches along and no other', () => {
+describe('a connection that closes', () => {
+  it('removes all its watches and no other', () => {
     const table = newTable();
     for (const cnxn of [1, 2]) {
       table.addPath(cnxn, '/a', data | child | persistent | recursive);
@@ -236,7 +238,7 @@ describe('a connection that goes', () => {
     expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
   });
 
-  it('A28: is forgotten at once even if it had very many, and its number begins anew', () => {
+  it('A28: is forgotten at once even with very many watches, and its id starts without any', () => {
     const table = newTable();
     for (let i = 0; i < 20_000; i++) table.addPath(1, `/n${i}`, i % 2 === 0 ? data : persistent);
     table.addPath(2, '/n1', data);
@@ -256,7 +258,7 @@ describe('a connection that goes', () => {
     expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
   });
 
-  it('does not make the table grow when nobody ever calls reap', () => {
+  it('does not make the table grow if reap is never called', () => {
     const table = newTable();
     const round = () => {
       for (let i = 0; i < 10_000; i++) table.addPath(1, `/n${i}`, data);
@@ -270,8 +272,8 @@ describe('a connection that goes', () => {
   });
 });
 
-describe('listings', () => {
-  it('show the data table alone, each pair of connection and path once', () => {
+describe('lists', () => {
+  it('show only the data table, each pair of connection and path once', () => {
     const table = newTable();
     table.addPath(1, '/a', data | persistent | recursive);
     table.addPath(1, '/b', child);
@@ -290,7 +292,7 @@ describe('listings', () => {
     ]);
   });
 
-  it('end early, and safely, when the table changes under them', () => {
+  it('end early without an error if the table changes during the iteration', () => {
     const change: ((table: WatchTable) => void)[] = [
       (table) => told(table, '/a', nodeDeleted),
       (table) => table.begin('/a', nodeDataChanged),
@@ -321,14 +323,14 @@ describe('listings', () => {
   });
 });
 
-describe('telling in slices', () => {
+describe('dispatch in slices', () => {
   const slice = (table: WatchTable, budget: number) => {
     const cnxns: number[] = [];
     const done = table.drain((cnxn) => cnxns.push(cnxn), budget);
     return { cnxns, done };
   };
 
-  it('goes on exactly where it stopped', () => {
+  it('continues exactly where it stopped', () => {
     const table = newTable();
     for (let cnxn = 1; cnxn <= 5; cnxn++) table.addPath(cnxn, '/a', cnxn < 4 ? data : persistent);
     table.begin('/a', nodeDataChanged);
@@ -338,7 +340,7 @@ describe('telling in slices', () => {
     expect(slice(table, 2)).toEqual({ cnxns: [], done: true });
   });
 
-  it('a one-shot watch counts as fired from the beginning, and can be set anew before it was told', () => {
+  it('counts a one-shot watch as fired from the start, so it can be set again before it is notified', () => {
     const table = newTable();
     table.addPath(1, '/a', data);
     table.addPath(2, '/a', data);
@@ -354,7 +356,7 @@ describe('telling in slices', () => {
     expect(table.count).toBe(0);
   });
 
-  it('does not tell a connection that has gone, nor the one that has its number now', () => {
+  it('does not notify a closed connection, nor one that reuses its id', () => {
     const table = newTable();
     for (const cnxn of [1, 2, 3]) table.addPath(cnxn, '/a', cnxn === 2 ? persistent : data);
     table.begin('/a', nodeDataChanged);
@@ -366,14 +368,14 @@ describe('telling in slices', () => {
     expect(told(table, '/a', nodeDataChanged)).toEqual(['3 changed', '2 changed']);
   });
 
-  it('refuses a change while the one before is still being told', () => {
+  it('throws at a change while the previous one is being dispatched', () => {
     const table = newTable();
     table.addPath(1, '/a', data);
     table.begin('/a', nodeDataChanged);
-    expect(() => table.begin('/b', nodeDataChanged)).toThrow('still being told');
+    expect(() => table.begin('/b', nodeDataChanged)).toThrow('before the watchers of the previous one were notified');
   });
 
-  it('lets whoever is told remove connections', () => {
+  it('lets a notified connection close others', () => {
     const table = newTable();
     for (const cnxn of [1, 2, 3, 4]) table.addPath(cnxn, '/a', persistent);
     const cnxns: number[] = [];
@@ -420,7 +422,7 @@ describe('against a plain model', () => {
     }
   }
 
-  /** What either of them said at each step, to be compared as a whole. */
+  /** The results of both at each step, to be compared as a whole. */
   function histories(model: NaiveWatchTable, steps: readonly (Alter | Fire)[]): { real: unknown[]; expected: unknown[] } {
     const table = newTable();
     const real: unknown[] = [];
@@ -443,7 +445,7 @@ describe('against a plain model', () => {
         while (!done) done = table.drain(visit, 3);
         const order = events.map((event) => event.endsWith('true'));
         real.push(order, [...events].sort());
-        // First all that concerns the znode, then all that concerns its parent.
+        // First all events about the znode, then all about its parent.
         expected.push(
           [...order].sort((a, b) => Number(a) - Number(b)),
           model.end(),
@@ -472,7 +474,7 @@ describe('against a plain model', () => {
 
   const steps = fc.array(fc.oneof({ weight: 3, arbitrary: alter }, { weight: 2, arbitrary: fire }), { maxLength: 60 });
 
-  it('tells the same, counts the same and lists the same, with changes between slices', () => {
+  it('gives the same events, counts and lists, with changes between slices', () => {
     fc.assert(
       fc.property(steps, (chosen) => {
         const { real, expected } = histories(new NaiveWatchTable(), chosen);
@@ -482,7 +484,7 @@ describe('against a plain model', () => {
     );
   });
 
-  it.each(['tells twice', 'keeps one-shots', 'counts persistent once'] as const)('would notice a table that differs: %s', (fault) => {
+  it.each(['tells twice', 'keeps one-shots', 'counts persistent once'] as const)('detects a table that differs: %s', (fault) => {
     const agree = fc.property(steps, (chosen) => {
       const { real, expected } = histories(new NaiveWatchTable(fault), chosen);
       return isDeepStrictEqual(real, expected);
@@ -491,7 +493,10 @@ describe('against a plain model', () => {
   });
 });
 
-/** What a slice gives, and how often it looks at numbers of its tables: its work, whatever the machine does besides. */
+/**
+ * The result of a slice and how often it reads numbers of its tables: its work, independent of the
+ * machine.
+ */
 function workOf<Result>(slice: () => Result): { readonly result: Result; readonly work: number } {
   let work = 0;
   const spies = [PagedInts.prototype, PagedDoubles.prototype].map((prototype) => {
@@ -520,7 +525,7 @@ function original<Name extends 'get' | 'set'>(prototype: PagedInts | PagedDouble
   return Object.getOwnPropertyDescriptor(prototype, name)!.value as PagedInts[Name];
 }
 
-/** Of a table that has no more than that to tell. */
+/** The work for a table with only these watches. */
 function workOfAll(watches: number): number {
   const table = newTable();
   const path = Buffer.from('/flag');
@@ -530,7 +535,7 @@ function workOfAll(watches: number): number {
 }
 
 describe('very many watches', () => {
-  it('A28: on as many paths take less than 100 bytes each, and cost the others nothing', () => {
+  it('A28: on as many paths take less than 100 bytes each, and do not slow others down', () => {
     const count = breadth(200_000, 250_000);
     const before = process.memoryUsage().arrayBuffers;
     const table = newTable();
@@ -543,7 +548,7 @@ describe('very many watches', () => {
     expect(table.count).toBe(count);
     expect(table.bytes / count).toBeLessThan(100);
     expect(grown / count).toBeLessThan(100);
-    // A change finds its few among them, and costs nothing for the rest.
+    // A change finds its few watches among them, and costs nothing for the rest.
     expect(told(table, '/services/api/member-177777', nodeDeleted)).toEqual(['777 deleted']);
     const { bytes } = table;
     for (let cnxn = 0; cnxn < 1000; cnxn++) table.removeAll(cnxn);
@@ -552,7 +557,7 @@ describe('very many watches', () => {
     expect(table.bytes).toBeLessThan(bytes);
   });
 
-  it('F33: on one path, a great many, are told in slices, and no slice is more work than in a table that has no more watches', () => {
+  it('F33: on one path are notified in slices, and no slice is more work than in a table without other watches', () => {
     const table = newTable();
     const path = Buffer.from('/flag');
     const count = breadth(100_000, 1_000_000);

@@ -23,14 +23,14 @@ function above(log: CommittedLog, zxid: number): number[] {
 }
 
 describe('CommittedLog', () => {
-  it('keeps 500 txns unless told otherwise, as ZooKeeper does', () => {
+  it('keeps 500 txns by default, as ZooKeeper does', () => {
     const log = new CommittedLog(committedLogDefaults);
     for (let zxid = 1; zxid <= 1234; zxid++) log.append(zxid, bytesOf(zxid));
     expect([log.length, log.oldest, log.newest]).toEqual([500, 735, 1234]);
     expect(above(log, 735)).toEqual(Array.from({ length: 499 }, (_, i) => 736 + i));
   });
 
-  it('takes the last applied zxid for oldest and newest while it is empty', () => {
+  it('uses the last applied zxid as oldest and newest while it is empty', () => {
     const log = logOf([]);
     expect([log.oldest, log.newest, log.min(7), log.max(7)]).toEqual([undefined, undefined, 7, 7]);
     log.append(5, bytesOf(5));
@@ -38,7 +38,7 @@ describe('CommittedLog', () => {
     expect([log.oldest, log.newest, log.min(7), log.max(7)]).toEqual([5, 6, 5, 6]);
   });
 
-  it('lets the oldest go when all together take too many bytes, but never the newest', () => {
+  it('drops the oldest when the total size exceeds the limit, but never the newest', () => {
     const log = new CommittedLog({ countMax: 500, bytesMax: 100 });
     for (let zxid = 1; zxid <= 5; zxid++) log.append(zxid, Buffer.alloc(40));
     expect([log.oldest, log.newest, log.bytes]).toEqual([4, 5, 80]);
@@ -48,31 +48,31 @@ describe('CommittedLog', () => {
     expect([log.oldest, log.newest, log.bytes]).toEqual([7, 7, 100]);
   });
 
-  it('E17: refuses a txn that leaves others out or comes too late (ZOOKEEPER-4925)', () => {
+  it('E17: throws at a txn after a gap or out of order (ZOOKEEPER-4925)', () => {
     const log = logOf([makeZxid(1, 1), makeZxid(1, 2)]);
     for (const zxid of [makeZxid(1, 4), makeZxid(2, 2), makeZxid(1, 1), makeZxid(0, 3)]) {
       expect(() => log.append(zxid, bytesOf(zxid))).toThrow(
-        /was committed behind 0x100000002: those between are missing, or it comes again/,
+        /was committed after 0x100000002: txns between are missing, or it is a duplicate/,
       );
     }
     expect(log.length).toBe(2);
     expect(log.append(makeZxid(4, 1), bytesOf(makeZxid(4, 1)))).toBe(true);
   });
 
-  it('passes over an error txn that has the zxid of the one before it', () => {
+  it('skips an error txn that has the zxid of the one before it', () => {
     const log = logOf([1, 2]);
     expect(log.append(2, bytesOf(2))).toBe(false);
     expect(above(log, 1)).toEqual([2]);
   });
 
-  it('passes over txns that do not grow while it is filled from the log, yet takes no hole', () => {
+  it('skips txns whose zxid does not increase while it is filled from the log, but accepts no gap', () => {
     const log = new CommittedLog(committedLogDefaults);
     for (const zxid of [5, 6, 6, 4, 7]) log.restore(zxid, bytesOf(zxid));
     expect([log.oldest, log.newest, log.length]).toEqual([5, 7, 3]);
-    expect(() => log.restore(9, bytesOf(9))).toThrow('txn 0x9 was committed behind 0x7');
+    expect(() => log.restore(9, bytesOf(9))).toThrow('txn 0x9 was committed after 0x7');
   });
 
-  it('forgets what has been cut off the log, and all of it when a snapshot takes its place (ZOOKEEPER-2845)', () => {
+  it('removes txns truncated from the log, and all of them when a snapshot replaces it (ZOOKEEPER-2845)', () => {
     const log = logOf([makeZxid(1, 1), makeZxid(1, 2), makeZxid(1, 3)]);
     const { bytes } = logOf([makeZxid(1, 1), makeZxid(1, 2)]);
     log.truncate(makeZxid(1, 2));
@@ -84,14 +84,14 @@ describe('CommittedLog', () => {
     expect(log.oldest).toBe(makeZxid(9, 77));
   });
 
-  it('refuses to begin where txns have been let go (ZOOKEEPER-2418)', () => {
+  it('throws for a start among txns that have been dropped (ZOOKEEPER-2418)', () => {
     const log = logOf([1, 2, 3, 4], 2);
     expect([2, 3, 4, 5].map((zxid) => log.reachesBackTo(zxid))).toEqual([false, true, true, true]);
-    expect(() => log.forEachAbove(1, () => true)).toThrow('the committed txns in memory begin at 0x3: those above 0x1 are not all here');
+    expect(() => log.forEachAbove(1, () => true)).toThrow('the committed txns in memory start at 0x3: some above 0x1 are missing');
     expect(logOf([]).reachesBackTo(0)).toBe(true);
   });
 
-  it('goes on from where a visitor stopped, though txns have come and gone', () => {
+  it('continues where a visitor stopped, though txns were added and dropped', () => {
     const log = logOf([1, 2, 3, 4, 5], 5);
     const seen: number[] = [];
     log.forEachAbove(1, (zxid) => seen.push(zxid) < 2);
@@ -102,7 +102,7 @@ describe('CommittedLog', () => {
     expect(seen).toEqual([2, 3, 4, 5, 6, 7]);
   });
 
-  it('finds every zxid as a plain list would', () => {
+  it('finds every zxid like a plain list', () => {
     const step = fc.constantFrom('next', 'next', 'next', 'epoch', 'truncate', 'clear');
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 1, max: 40 }), (steps, countMax) => {
@@ -149,12 +149,12 @@ describe('mayFollow', () => {
     [makeZxid(2, 0), makeZxid(2, 1), true],
     [makeZxid(2, 1), makeZxid(1, 2), false],
     [0, 1, true],
-  ])('tells whether %d may be followed by %d: %s', (previous, zxid, expected) => {
+  ])('for %d followed by %d is %s', (previous, zxid, expected) => {
     expect(mayFollow(previous, zxid)).toBe(expected);
   });
 });
 
-it('lets go of no txn after the last one that is applied, and of those before it with the next', () => {
+it('a committed log drops no txn after the last settled one, and drops those before it with the next append', () => {
   const log = new CommittedLog({ countMax: 3, bytesMax: 1000 });
   for (let zxid = 1; zxid <= 10; zxid++) log.append(zxid, bytesOf(zxid), 4);
   expect([log.oldest, log.newest]).toEqual([4, 10]);
@@ -162,11 +162,11 @@ it('lets go of no txn after the last one that is applied, and of those before it
   expect([log.oldest, log.newest]).toEqual([9, 11]);
 });
 
-it('shows what follows on a txn that was never here, where nothing can be between', () => {
+it('a committed log visits txns after one that was never in it, if none can be between', () => {
   const log = new CommittedLog({ countMax: 3, bytesMax: 1000 });
   log.append(5, bytesOf(5));
   const seen: number[] = [];
   log.forEachAbove(4, (zxid) => seen.push(zxid) > 0);
   expect(seen).toEqual([5]);
-  expect(() => log.forEachAbove(3, () => true)).toThrow('the committed txns in memory begin at');
+  expect(() => log.forEachAbove(3, () => true)).toThrow('the committed txns in memory start at');
 });

@@ -1,4 +1,6 @@
-/** What servers tell each other of their configuration, and what clients read of it. */
+/**
+ * How servers exchange their configuration, and what clients read of it.
+ */
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationConflict } from '../../src/quorum/configuration.ts';
@@ -6,7 +8,7 @@ import { Ensemble, type Node } from './ensemble.ts';
 
 const servers = [1, 2, 3].map((sid) => `server.${sid}=h${sid}:2888:3888:participant`).join('\n');
 
-/** What /zookeeper/config holds, and its mzxid. */
+/** The content of /zookeeper/config, and its mzxid. */
 function configOf({ peer }: Node): [text: string, mzxid: Zxid] {
   const { tree } = peer!.replica;
   const node = tree.find('/zookeeper/config');
@@ -31,7 +33,7 @@ function newLeader(ensemble: Ensemble): void {
 }
 
 describe('/zookeeper/config', () => {
-  it('shows what the operator has written, on every server and under every leader', () => {
+  it('contains what the operator has written, on every server and under every leader', () => {
     const ensemble = started(false);
     const expected = [ensemble.configText, 0];
     expect(ensemble.nodes.map(configOf)).toEqual([expected, expected, expected]);
@@ -39,7 +41,7 @@ describe('/zookeeper/config', () => {
     expect(ensemble.nodes.map(configOf)).toEqual([expected, expected, expected]);
   });
 
-  it("is each server's own where reconfiguration is off, whatever a snapshot of the leader says (ZOOKEEPER-2819)", () => {
+  it("is each server's own if reconfiguration is disabled, whatever a snapshot of the leader contains (ZOOKEEPER-2819)", () => {
     const ensemble = started(false);
     const behind = ensemble.nodes.find((node) => node !== ensemble.leader)!;
     behind.crash();
@@ -51,29 +53,30 @@ describe('/zookeeper/config', () => {
     behind.start();
     expect(ensemble.runUntil(() => ensemble.isWhole, 3000)).toBe(true);
     expect(ensemble.snapshots).toBe(snapshots + 1);
-    // What came behind the snapshot has been applied, so digests are compared again.
+    // The txns after the snapshot have been applied, so digests are compared again.
     expect(behind.peer!.replica.isExact).toBe(true);
     expect(configOf(behind)[0]).toBe(ensemble.configText);
     expect(configOf(ensemble.leader!)[0]).not.toBe(ensemble.configText);
   });
 
-  it('has the version of the first epoch where reconfiguration is on, and keeps it under later leaders and over restarts', () => {
+  it('has the version of the first epoch if reconfiguration is enabled, and keeps it under later leaders and over restarts', () => {
     const ensemble = started(true);
     const version = makeZxid(Math.max(...ensemble.leaders.keys()), 0);
     const expected = [`${servers}\nversion=${version.toString(16)}`, version];
     expect(ensemble.nodes.map(configOf)).toEqual([expected, expected, expected]);
     newLeader(ensemble);
-    // Whoever comes back with the file alone is told by the others, so that it is let in and may lead.
+    // A server that restarts with only the file gets it from the others, so that it is accepted and
+    // may lead.
     expect(ensemble.nodes.map(configOf)).toEqual([expected, expected, expected]);
     newLeader(ensemble);
     expect(ensemble.nodes.map(configOf)).toEqual([expected, expected, expected]);
   });
 });
 
-describe('a configuration in which others vote', () => {
+describe('a configuration with other voters', () => {
   const later = `${servers}\nserver.4=h4:2888:3888:participant\nversion=900000000`;
 
-  it.each([true, false])('ends a server that hears of it from its leader (reconfigEnabled=%s)', (reconfigEnabled) => {
+  it.each([true, false])('ends a server that receives it from its leader (reconfigEnabled=%s)', (reconfigEnabled) => {
     const ensemble = started(reconfigEnabled);
     const [last, ...others] = ensemble.nodes as [Node, ...Node[]];
     for (const node of ensemble.nodes) node.crash();

@@ -22,7 +22,7 @@ class Bench {
     this.dialling.failed(outcome, this.now);
   }
 
-  /** Wakes it when it wants to be woken. Returns how long that took. */
+  /** Wakes it at its deadline. Returns how long that took. */
   wake(): number {
     const waitedMs = this.dialling.deadline() - this.nowMs;
     this.nowMs += waitedMs;
@@ -31,14 +31,14 @@ class Bench {
   }
 }
 
-describe('a leader that is dialled', () => {
-  it('is dialled at once, and then waited for until initLimit is over', () => {
+describe('a leader being dialled', () => {
+  it('is dialled at once, and then awaited until initLimit', () => {
     const bench = new Bench();
     expect(bench.dials).toEqual([0, 7]);
     expect([bench.wake(), bench.dialling.over, bench.dialling.unanswered, bench.dials.length]).toEqual([20_000, true, true, 2]);
   });
 
-  it('is dialled after the pause, where there is to be one', () => {
+  it('is dialled after the configured pause', () => {
     const bench = new Bench(30);
     expect(bench.dials).toEqual([]);
     expect([bench.wake(), bench.dials]).toEqual([30, [30, 7]]);
@@ -57,21 +57,21 @@ describe('a leader that is dialled', () => {
     expect([bench.dialling.over, bench.dialling.unanswered, bench.dials.length / 2]).toEqual([true, false, 8]);
   });
 
-  it('is not dialled twice at once: nothing happens before the first has failed', () => {
+  it('is not dialled twice at once: nothing happens before the first dial has failed', () => {
     const bench = new Bench();
     bench.nowMs += 19_999;
     bench.dialling.wake(bench.now);
     expect([bench.dials.length / 2, bench.dialling.over]).toEqual([1, false]);
   });
 
-  it('is given up at its first failure when that has taken syncLimit, and nobody has answered', () => {
+  it('is given up at its first failure if that took syncLimit without an answer', () => {
     const bench = new Bench();
     bench.nowMs += 10_000;
     bench.fail('unanswered');
     expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
   });
 
-  it('is dialled again when a dial has had no answer for less, until all of them have taken syncLimit', () => {
+  it('is dialled again after a shorter dial without an answer, until all of them have taken syncLimit', () => {
     const bench = new Bench();
     bench.nowMs += 5000;
     bench.fail('unanswered');
@@ -87,7 +87,7 @@ describe('a leader that is dialled', () => {
     expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
   });
 
-  it('has answered when it has refused eight times, however short syncLimit is', () => {
+  it('counts as answering after eight refusals, however short syncLimit is', () => {
     const bench = new Bench(0, 100, 50);
     for (let tries = 1; tries <= 8; tries++) {
       expect(bench.dialling.over).toBe(false);
@@ -99,7 +99,7 @@ describe('a leader that is dialled', () => {
     expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, false]);
   });
 
-  it('is dialled again when a stream to it was silent for syncLimit, until initLimit is over', () => {
+  it('is dialled again after a stream to it was silent for syncLimit, until initLimit', () => {
     const bench = new Bench();
     bench.nowMs += 10_001;
     bench.fail('silent');
@@ -110,7 +110,7 @@ describe('a leader that is dialled', () => {
     expect([bench.dialling.over, bench.dialling.unanswered]).toEqual([true, true]);
   });
 
-  it('is not dialled again once it is known to lead no more', () => {
+  it('is not dialled again once it is known not to lead any more', () => {
     const bench = new Bench();
     bench.fail();
     bench.dialling.abandon();

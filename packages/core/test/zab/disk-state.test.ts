@@ -17,8 +17,8 @@ function opened() {
   return { asked, disk: new DiskState({ lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }, storage) };
 }
 
-describe('a disk', () => {
-  it('is settled as it was found, and passes on what it is asked for', () => {
+describe('a disk state', () => {
+  it('is settled at the start, and forwards requests', () => {
     const { asked, disk } = opened();
     expect([disk.isSettled, disk.logged, disk.found]).toEqual([true, 5, { lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }]);
     disk.append(6, Buffer.from('.txn.'), 1, 4);
@@ -32,7 +32,7 @@ describe('a disk', () => {
     expect(disk.logBytesMax()).toBe(70);
   });
 
-  it('is not settled before the last txn is durable, and then ends with that', () => {
+  it('is not settled before the last txn is durable, and then ends with it', () => {
     const { disk } = opened();
     for (const zxid of [6, 7]) disk.append(zxid, Buffer.alloc(0), 0, 0);
     expect([disk.logged, disk.isSettled, disk.isAtWork]).toEqual([7, false, false]);
@@ -42,7 +42,7 @@ describe('a disk', () => {
     expect([disk.isSettled, disk.found.lastZxid]).toEqual([true, 7]);
   });
 
-  it('has an epoch when its file is there, and not when it is asked for', () => {
+  it('has an epoch once its file is durable, not when it is requested', () => {
     const { disk } = opened();
     disk.saveEpoch('acceptedEpoch', 3);
     expect([disk.isSettled, disk.isAtWork, disk.found.acceptedEpoch]).toEqual([false, true, 2]);
@@ -53,7 +53,7 @@ describe('a disk', () => {
     expect(disk.found.currentEpoch).toBe(3);
   });
 
-  it('is at work while its log is being cut or a snapshot is put in its place, and ends where that does', () => {
+  it('is at work while its log is truncated or replaced by a snapshot, and ends where that does', () => {
     const { disk } = opened();
     disk.append(8, Buffer.alloc(0), 0, 0);
     disk.truncate(4);
@@ -67,7 +67,7 @@ describe('a disk', () => {
     expect([disk.isSettled, disk.logged]).toEqual([true, 9]);
   });
 
-  it('is as it was when its log could not be cut', () => {
+  it('is unchanged after a truncation was refused', () => {
     const { disk } = opened();
     disk.truncate(4);
     disk.truncationRefused();

@@ -1,4 +1,7 @@
-/** A client of an ensemble in a test: it speaks to one server at a time, keeps what it was told, and never goes anywhere by itself. */
+/**
+ * A client of an ensemble in a test: it is connected to one server at a time, keeps its replies,
+ * and never reconnects by itself.
+ */
 import {
   operations,
   type OperationName,
@@ -35,7 +38,7 @@ export class EnsembleClient implements Listener {
   session: SessionId = 0n;
   password: Uint8Array = Buffer.alloc(16);
   timeoutMs = 0;
-  /** The handshake has been answered, well or not. */
+  /** The handshake has been answered, accepted or refused. */
   isAnswered = false;
   isClosed = false;
   lastZxid: Zxid = 0;
@@ -43,7 +46,7 @@ export class EnsembleClient implements Listener {
   readonly events: { readonly type: number; readonly path: string | null; readonly zxid: Zxid }[] = [];
   #nextXid = 1;
 
-  /** Opens a session, or goes on with the one it has. */
+  /** Opens a session, or resumes its own. */
   connect(node: Node, timeOut = 2000): this {
     this.node = node;
     this.isAnswered = this.isClosed = false;
@@ -55,7 +58,7 @@ export class EnsembleClient implements Listener {
     return this;
   }
 
-  /** The connection breaks; the session is left to itself. */
+  /** The connection breaks; the session is left alone. */
   break(): void {
     this.node!.hangUp(this.cnxn);
   }
@@ -91,9 +94,9 @@ export class EnsembleClient implements Listener {
       return;
     }
     const asked = this.asked.find((each) => each.xid === xid && each.answer === undefined);
-    if (asked === undefined) throw new Error(`an answer to ${xid}, which nobody has asked`);
+    if (asked === undefined) throw new Error(`a reply to ${xid}, which was not sent`);
     const first = this.asked.find((each) => each.answer === undefined && each.name !== 'ping');
-    if (asked.name !== 'ping' && first !== asked) throw new Error(`${asked.name} was answered ahead of ${first?.name}`);
+    if (asked.name !== 'ping' && first !== asked) throw new Error(`${asked.name} was answered before ${first?.name}`);
     asked.answer = { zxid, err, body: readReplyBody(reader, operations[asked.name], err) };
   }
 

@@ -4,7 +4,7 @@ import { silentObserver } from '../../src/index.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
 describe('an ensemble', () => {
-  it('elects a leader, and everybody serves', () => {
+  it('elects a leader, and every server serves', () => {
     const ensemble = new Ensemble(1, 3);
     for (const node of ensemble.nodes) node.start();
     expect(ensemble.runUntil(() => ensemble.isWhole, 3000)).toBe(true);
@@ -16,8 +16,8 @@ describe('an ensemble', () => {
   });
 });
 
-describe('a server whose votes are the best and whom no learner can reach', () => {
-  it.each(sample([3, 5], 1))('makes way, and another one of %i leads for good', (voters) => {
+describe('a server whose votes are the best but which no learner can reach', () => {
+  it.each(sample([3, 5], 1))('gives up, and another one of %i leads for good', (voters) => {
     const ensemble = new Ensemble(2, voters);
     const best = ensemble.nodes.at(-1)!;
     const reasons: string[] = [];
@@ -26,9 +26,9 @@ describe('a server whose votes are the best and whom no learner can reach', () =
     for (const node of ensemble.nodes) node.start();
     expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
     expect(ensemble.leader).not.toBe(best);
-    // It has not waited for initLimit to be over.
+    // It has not waited for the end of initLimit.
     expect(reasons.length).toBeGreaterThan(0);
-    expect(new Set(reasons)).toEqual(new Set(['those who could be its quorum have gone on without it']));
+    expect(new Set(reasons)).toEqual(new Set(['the voters that can still follow this server are not a quorum']));
     expect(ensemble.nodes.filter((node) => node.peer!.role === 'learning')).toContain(best);
     const epochs = ensemble.leaders.size;
     ensemble.run(10_000);
@@ -36,7 +36,7 @@ describe('a server whose votes are the best and whom no learner can reach', () =
   });
 });
 
-/** The moment at which a leader has just begun is the one at which most is promised and least is on disk. */
+/** When a leader has just begun, most is promised and least is on disk. */
 function crashAtTheStart(ensemble: Ensemble, victim: Node): void {
   const { nodes, leaders, dice } = ensemble;
   ensemble.healAll();
@@ -48,16 +48,19 @@ function crashAtTheStart(ensemble: Ensemble, victim: Node): void {
   ensemble.run(dice.below(40) / 10);
   for (const node of nodes) {
     if (!node.isDown) node.crash();
-    // A quorum is enough to go on with, and it need not be the one that was there.
+    // A quorum is enough to continue, and it need not be the same one.
     if (dice.below(4) > 0) node.start();
   }
 }
 
-/** Faults at random moments, then peace: everybody serves again, with one history that holds whatever was acknowledged. */
+/**
+ * Faults at random moments, then none: all servers serve again, with one history that contains
+ * everything acknowledged.
+ */
 function storm(seed: number): Ensemble {
   const voters = [3, 3, 3, 5][seed % 4]!;
   const ensemble = new Ensemble(seed, voters, seed % 3 === 0 ? 1 : 0);
-  // Epochs that are used up soon.
+  // Epochs that are soon exhausted.
   if (seed % 4 === 1) ensemble.counterMax = 40 + (seed % 7) * 20;
   const { dice, nodes } = ensemble;
   const anyNode = () => nodes[dice.below(nodes.length)]!;
@@ -97,7 +100,7 @@ function storm(seed: number): Ensemble {
     throw new Error(`no whole ensemble 20 s after the last fault: ${ensemble.describe()}`);
   ensemble.run(500);
   ensemble.isQuiet = true;
-  // Until the sessions of those who say nothing more have ended, and nothing is left to be written.
+  // Until the sessions of silent clients have expired, and nothing is left to be written.
   ensemble.run(4000);
   if (!ensemble.runUntil(() => ensemble.isWhole, 20_000)) throw new Error('it fell apart in peace');
   ensemble.run(200);
@@ -105,11 +108,11 @@ function storm(seed: number): Ensemble {
   return ensemble;
 }
 
-describe('an ensemble in a storm', () => {
+describe('an ensemble with random faults', () => {
   const seeds = Number(process.env['TSKEEPER_STORMS'] ?? breadth(4, 60));
   const from = Number(process.env['TSKEEPER_STORMS_FROM'] ?? 1);
 
-  it(`comes through ${seeds} of them with one history, and with everything that was acknowledged`, () => {
+  it(`survives ${seeds} runs with one history that contains all acknowledged txns`, () => {
     let acknowledged = 0;
     let epochs = 0;
     for (let seed = from; seed < from + seeds; seed++) {

@@ -1,8 +1,9 @@
 /**
- * An ensemble of peers in one process: their network, disks and time are a queue of events in an order that a seed decides. Servers crash
- * and come back, and streams break, at any moment; what was not on disk by then is lost in part.
+ * An ensemble of peers in one process: their network, disks and time are a queue of events in an
+ * order that a seed determines. Servers crash and restart, and streams break, at any moment; data
+ * that was not on disk by then is lost in part.
  *
- * Bytes go from peer to peer as they would over a socket, so the wire form of every packet is taken part in.
+ * Bytes go from peer to peer as over a socket, so the wire form of every packet is included.
  */
 import {
   formatZxid,
@@ -62,12 +63,12 @@ export interface LogEntry {
   readonly bytes: Buffer;
 }
 
-/** What is left of a server when it is down. */
+/** The data of a server that survives a crash. */
 class Folder {
   readonly log: LogEntry[] = [];
-  /** What comes before the log. */
+  /** The state before the log. */
   snapshot: { readonly zxid: Zxid; readonly bytes: Buffer } | undefined;
-  /** How many entries are durable. */
+  /** The number of durable entries. */
   durable = 0;
   acceptedEpoch = 0;
   currentEpoch = 0;
@@ -80,17 +81,17 @@ interface End {
   readonly cutter: PacketCutter;
   readonly writer: Writer;
   other: End;
-  /** Nothing sent arrives before what was sent earlier. */
+  /** Keeps messages in order. */
   lastArrivalMs: Millis;
   isOpen: boolean;
   isDeaf: boolean;
 }
 
-/** Whoever is at the other end of a client's connection. */
+/** The other end of a client's connection. */
 export interface Listener {
   /** One frame, without its length. */
   heard(reader: Reader): void;
-  /** The server has closed the connection, or is gone. */
+  /** The server has closed the connection, or has crashed. */
   closed(): void;
 }
 
@@ -99,9 +100,9 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
   readonly ensemble: Ensemble;
   readonly folder = new Folder();
   peer: Peer | undefined;
-  /** Raised with each life: what was asked for in an earlier one is of no interest. */
+  /** Incremented with each life: results of requests in an earlier one are ignored. */
   life = 0;
-  /** Raised with each dial: only what comes of the last is heard. */
+  /** Incremented with each dial: only the result of the last is delivered. */
   dials = 0;
   readonly view = new PacketView();
   readonly ends = new Map<ChannelId, End>();
@@ -120,7 +121,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     this.sid = sid;
   }
 
-  // --- one life
+  // ---- one life
 
   start(): void {
     this.isDown = false;
@@ -186,7 +187,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     return replica;
   }
 
-  /** Ends at once. Of what was not durable a beginning may be left. */
+  /** Crashes at once. A prefix of the data that was not durable may remain. */
   crash(): void {
     const { folder, ensemble } = this;
     folder.log.length = folder.durable + ensemble.dice.below(folder.log.length - folder.durable + 1);
@@ -205,7 +206,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     return { elapsedMs: this.ensemble.nowMs, wallMs: 1_700_000_000_000 + this.ensemble.nowMs };
   }
 
-  /** One input; what it led to leaves at its end. */
+  /** One input; its outputs are sent at its end. */
   turn(input: (peer: Peer) => void): void {
     if (this.isDown) return;
     input(this.peer!);
@@ -222,7 +223,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     }
   }
 
-  /** Something that this life does later. */
+  /** Schedules work of this life. */
   #at(ms: Millis, run: () => void): void {
     const { life } = this;
     this.ensemble.after(ms, () => {
@@ -230,13 +231,13 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     });
   }
 
-  // --- PeerOut: election
+  // ---- outputs: election
 
   notify(to: Sid, notification: Notification): void {
     this.ensemble.notify(this, to, notification);
   }
 
-  // --- streams
+  // ---- streams
 
   newEnd(): End {
     const channel = this.#nextChannel++;
@@ -285,12 +286,12 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     this.#at(0, () => this.turn((peer) => peer.channelGone(channel, this.now)));
   }
 
-  // --- disk
+  // ---- disk
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     const { folder } = this;
     const last = this.lastLogged;
-    if (zxid <= last) throw new Error(`${this.sid} appends ${zxid} behind ${last}`);
+    if (zxid <= last) throw new Error(`${this.sid} appends ${zxid} after ${last}`);
     folder.log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
     const count = folder.log.length;
     this.#at(this.ensemble.diskMs(), () => {
@@ -303,11 +304,12 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
   saveEpoch(name: EpochName, epoch: number): void {
     this.#at(this.ensemble.diskMs(), () => {
       if (name === 'currentEpoch' && this.folder.durable < this.folder.log.length) {
-        // What the epoch stands for has to be there first, if it was there when this was asked for; newer proposals may still be on their way.
+        // The history of the epoch must be durable, if it was logged when this was requested; newer
+        // proposals may be in progress.
         this.ensemble.note('currentEpoch is written while the log is at work');
       }
       this.folder[name] = epoch;
-      if (this.folder.acceptedEpoch < this.folder.currentEpoch) throw new Error(`${this.sid}: currentEpoch is ahead of acceptedEpoch`);
+      if (this.folder.acceptedEpoch < this.folder.currentEpoch) throw new Error(`${this.sid}: currentEpoch is later than acceptedEpoch`);
       this.turn((peer) => peer.epochSaved(name, epoch, this.now));
     });
   }
@@ -330,7 +332,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     return false;
   }
 
-  /** In pieces, each of them when the disk is ready; what was in the log when it began. */
+  /** In pieces, each when the disk is ready; the content of the log at the start. */
   readLog(channel: ChannelId, from: Zxid): void {
     const entries = this.folder.log.slice(0, this.folder.durable);
     let at = entries.findLastIndex(({ zxid }) => zxid <= from);
@@ -371,7 +373,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     });
   }
 
-  // --- clients
+  // ---- clients
 
   /** A client connects. */
   open(client: Listener): CnxnId {
@@ -382,7 +384,9 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     return cnxn;
   }
 
-  /** One frame of a client; it is not there at once, and what a client has sent comes in order. */
+  /**
+   * Sends one frame of a client; it arrives after a delay, and frames of a client arrive in order.
+   */
   send(cnxn: CnxnId, writer: Writer): void {
     const bytes = Buffer.from(writer.written());
     this.#at(this.ensemble.clientMs, () => {
@@ -390,7 +394,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     });
   }
 
-  /** The client's end of a connection is gone. */
+  /** The client's end of a connection is closed. */
   hangUp(cnxn: CnxnId): void {
     this.clients.delete(cnxn);
     this.turn((peer) => peer.disconnected(cnxn, this.now));
@@ -446,14 +450,14 @@ export class Ensemble {
   readonly nodes: Node[];
   readonly voters: Sid[];
   readonly #writers: ZnodeWriter[];
-  /** From a client to its server. */
+  /** Delay from a client to its server. */
   readonly clientMs = 0.5;
-  /** What clients were told that it is there, and as of which zxid. */
+  /** Znodes whose creation was acknowledged to clients, and their zxid. */
   readonly acknowledged = new Map<string, Zxid>();
-  /** Who led in an epoch. */
+  /** The leader of each epoch. */
   readonly leaders = new Map<number, Sid>();
   readonly notes: string[] = [];
-  /** Of each epoch. */
+  /** For each epoch. */
   counterMax = 0xffff_0000;
   configText = 'version=0';
   reconfigEnabled = false;
@@ -468,16 +472,20 @@ export class Ensemble {
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
-  /** Nothing arrives that the one sends to the other over a stream: `1>2`. The other direction works. */
+  /** `1>2`: nothing that 1 sends to 2 over a stream arrives. The other direction works. */
   readonly muted = new Set<string>();
   /** Called for each packet that arrives. */
   arrived: ((from: Sid, to: Sid, type: number) => void) | undefined;
-  /** From the first packet on for which this says so, nothing of that stream arrives any more. */
+  /**
+   * From the first packet on for which this returns true, nothing more arrives over that stream.
+   */
   endsBefore: ((from: Sid, to: Sid, type: number) => boolean) | undefined;
-  /** Servers whose learner port nobody can reach, while their votes are heard. */
+  /** Servers whose learner port cannot be reached, while their votes arrive. */
   readonly closedPorts = new Set<Sid>();
 
-  /** @param writers clients that create one znode after the other, through whoever serves. */
+  /**
+   * @param writers clients that create one znode after the other, through any server that serves.
+   */
   constructor(seed: number, voters: number, observers = 0, writers = 3) {
     this.dice = new Dice(seed);
     this.readsLogs = seed % 5 !== 0;
@@ -495,7 +503,7 @@ export class Ensemble {
   }
 
   note(text: string): void {
-    if (/means nothing|does not understand|is next|was next|the leader has sent 0x/.test(text)) throw new Error(text);
+    if (/out of order|does not accept|the next proposal is|the leader sent 0x/.test(text)) throw new Error(text);
     this.notes.push(`${this.nowMs.toFixed(1)} ${text}`);
     if (this.notes.length > 400) this.notes.shift();
   }
@@ -504,7 +512,7 @@ export class Ensemble {
     this.#events.push({ atMs: this.nowMs + ms, order: this.#order++, run });
   }
 
-  /** Lets time pass. */
+  /** Advances time. */
   run(ms: Millis): void {
     const end = this.nowMs + ms;
     for (;;) {
@@ -531,7 +539,7 @@ export class Ensemble {
     return isSo();
   }
 
-  /** The one that serves as leader, if one does. */
+  /** The server that serves as leader, if any. */
   get leader(): Node | undefined {
     return this.nodes.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
   }
@@ -540,7 +548,7 @@ export class Ensemble {
     return this.leader !== undefined && this.nodes.every(({ peer }) => peer?.server !== undefined);
   }
 
-  // --- what happens between servers
+  // ---- network between servers
 
   delayMs(): Millis {
     return 0.2 + this.dice.below(40) / 20;
@@ -596,7 +604,7 @@ export class Ensemble {
     });
   }
 
-  /** Sends what was written. */
+  /** Sends the written output. */
   flush(end: End): void {
     const { writer, other } = end;
     if (writer.offset === 0) return;
@@ -605,7 +613,7 @@ export class Ensemble {
     if (!end.isOpen) return;
     end.lastArrivalMs = Math.max(end.lastArrivalMs, this.nowMs + this.delayMs());
     this.after(end.lastArrivalMs - this.nowMs, () => {
-      // What was lost is never made up for, and nothing overtakes it.
+      // Lost data is never sent again, and nothing overtakes it.
       other.isDeaf ||= this.isCut(end.node.sid, other.node.sid) || this.muted.has(`${end.node.sid}>${other.node.sid}`);
       if (!other.isOpen || other.isDeaf) return;
       other.node.turn((peer) => {
@@ -631,7 +639,7 @@ export class Ensemble {
     });
   }
 
-  /** The other side hears of it, behind what it was sent. */
+  /** The other side is notified, after everything that was sent. */
   breakStream(end: End): void {
     if (!end.isOpen) return;
     end.isOpen = false;
@@ -649,12 +657,12 @@ export class Ensemble {
     });
   }
 
-  /** Nothing passes between two servers; what is connected notices by silence only. */
+  /** Nothing passes between two servers; existing connections notice only the silence. */
   cut(a: Node, b: Node): void {
     if (a !== b) this.cuts.add(`${Math.min(a.sid, b.sid)} ${Math.max(a.sid, b.sid)}`);
   }
 
-  /** What was cut is whole again; of a stream that has lost something nothing more can be made. */
+  /** Restores cut links; a stream that has lost data is broken. */
   healAll(): void {
     for (const node of this.nodes) {
       for (const end of node.ends.values()) if (this.isCut(node.sid, end.other.node.sid)) this.#tellGone(end, 0);
@@ -662,9 +670,9 @@ export class Ensemble {
     this.cuts.clear();
   }
 
-  // --- clients
+  // ---- clients
 
-  /** Clients ask for nothing more. */
+  /** Clients send no more requests. */
   isQuiet = false;
 
   #live(writer: ZnodeWriter): void {
@@ -673,7 +681,7 @@ export class Ensemble {
       if (this.isQuiet) return;
       if (asked?.answer?.err === 0) this.acknowledged.set(writer.path, asked.answer.zxid);
       if (client.node === undefined || client.isClosed) {
-        // A session of its own each time: whether the old one lives is not what this is about.
+        // A new session each time: this test does not depend on whether the old one is alive.
         const serving = this.nodes.filter(({ peer, isDown }) => !isDown && peer!.server !== undefined);
         client.session = 0n;
         client.isClosed = true;
@@ -688,7 +696,7 @@ export class Ensemble {
     });
   }
 
-  // --- what must hold
+  // ---- invariants
 
   #check(): void {
     for (const { peer, sid } of this.nodes) {
@@ -708,7 +716,10 @@ export class Ensemble {
     return [...states, ...this.notes.slice(-20)].join('\n');
   }
 
-  /** Everybody has the same history, as far as it is in the logs, and the same state; and everything that was acknowledged is in it. */
+  /**
+   * All servers have the same history, as far as it is in the logs, and the same state; and
+   * everything acknowledged is in it.
+   */
   compare(): void {
     const known = new Map<Zxid, Buffer>();
     for (const { folder } of this.nodes) {

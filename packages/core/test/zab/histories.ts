@@ -1,9 +1,11 @@
 /**
- * A small ensemble, nothing but histories: servers that elect, log, commit, crash and come back by Zab's rules, and whose learners are brought
- * up to date by the rules under test. Whatever it comes to is a state that real servers can be in.
+ * A small ensemble of histories only: servers that elect, log, commit, crash and restart by Zab's
+ * rules, and whose learners are synchronised by the rules under test. Every state it reaches is one
+ * that real servers can be in.
  *
- * At each synchronisation the rules are tried in every way the leader might hold its history: all sizes of memory, with the log on disk and
- * without, the log beginning at each of its txns. Each must leave the learner with the leader's history, and cut off nothing committed.
+ * At each synchronisation the rules are tried with every form in which the leader might have its
+ * history: all sizes of memory, with the log on disk and without, the log beginning at each of its
+ * txns. Each must leave the learner with the leader's history, and truncate nothing committed.
  */
 import { makeZxid } from '@tskeeper/protocol';
 import { CommittedLog } from '../../src/zab/committed-log.ts';
@@ -23,7 +25,7 @@ export interface Walk {
   end(min: number): 'met' | 'refused';
 }
 
-/** What is under test, and can be broken on purpose. */
+/** The code under test, which can be broken on purpose. */
 export interface Rules {
   plan(facts: SyncFacts, committed: CommittedLog): SyncPlan;
   walk(learnerLast: number, wholeFrom: number): Walk;
@@ -34,7 +36,10 @@ export const rules: Rules = {
   walk: (learnerLast, wholeFrom) => new LogWalk(learnerLast, wholeFrom),
 };
 
-/** A txn is its zxid and a number nobody else has: two leaders may never give one zxid to two txns, and here it would show. */
+/**
+ * A txn is its zxid and a unique number: two leaders may never assign one zxid to two txns, and
+ * here it would show.
+ */
 interface Txn {
   readonly zxid: number;
   readonly id: number;
@@ -42,13 +47,16 @@ interface Txn {
 
 interface Server {
   readonly sid: number;
-  /** All that it has, in the log or in the snapshot it stands on. */
+  /** All its txns, in the log or in its snapshot. */
   history: readonly Txn[];
-  /** What its log holds on disk: behind a SNAP it goes on with a hole, and what is before the hole may have come to nothing. */
+  /**
+   * The content of its log on disk: after a SNAP it continues after a hole, and txns before the
+   * hole may have been discarded.
+   */
   disk: readonly Txn[];
-  /** The zxid of the snapshot it was started from, or was sent. */
+  /** The zxid of the snapshot from which it was started, or that it was sent. */
   wholeFrom: number;
-  /** Where it stands when that is no txn: the beginning of an epoch. */
+  /** Its last zxid if that is not a txn: the beginning of an epoch. */
   standsAt: number;
   acceptedEpoch: number;
   currentEpoch: number;
@@ -63,7 +71,7 @@ interface Leading {
   committed: number;
 }
 
-/** What happens next, made of numbers so that a generator can shrink it. */
+/** The next event, made of numbers so that a generator can shrink it. */
 export interface Happening {
   readonly what: 'elect' | 'propose' | 'join' | 'restart' | 'lose' | 'newcomer';
   readonly who: number;
@@ -77,7 +85,7 @@ export class Ensemble {
   #leading: Leading | undefined;
   #committed: readonly Txn[] = [];
   #ids = 0;
-  /** How often each way of synchronising was taken; so that a test can tell whether it has seen them all. */
+  /** How often each way of synchronising was taken, so that a test can check coverage. */
   readonly seen: Map<string, number>;
 
   /** The last server is an observer. */
@@ -108,7 +116,7 @@ export class Ensemble {
         this.#stop(server);
         return;
       case 'newcomer':
-        // One more observer that comes with an empty disk, in the place of the last.
+        // One more observer that joins with an empty disk, replacing the last.
         this.servers[this.servers.length - 1] = emptyServer(this.servers.length - 1);
         return;
       default:
@@ -123,13 +131,16 @@ export class Ensemble {
     for (const each of this.servers) each.follows = false;
   }
 
-  /** Starts from one of the snapshots that it may have written since the last start; memory holds what came behind it. */
+  /**
+   * Starts from one of the snapshots that it may have written since the last start; memory contains
+   * the later txns.
+   */
   #restart(server: Server, bits: number): void {
     const moments = [server.wholeFrom, ...server.history.map(({ zxid }) => zxid), server.standsAt].filter(
       (zxid) => zxid >= server.wholeFrom,
     );
     server.wholeFrom = moments[bits % moments.length]!;
-    // Where it stood is only written down by a snapshot.
+    // Only a snapshot stores the beginning of an epoch.
     if (server.wholeFrom < server.standsAt) server.standsAt = 0;
   }
 
@@ -145,7 +156,7 @@ export class Ensemble {
     const acked = [leader];
     for (const each of present) {
       if (each === leader) continue;
-      // Some do not get as far as NEWLEADER, and some crash on the way.
+      // Some do not reach NEWLEADER, and some crash on the way.
       const fate = (bits >> (10 + each.sid * 2)) & 3;
       if (fate === 0) continue;
       this.#synchronise(leader, leader.history, each, fate === 1 ? bits >> 20 : undefined);
@@ -171,7 +182,7 @@ export class Ensemble {
     this.#commit(leading);
   }
 
-  /** Takes some further proposals; an observer, only of what is committed. */
+  /** Accepts some further proposals; an observer, only committed ones. */
   #receive({ server, committed }: Leading, follower: Server, count: number): void {
     const end = follower.sid < this.#voters ? server.history.length : committed;
     for (const txn of server.history.slice(follower.history.length, Math.min(end, follower.history.length + count))) log(follower, txn);
@@ -193,14 +204,16 @@ export class Ensemble {
     this.#synchronise(leading.server, this.#committed, learner, crashes ? bits >> 2 : undefined);
     if (crashes) return;
     learner.currentEpoch = leading.epoch;
-    // Some write down where the epoch began, as our own and some of ZooKeeper's servers do.
+    // Some save where the epoch began, as our own and some of ZooKeeper's servers do.
     if ((bits & 4) !== 0 && learner.history.length === 0) learner.standsAt = makeZxid(leading.epoch, 0);
     learner.follows = true;
     this.#receive(leading, learner, (bits >> 4) & 7);
     this.#commit(leading);
   }
 
-  /** Tries every way, then goes on with one of them. `crashAfter`: the learner gets only that far. */
+  /**
+   * Tries every way, then continues with one of them. `crashAfter`: the learner gets only that far.
+   */
   #synchronise(leader: Server, history: readonly Txn[], learner: Server, crashAfter: number | undefined): void {
     const inMemory = history.filter(({ zxid }) => zxid > leader.wholeFrom);
     const leaderLast = Math.max(history.at(-1)?.zxid ?? 0, leader.standsAt);
@@ -264,21 +277,22 @@ export class Ensemble {
     if (plan.kind === 'snap') {
       if (crashAfter !== undefined) return;
       learner.history = history;
-      // Nothing above the snapshot may stay in the log. What is below stays, whether it came to something or not.
+      // Nothing above the snapshot may stay in the log. Txns below stay, discarded or not.
       learner.disk = learner.disk.filter(({ zxid }) => zxid <= leaderLast);
       learner.wholeFrom = learner.standsAt = leaderLast;
     } else {
       if (plan.kind === 'trunc') {
         if (!before.some(({ zxid }) => zxid === last(learner)))
-          throw new Error(`TRUNC of ${show(learner)}, which stands where it has no txn`);
-        // A learner of ZooKeeper's looks for the txn itself, and cuts behind whatever it finds in its place.
+          throw new Error(`TRUNC of ${show(learner)}, which has no txn at its last zxid`);
+        // A learner of ZooKeeper searches for the txn itself, and truncates after whatever it finds
+        // in its place.
         if (!before.some(({ zxid }) => zxid === plan.zxid)) throw new Error(`TRUNC to ${plan.zxid}, which ${show(learner)} has not`);
         learner.history = before.filter(({ zxid }) => zxid <= plan.zxid);
         learner.disk = learner.disk.filter(({ zxid }) => zxid <= plan.zxid);
       }
       for (const txn of txns.slice(0, crashAfter === undefined ? txns.length : crashAfter % (txns.length + 1))) {
         const at = learner.history.at(-1)?.zxid ?? 0;
-        if (txn.zxid <= at) throw new Error(`txn ${txn.zxid} is sent behind ${at}`);
+        if (txn.zxid <= at) throw new Error(`txn ${txn.zxid} is sent after ${at}`);
         log(learner, txn);
       }
     }
@@ -321,7 +335,7 @@ function zxidsAbove(committed: CommittedLog, zxid: number): number[] {
   return zxids;
 }
 
-/** What a leader sends under a zxid: what its memory, or else its log, has there. */
+/** What a leader sends for a zxid: the txn in its memory, or else in its log. */
 function txnOf({ history, disk }: Server, zxid: number): Txn {
   const here = (txn: Txn): boolean => txn.zxid === zxid;
   return history.find(here) ?? disk.find(here)!;

@@ -1,6 +1,7 @@
 /**
- * Whatever a learner sends, in whatever state the leader is: at most its own stream is closed. A request that its client must not make gets
- * an error txn, so that this client is answered, and the stream with everybody else's requests stays.
+ * Whatever a learner sends, in any state of the leader: at most its own stream is closed. A request
+ * that its client must not send gets an error txn, so that this client gets a reply, and the stream
+ * with all other requests stays open.
  */
 import { ErrorCode, makeZxid, OpCode, openAcl, operations, PacketType, Reader, readTxn, Writer } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +10,7 @@ import { isWrite } from '../../src/request/proposal.ts';
 import { ChannelRank } from '../../src/zab/quorum-links.ts';
 import { LoneLeader } from './lone-leader.ts';
 
-/** Not those of the honest follower. */
+/** Not that of the honest follower. */
 const hostile = 9;
 const session = 0x77;
 
@@ -44,12 +45,12 @@ const payloads: Readonly<Record<string, Buffer>> = {
   'a negative number': int(-1),
   'a path': pathRecord('/zookeeper'),
   'a path and more': Buffer.concat([pathRecord('/a'), Buffer.alloc(24)]),
-  'lengths that lie': Buffer.alloc(64, 0x7f),
+  'false lengths': Buffer.alloc(64, 0x7f),
 };
 
 const smallSteps = { core: { turnUnits: 1000 } };
 
-/** A multi that takes more than one such step to be judged. */
+/** A multi whose validation takes more than one such step. */
 const longMulti = ((): Buffer => {
   const writer = new Writer(1024);
   operations.multi.request.write(writer, {
@@ -117,7 +118,7 @@ const states: Readonly<Record<string, (leader: LoneLeader) => void>> = {
     leader.acceptEpoch(hostile);
     leader.ack(hostile, makeZxid(4, 0));
   },
-  'in broadcast, while a long request is judged': (leader) => {
+  'in broadcast, while a long request is validated': (leader) => {
     leader.serveWithFollower();
     leader.introduce(hostile, hostile, 4, PacketType.OBSERVERINFO);
     leader.acceptEpoch(hostile);
@@ -128,7 +129,7 @@ const states: Readonly<Record<string, (leader: LoneLeader) => void>> = {
   },
 };
 
-/** What has happened to the leader and its honest follower: nothing. */
+/** The harm to the leader and its honest follower: none. */
 function harm(leader: LoneLeader): string[] {
   leader.settle();
   const closed = [...leader.closed]
@@ -137,8 +138,8 @@ function harm(leader: LoneLeader): string[] {
   return leader.peer.role === 'leading' ? closed : [`it is ${leader.peer.role}`, ...closed];
 }
 
-describe.each(Object.entries(states))('a learner that is hostile to a leader %s', (_state, reach) => {
-  it.each(Object.entries(payloads))('passes on requests of every opcode with %s, and nobody but itself is harmed', (_what, payload) => {
+describe.each(Object.entries(states))('a learner hostile to a leader %s', (_state, reach) => {
+  it.each(Object.entries(payloads))('that forwards requests of every opcode with %s harms only itself', (_what, payload) => {
     let leader: LoneLeader | undefined;
     for (const opCode of opCodes) {
       if (leader === undefined) reach((leader = new LoneLeader(smallSteps)));
@@ -150,7 +151,7 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
     if (leader !== undefined) expect(harm(leader)).toEqual([]);
   });
 
-  it('sends every type of packet, with data that can and cannot be read, and nobody but itself is harmed', () => {
+  it('that sends every type of packet, with valid and malformed data, harms only itself', () => {
     let leader: LoneLeader | undefined;
     for (const type of packetTypes) {
       for (const data of [null, ...Object.values(payloads)]) {
@@ -167,8 +168,8 @@ describe.each(Object.entries(states))('a learner that is hostile to a leader %s'
   });
 });
 
-describe('a learner that has not been told to serve', () => {
-  it.each(['unknown', 'introduced', 'synchronised'])('has no request carried out, and asks about no session: %s', (stage) => {
+describe('a learner that has not been sent UPTODATE', () => {
+  it.each(['unknown', 'introduced', 'synchronised'])('gets no request performed and no session checked: %s', (stage) => {
     for (const type of [PacketType.REQUEST, PacketType.REVALIDATE]) {
       const leader = new LoneLeader(smallSteps);
       states[`in broadcast, ${stage}`]!(leader);
@@ -177,20 +178,20 @@ describe('a learner that has not been told to serve', () => {
       else leader.say(hostile, type, -1, Buffer.alloc(12));
       expect(harm(leader)).toEqual([]);
       expect(LoneLeader.txns(leader.take(2))).toEqual([]);
-      expect(leader.closed.get(hostile)).toContain('before it was told to serve');
+      expect(leader.closed.get(hostile)).toContain('before UPTODATE');
     }
   });
 
-  it('has no say in what is committed', () => {
+  it('does not count for commits', () => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
     leader.introduce(hostile, 3, 4);
     leader.ack(hostile, makeZxid(4, 9));
-    expect(leader.closed.get(hostile)).toBe('it has acknowledged 0x400000009, and has been sent nothing');
+    expect(leader.closed.get(hostile)).toBe('the learner acknowledged 0x400000009, but was sent no proposal');
   });
 });
 
-it('what a stream had sent before it went is not carried out for the next one with its number, though the session is there', () => {
+it('requests of a closed stream are not performed for the next one with its channel number, though the session exists', () => {
   const leader = new LoneLeader(smallSteps);
   leader.serveWithFollower();
   const joins = (): void => {
@@ -217,9 +218,9 @@ it('what a stream had sent before it went is not carried out for the next one wi
   expect(mine).toMatchObject([{ header: { cxid: 1 }, txn: { kind: 'error', err: ErrorCode.SessionMoved } }]);
 });
 
-describe('a request that no client may make', () => {
+describe('a request that no client may send', () => {
   it.each([...new Set(opCodes)].filter((opCode) => !isWrite(opCode) && opCode !== OpCode.sync))(
-    'opcode %i is refused by an error txn for its client, and the stream stays',
+    'with opcode %i is refused by an error txn for its client, and the stream stays open',
     (opCode) => {
       const leader = new LoneLeader(smallSteps);
       states['in broadcast, active']!(leader);
@@ -234,9 +235,9 @@ describe('a request that no client may make', () => {
     },
   );
 
-  it.each(['at once', 'after it was held'])('a createSession that is cut short is refused %s, and no session begins', (when) => {
+  it.each(['at once', 'after it was held'])('as a truncated createSession is refused %s, and no session is created', (when) => {
     const leader = new LoneLeader(smallSteps);
-    states[when === 'at once' ? 'in broadcast, active' : 'in broadcast, while a long request is judged']!(leader);
+    states[when === 'at once' ? 'in broadcast, active' : 'in broadcast, while a long request is validated']!(leader);
     leader.request(hostile, session, 0, OpCode.createSession, Buffer.from([0, 0]));
     leader.settle();
     leader.ack(2, makeZxid(4, 3));
@@ -246,10 +247,13 @@ describe('a request that no client may make', () => {
   });
 });
 
-/** Half a tick: the time in which a learner has to show that it lives when another stream gives its id. */
+/**
+ * Half a tick: the time in which a learner must show that it is alive when another stream claims
+ * its id.
+ */
 const claimWaitMs = 50;
 
-describe('a stream that gives the id of a learner which has one', () => {
+describe('a stream that claims the id of a connected learner', () => {
   let leader: LoneLeader;
   const pings = (channel: number) => leader.take(channel).filter(({ type }) => type === PacketType.PING).length;
   const answer = (channel: number) => {
@@ -262,14 +266,14 @@ describe('a stream that gives the id of a learner which has one', () => {
   });
 
   it.each([PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO])(
-    'does not cut it off, however often it comes, while the learner answers: packet type %i',
+    'does not disconnect the learner, however often it comes, while the learner answers: packet type %i',
     (type) => {
       for (let round = 0; round < 100; round++) {
         const impostor = 100 + round;
         leader.introduce(impostor, 2, 4, type);
         leader.elapse(10);
         answer(2);
-        expect(leader.closed.get(impostor)).toContain('server 2, which it says that it is, is connected and answers');
+        expect(leader.closed.get(impostor)).toContain('server 2 is already connected and answers');
         leader.elapse(90);
         answer(2);
         expect(harm(leader)).toEqual(Array.from({ length: round + 1 }, (_, at) => expect.stringContaining(`${100 + at} is closed`)));
@@ -280,17 +284,17 @@ describe('a stream that gives the id of a learner which has one', () => {
     },
   );
 
-  it('is sent nothing, and has no say, until the learner is known to be gone', () => {
+  it('is sent nothing, and does not count, until the learner is known to be gone', () => {
     leader.introduce(100, 2, 4);
     expect(leader.take(100)).toEqual([]);
     leader.ack(100, makeZxid(4, 0));
     leader.acceptEpoch(100);
-    expect(leader.closed.get(100)).toBe('it has accepted an epoch that it was not told');
+    expect(leader.closed.get(100)).toBe('the learner accepted an epoch before this leader proposed one');
     leader.elapse(claimWaitMs * 2);
     expect(leader.closed.has(2)).toBe(false);
   });
 
-  it('takes its place when the learner has not answered a PING for half a tick, and no sooner', () => {
+  it('replaces the learner when that has not answered a PING for half a tick, and not before', () => {
     leader.elapse(7);
     answer(2);
     leader.introduce(100, 2, 4);
@@ -298,32 +302,32 @@ describe('a stream that gives the id of a learner which has one', () => {
     leader.elapse(claimWaitMs - 1);
     expect([...leader.closed]).toEqual([]);
     leader.elapse(1);
-    expect(leader.closed.get(2)).toBe('it does not answer, and has connected anew');
+    expect(leader.closed.get(2)).toBe('the learner has reconnected, and this connection does not answer');
     expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
     leader.acceptEpoch(100);
     leader.ack(100, makeZxid(4, 0));
     expect(leader.take(100).map(({ name }) => name)).toContain('UPTODATE');
   });
 
-  it('takes its place at once when the older stream closes', () => {
+  it('replaces the learner at once when the older stream closes', () => {
     leader.introduce(100, 2, 4);
     leader.streamGone(2);
     expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
   });
 
-  it('gives way to the next that says the same, and the question is not put off by that', () => {
+  it('is replaced by the next claimant, and the decision is not delayed by that', () => {
     leader.elapse(3);
     answer(2);
     for (let at = 0; at < 5; at++) {
       leader.introduce(100 + at, 2, 4);
       leader.elapse(claimWaitMs / 5);
     }
-    for (let at = 0; at < 4; at++) expect(leader.closed.get(100 + at)).toBe('another connection says as well that it is server 2');
-    expect(leader.closed.get(2)).toBe('it does not answer, and has connected anew');
+    for (let at = 0; at < 4; at++) expect(leader.closed.get(100 + at)).toBe('another connection also claims to be server 2');
+    expect(leader.closed.get(2)).toBe('the learner has reconnected, and this connection does not answer');
     expect(leader.take(104).map(({ name }) => name)).toEqual(['LEADERINFO']);
   });
 
-  it('does not take the place of one that is sending a long packet', () => {
+  it('does not replace a learner that is sending a long packet', () => {
     leader.introduce(100, 2, 4);
     for (let at = 0; at < 5; at++) {
       leader.elapse(claimWaitMs / 5);
@@ -332,10 +336,10 @@ describe('a stream that gives the id of a learner which has one', () => {
     }
     leader.elapse(1);
     expect(leader.closed.has(2)).toBe(false);
-    expect(leader.closed.get(100)).toContain('is connected and answers');
+    expect(leader.closed.get(100)).toContain('is already connected and answers');
   });
 
-  it('waits for as long again where the leader itself was late, as an answer may wait to be read', () => {
+  it('waits as long again if the leader itself was late, since an answer may wait to be read', () => {
     leader.introduce(100, 2, 4);
     leader.elapse(claimWaitMs * 3);
     expect([...leader.closed]).toEqual([]);
@@ -343,20 +347,20 @@ describe('a stream that gives the id of a learner which has one', () => {
     expect([...leader.closed.keys()]).toEqual([100]);
   });
 
-  it('takes the place of one that is being brought up to date, once nothing moves there', () => {
+  it('replaces a learner that is being synchronised, once no bytes move on its stream', () => {
     leader.introduce(3, 3, 4);
     leader.acceptEpoch(3);
     leader.introduce(100, 3, 4);
     leader.elapse(claimWaitMs);
-    expect(leader.closed.get(3)).toBe('it does not answer, and has connected anew');
+    expect(leader.closed.get(3)).toBe('the learner has reconnected, and this connection does not answer');
     expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
   });
 
-  it('takes its place at once when it comes from the same process, though not more often than every half tick', () => {
+  it('replaces the learner at once if it comes from the same process, but at most once per half tick', () => {
     leader.introduce(3, 3, 4, PacketType.FOLLOWERINFO, 77);
     leader.elapse(claimWaitMs);
     leader.introduce(100, 3, 4, PacketType.FOLLOWERINFO, 77);
-    expect(leader.closed.get(3)).toBe('it has connected anew');
+    expect(leader.closed.get(3)).toBe('the learner has reconnected');
     expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
     leader.introduce(101, 3, 4, PacketType.FOLLOWERINFO, 77);
     expect(leader.closed.has(100)).toBe(false);
@@ -365,7 +369,7 @@ describe('a stream that gives the id of a learner which has one', () => {
     expect(leader.take(101).map(({ name }) => name)).toEqual(['LEADERINFO']);
   });
 
-  it('may be one of any number of observers that have no number of their own, and give -1', () => {
+  it('is accepted for any number of observers without an id, which send -1', () => {
     for (const channel of [100, 101, 102]) {
       leader.introduce(channel, -1, 4, PacketType.OBSERVERINFO);
       leader.acceptEpoch(channel);
@@ -376,7 +380,7 @@ describe('a stream that gives the id of a learner which has one', () => {
   });
 });
 
-describe('observers that the configuration does not have', () => {
+describe('observers outside the configuration', () => {
   const observer = (leader: LoneLeader, channel: number, sid: number) => {
     leader.introduce(channel, sid, 4, PacketType.OBSERVERINFO);
     if (leader.closed.has(channel)) return;
@@ -384,17 +388,17 @@ describe('observers that the configuration does not have', () => {
     leader.ack(channel, makeZxid(4, 0));
   };
 
-  it('are let in up to sixteen, with and without a number; the next is refused with a remedy, and comes in when one has gone', () => {
+  it('are accepted up to sixteen, with and without an id; the next is refused with a remedy, and accepted when one has left', () => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
     for (let at = 0; at < 16; at++) observer(leader, 100 + at, at % 2 === 0 ? 1000 + at : -1);
     expect([...leader.closed]).toEqual([]);
     observer(leader, 200, 2000);
     expect(leader.closed.get(200)).toBe(
-      'the configuration does not have server 2000, and 16 such observers are connected already. ' +
+      'server 2000 is not in the configuration, and 16 such observers are connected already. ' +
         'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers',
     );
-    // A voter of the configuration is let in, however many there are.
+    // A voter of the configuration is accepted, however many there are.
     leader.introduce(3, 3, 4);
     expect(leader.take(3).map(({ name }) => name)).toEqual(['LEADERINFO']);
     leader.streamGone(107);
@@ -402,7 +406,7 @@ describe('observers that the configuration does not have', () => {
     expect(leader.take(201).map(({ name }) => name)).toContain('UPTODATE');
   });
 
-  it('keep a session for a quarter of a tick by saying nothing, and no longer', () => {
+  it('can keep a session alive by silence for a quarter of a tick, and no longer', () => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
     observer(leader, 100, 1000);
@@ -419,16 +423,16 @@ describe('observers that the configuration does not have', () => {
         leader.ack(2, zxid);
       }
       leader.settle();
-      // When it asks to be woken, and not before.
+      // At its deadline, and not before.
       const dueMs = leader.peer.deadline() ?? Infinity;
       leader.elapse(Math.max(1, Math.min(dueMs - leader.now.elapsedMs, 1000)));
     }
-    // Sessions end at whole ticks, each at the next one.
+    // Sessions expire at whole ticks, each at the next one.
     const dueMs = (Math.floor((openedMs + timeoutMs) / tickMs) + 1) * tickMs;
     expect(endedMs).toBeLessThanOrEqual(dueMs + tickMs / 4 + 1);
   });
 
-  it('rank behind voters and behind observers that it has, and strangers that have not said who they are rank with them', () => {
+  it('rank after voters and observers of the configuration, and equal to streams that have not introduced themselves', () => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
     observer(leader, 100, 1000);

@@ -1,4 +1,7 @@
-/** What a leader decides, from what its learners tell it: the epoch, when to serve, what is committed, and when it is over. */
+/**
+ * The decisions of a leader by the packets of its learners: the epoch, when to serve, what is
+ * committed, and when it is over.
+ */
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ownerHere } from '../../src/session/session-tracker.ts';
@@ -51,7 +54,7 @@ function leading(
   return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, notes, host, now);
 }
 
-/** Server 12 speaks over channel 12: its number tells who it is. */
+/** Server 12 uses channel 12: the channel identifies the sender. */
 function introduce(leader: Leader, sid: Sid, acceptedEpoch: number, type: number = PacketType.FOLLOWERINFO): void {
   leader.connected(sid, now);
   const info = new Writer(32);
@@ -65,7 +68,7 @@ function acceptEpoch(leader: Leader, sid: Sid, currentEpoch: number, lastZxid: Z
 
 const acknowledge = (leader: Leader, sid: Sid, zxid: Zxid) => leader.packet(sid, packet(PacketType.ACK, zxid), now);
 
-/** With server 2 in step, and 3 as well if asked for, in epoch 4. */
+/** With server 2 synchronised, and 3 as well if requested, in epoch 4. */
 function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3]): Leader {
   const leader = leading(voters);
   for (const sid of others) introduce(leader, sid, 3);
@@ -88,8 +91,8 @@ function propose(leader: Leader, zxid: Zxid): void {
   leader.append(zxid, bytes, 0, bytes.length, ownerHere);
 }
 
-describe('a leader that waits for a quorum', () => {
-  it('gives up when a voter looks elsewhere, after syncLimit or as long as it has been told to wait', () => {
+describe('a leader waiting for a quorum', () => {
+  it('gives up when a voter looks elsewhere, after syncLimit or the configured time', () => {
     const { tickTimeMs, syncLimitTicks } = options;
     const patient = leading();
     patient.voterLooks(2, at(tickTimeMs * syncLimitTicks));
@@ -104,14 +107,14 @@ describe('a leader that waits for a quorum', () => {
     expect(told.over).toBe(disloyalVoter);
   });
 
-  it('has no need to once it has one', () => {
+  it('does not give up once it has a quorum', () => {
     const leader = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 0 });
     introduce(leader, 2, 3);
     leader.voterLooks(3, at(100));
     expect(leader.over).toBeUndefined();
   });
 
-  it('gives up after a pause of more than syncLimit, before it takes the ACK that it waits for', () => {
+  it('gives up after a pause of more than syncLimit, before it processes the ACK that it waits for', () => {
     const limitMs = options.tickTimeMs * options.syncLimitTicks;
     for (const stage of ['discovery', 'synchronisation']) {
       const leader = leading();
@@ -132,11 +135,11 @@ describe('a leader that waits for a quorum', () => {
     }
   });
 
-  it('stands down when it is told to', () => {
+  it('stands down on request', () => {
     const leader = leading();
-    leader.standDown('nobody can reach it');
+    leader.standDown('the learner port is unreachable');
     leader.standDown('another reason');
-    expect(leader.over).toBe('nobody can reach it');
+    expect(leader.over).toBe('the learner port is unreachable');
   });
 });
 
@@ -147,14 +150,14 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual([]);
     introduce(leader, 3, 1);
     expect(notes.take()).toEqual(['save acceptedEpoch 7']);
-    // Nobody is told before it is on disk.
+    // No learner is sent the epoch before it is on disk.
     leader.epochSaved('acceptedEpoch', now);
     expect(notes.take().toSorted()).toEqual(['2 <- LEADERINFO 0x700000000', '3 <- LEADERINFO 0x700000000']);
     introduce(leader, 4, 2);
     expect(notes.take()).toEqual(['4 <- LEADERINFO 0x700000000']);
   });
 
-  it('is needed when a voter comes that has accepted a later one, and can follow in none before', () => {
+  it('is required when a voter joins that has accepted a later one and can follow in none before', () => {
     const leader = serving([2]);
     introduce(leader, 3, 5);
     expect(leader.over).toContain('server 3 has accepted epoch 5');
@@ -164,7 +167,7 @@ describe('a new epoch', () => {
     expect(elsewhere.over).toBeUndefined();
   });
 
-  it('A54: is not chosen by observers, nor by those that are gone', () => {
+  it('A54: is not chosen by observers, nor by disconnected learners', () => {
     const leader = leading();
     introduce(leader, 7, 3, PacketType.OBSERVERINFO);
     introduce(leader, 8, 3);
@@ -178,7 +181,7 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 4']);
   });
 
-  it.each([7, 3])('A54: does not go by what observers have accepted, nor by who says to be one: sid %i', (sid) => {
+  it.each([7, 3])('A54: does not depend on epochs accepted by observers or claimed by others: sid %i', (sid) => {
     const leader = leading();
     introduce(leader, sid, 2_097_151, PacketType.OBSERVERINFO);
     introduce(leader, 8, 2_097_151);
@@ -186,41 +189,42 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 4']);
   });
 
-  it.each([10_004, 2_097_151])('is not made of a word that cannot be: epoch %i', (epoch) => {
+  it.each([10_004, 2_097_151])('is not derived from an impossible epoch: epoch %i', (epoch) => {
     const leader = leading();
     introduce(leader, 2, epoch);
     expect(notes.take()).toEqual([
-      `close 2: server 2 says that it has accepted epoch ${epoch}, which cannot be: this leader stands in epoch 3. If its file acceptedEpoch holds that, stop it, move its version-2 aside, keep its myid, and start it again`,
+      `close 2: server 2 claims to have accepted epoch ${epoch}, which is impossible: this leader is in epoch 3. If its file acceptedEpoch contains this number, stop it, move its version-2 aside, keep its myid, and restart it`,
     ]);
     introduce(leader, 3, 10_003);
     expect(notes.take()).toEqual(['save acceptedEpoch 10004']);
     const serves = serving([2]);
     introduce(serves, 3, Math.min(epoch + 1, 2_097_151));
     expect(serves.over).toBeUndefined();
-    expect(notes.take()).toEqual([expect.stringContaining('close 3: server 3 says that it has accepted epoch')]);
+    expect(notes.take()).toEqual([expect.stringContaining('close 3: server 3 claims to have accepted epoch')]);
   });
 
-  it('is not begun when the last one that can be is used up', () => {
+  it('is not begun after the last possible epoch', () => {
     const leader = leading([1, 2, 3], { acceptedEpoch: 2_097_151 });
     introduce(leader, 2, 3);
-    expect(leader.over).toBe('epoch 2097151 is the last that there can be');
+    expect(leader.over).toBe('epoch 2097151 is the last possible epoch');
     expect(notes.take()).toEqual([]);
   });
 
-  it('is not the current one by the word of a server that has lost its data', () => {
+  it('does not become current by a server that has lost its data', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     introduce(leader, 3, 3);
     leader.epochSaved('acceptedEpoch', now);
     notes.take();
-    // -1 is where a server stands that should have data and has none: what it had acknowledged is gone.
+    // -1 is the last zxid of a server that should have data and has none: what it had acknowledged
+    // is lost.
     acceptEpoch(leader, 2, 0, -1);
     expect(notes.take()).toEqual([]);
     acceptEpoch(leader, 3, 3, makeZxid(3, 5));
     expect(notes.take()).toEqual(['save currentEpoch 4']);
   });
 
-  it('is the current one when a quorum has accepted it, and then everybody is brought up to date', () => {
+  it('becomes current when a quorum has accepted it, and then all learners are synchronised', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     for (const sid of [2, 3, 4]) introduce(leader, sid, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -242,16 +246,16 @@ describe('a new epoch', () => {
   it.each([
     ['a later txn of the same epoch', 3, makeZxid(3, 8)],
     ['a later epoch', 4, makeZxid(2, 1)],
-  ])('does not begin over a learner that has %s: it may be what a quorum has', (_what, currentEpoch, lastZxid) => {
+  ])('does not begin with a learner that has %s: a quorum may have it', (_what, currentEpoch, lastZxid) => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);
     notes.take();
     acceptEpoch(leader, 2, currentEpoch, lastZxid);
-    expect(notes.take()[0]).toContain('close 2: it is ahead of this leader');
+    expect(notes.take()[0]).toContain('close 2: the learner has a later history than this leader');
   });
 
-  it('once it is a quorum, cuts off what another has beyond it', () => {
+  it('truncates the excess txns of a learner once a quorum has accepted it', () => {
     const leader = serving();
     introduce(leader, 3, 3);
     acceptEpoch(leader, 3, 3, makeZxid(3, 9));
@@ -276,7 +280,7 @@ describe('serving', () => {
     expect(notes.take().at(-1)).toBe('4 <- UPTODATE 0xffffffffffffffff');
   });
 
-  it('is over for a learner that connects anew: its older stream says nothing any more', () => {
+  it('ends for a learner that reconnects: packets of its older stream are ignored', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
     leader.connected(20, now);
@@ -284,7 +288,7 @@ describe('serving', () => {
     writeLearnerInfo(info, { serverId: 2, configVersion: 0 });
     leader.packet(20, packet(PacketType.FOLLOWERINFO, makeZxid(4, 0), info.written()), now);
     leader.wake(at(options.tickTimeMs / 2));
-    expect(notes.take()).toContain('close 2: it does not answer, and has connected anew');
+    expect(notes.take()).toContain('close 2: the learner has reconnected, and this connection does not answer');
     acknowledge(leader, 2, makeZxid(4, 1));
     leader.appended(makeZxid(4, 1), now);
     expect(notes.take()).toEqual([]);
@@ -292,7 +296,7 @@ describe('serving', () => {
 });
 
 describe('broadcast', () => {
-  it('C4-16: commits what a quorum has in its logs, in order, and tells followers and observers', () => {
+  it('C4-16: commits txns that a quorum has logged, in order, and sends COMMIT to followers and INFORM to observers', () => {
     const leader = serving([2, 3]);
     introduce(leader, 7, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, 7, 3, start.lastZxid);
@@ -308,7 +312,7 @@ describe('broadcast', () => {
       'append 0x400000001',
       'append 0x400000002',
     ]);
-    // Two of three, neither of them the leader itself; what is behind it has to wait for what is before it.
+    // Two of three, neither of them the leader itself; a later txn has to wait for the earlier one.
     acknowledge(leader, 2, makeZxid(4, 1));
     expect(notes.take()).toEqual([]);
     acknowledge(leader, 3, makeZxid(4, 1));
@@ -324,18 +328,20 @@ describe('broadcast', () => {
     expect(notes.take()).toContain('committed 0x400000002');
   });
 
-  it('is not lost by a server that gives the id of the leader as its own', () => {
+  it('is not disturbed by a server that claims the id of the leader', () => {
     for (const type of [PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO]) {
       const leader = leading();
       introduce(leader, 1, 3, type);
-      expect(notes.take()).toEqual(['close 1: it says that it is server 1, as this server does: one of the two has a wrong myid']);
+      expect(notes.take()).toEqual([
+        'close 1: the learner claims to be server 1, which is this server: correct the myid of one of the two',
+      ]);
       // The own vote still counts.
       introduce(leader, 2, 3);
       expect(notes.take()).toEqual(['save acceptedEpoch 4']);
     }
   });
 
-  it('a voter that has acknowledged is in, whatever becomes of an observer that gives its id', () => {
+  it('counts a voter that has acknowledged, whatever an observer with its id does', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     for (const sid of [2, 3]) introduce(leader, sid, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -351,7 +357,7 @@ describe('broadcast', () => {
     leader.gone(99);
   });
 
-  it('an observer that gives the id of a voter does not answer PINGs for it, nor stand for its ACKs', () => {
+  it('does not take the PING answers and ACKs of an observer for those of the voter whose id it claims', () => {
     const leader = serving([2]);
     introduce(leader, 3, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, 3, 3, start.lastZxid);
@@ -366,7 +372,7 @@ describe('broadcast', () => {
   });
 
   // A server that the configuration lists as a voter may still introduce itself as an observer.
-  it.each([7, 3])('A54: does not count the ACKs of observers, also of one whose sid is that of a voter: sid %i', (sid) => {
+  it.each([7, 3])('A54: does not count ACKs of observers, even with the sid of a voter: sid %i', (sid) => {
     const leader = serving();
     introduce(leader, sid, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, sid, 3, start.lastZxid);
@@ -380,7 +386,7 @@ describe('broadcast', () => {
     expect(notes.take()).toContain('committed 0x400000001');
   });
 
-  it('E21: sends a learner that joins what is proposed and not committed, ahead of NEWLEADER', () => {
+  it('E21: sends a joining learner the proposals that are not committed, before NEWLEADER', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
     notes.take();
@@ -394,32 +400,32 @@ describe('broadcast', () => {
     expect(notes.take()).toContain('committed 0x400000001');
   });
 
-  it('ends with an epoch whose counter is used up', () => {
+  it('ends with an epoch whose counter is exhausted', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 0xffff_0000));
     expect(leader.over).toContain('counter');
   });
 });
 
-describe('leading on', () => {
-  it('C4-13: a learner is sent a PING every half tick, and dropped when it is silent for syncLimit', () => {
+describe('a leader in broadcast', () => {
+  it('C4-13: sends a learner a PING every half tick, and drops it after silence of syncLimit', () => {
     const leader = serving();
     leader.wake(at(50));
     expect(notes.take()).toEqual(['2 <- PING 0x400000000']);
     leader.wake(at(500));
     expect(leader.over).toBeUndefined();
     leader.wake(at(501));
-    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+    expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
 
-  it('C4-5, C4-14: is over at the next tick when there is no quorum', () => {
+  it('C4-5, C4-14: is over at the next tick without a quorum', () => {
     const leader = serving();
     leader.gone(2);
     leader.wake(at(100));
-    expect(leader.over).toBe('it has lost its quorum');
+    expect(leader.over).toBe('the leader has lost its quorum');
   });
 
-  it('of two voters, alone with the oracle, is not over while the other is brought up to date, and then needs it', () => {
+  it('as one of two voters with the oracle, is not over while the other is synchronised, and then needs it', () => {
     const oracle = new OracleQuorum([1, 2]);
     oracle.oracleSaid(true);
     const leader = leading([1, 2], {}, {}, oracle);
@@ -438,46 +444,46 @@ describe('leading on', () => {
     expect(oracle.containsQuorum(new Set([1]))).toBe(true);
   });
 
-  it('is over at once when those who could be its quorum have gone on without it', () => {
+  it('is over at once when the remaining voters are not a quorum', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     introduce(leader, 2, 3);
     leader.maybeMakeWay(new Set([3, 4]));
     expect(leader.over).toBeUndefined();
-    // Whoever has come is here, whatever it said before.
+    // A connected voter counts as present, whatever it voted before.
     leader.maybeMakeWay(new Set([2, 3, 4]));
     expect(leader.over).toBeUndefined();
     leader.maybeMakeWay(new Set([3, 4, 5]));
-    expect(leader.over).toBe('those who could be its quorum have gone on without it');
+    expect(leader.over).toBe('the voters that can still follow this server are not a quorum');
   });
 
-  it('is not over by what others say once it serves', () => {
+  it('is not over by votes of others once it serves', () => {
     const leader = serving();
     leader.maybeMakeWay(new Set([2, 3]));
     expect(leader.over).toBeUndefined();
   });
 
-  it('is over when no quorum comes in time', () => {
+  it('is over when no quorum connects in time', () => {
     const leader = leading();
     leader.wake(at(1000));
     expect(leader.over).toBeUndefined();
     leader.wake(at(1100));
-    expect(leader.over).toContain('in time');
+    expect(leader.over).toContain('no quorum within initLimit');
   });
 
-  it('D8, E4: is made sure of before a sync is answered: a quorum answers a PING that was sent after it', () => {
+  it('D8, E4: answers a sync only after a quorum has answered a PING that was sent after it', () => {
     const leader = serving([2, 3]);
     leader.wake(at(50));
     notes.take();
     leader.sync({} as never, at(60));
     expect(notes.take()).toEqual(['2 <- PING 0x400000000', '3 <- PING 0x400000000']);
-    // Of the PING before it.
+    // An answer to the PING before it.
     leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(61));
     expect(notes.take()).toEqual([]);
     leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(62));
     expect(notes.take()).toEqual(['synced']);
   });
 
-  it('a PING from before UPTODATE, which learners do not answer, is not waited for', () => {
+  it('does not wait for answers to PINGs before UPTODATE, which learners do not answer', () => {
     const leader = serving([2, 3]);
     leader.gone(3);
     introduce(leader, 3, 3);
@@ -492,7 +498,7 @@ describe('leading on', () => {
     expect(notes.take()).toEqual(['synced']);
   });
 
-  it('a learner that waits for the others to come as far as itself may be silent meanwhile', () => {
+  it('tolerates the silence of a learner that waits for others to be synchronised', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     for (const sid of [2, 3]) introduce(leader, sid, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -507,10 +513,10 @@ describe('leading on', () => {
     leader.wake(at(1400));
     expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
     leader.wake(at(1401));
-    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+    expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
 
-  it('E26: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('E26: waits for a learner that reads its output, and for the quorum with it, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -523,12 +529,12 @@ describe('leading on', () => {
     }
     expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
     expect(leader.over).toBeUndefined();
-    // When nothing moves any more the time runs.
+    // Without progress the time runs.
     leader.wake(at(5501));
-    expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
+    expect(notes.take()).toContain('close 2: nothing was received from the learner for 1001 ms');
   });
 
-  it('what a learner was proposed while its history was being sent is late from UPTODATE on, and not before', () => {
+  it('measures the ACK delay of earlier proposals from UPTODATE on, after the history was sent', () => {
     const leader = serving([2]);
     introduce(leader, 3, 3);
     propose(leader, makeZxid(4, 1));
@@ -543,17 +549,17 @@ describe('leading on', () => {
     leader.wake(at(4500));
     expect(notes.take().filter((line) => line.startsWith('close 3'))).toEqual([]);
     leader.wake(at(4501));
-    expect(notes.take()).toContain('close 3: it has not acknowledged 0x400000001 for 501 ms');
+    expect(notes.take()).toContain('close 3: the learner has not acknowledged 0x400000001 for 501 ms');
   });
 
-  it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
+  it('drops a learner that reads its output but sends nothing once it is synchronised', () => {
     const leader = serving();
     leader.moves(2, at(500));
     leader.wake(at(501));
-    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+    expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
 
-  it('a sync of a learner that has gone is not answered to the one that has its channel now', () => {
+  it('does not answer a sync of a closed stream to the learner that reuses its channel', () => {
     const leader = serving([2, 3]);
     leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
     leader.gone(2);
@@ -564,7 +570,7 @@ describe('leading on', () => {
     expect(notes.take().filter((line) => line.includes('SYNC'))).toEqual([]);
   });
 
-  it('a sync waits for everything that was proposed before it', () => {
+  it('answers a sync after everything proposed before it', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
     leader.sync({} as never, now);
@@ -575,7 +581,7 @@ describe('leading on', () => {
     expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
   });
 
-  it('a sync is answered ahead of what was proposed behind it, though both are committed at once', () => {
+  it('answers a sync before what was proposed after it, though both are committed at once', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
     leader.sync({} as never, now);
@@ -596,7 +602,7 @@ describe('leading on', () => {
     ]);
   });
 
-  it('the SYNC of one learner is ahead of what was proposed behind it, whoever has acknowledged that; a learner of ZooKeeper stops for good otherwise', () => {
+  it('sends a learner its SYNC before what was proposed after it, whichever learner has acknowledged that; a learner of ZooKeeper would stop for good otherwise', () => {
     const leader = serving([2, 3]);
     introduce(leader, 4, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, 4, 3, start.lastZxid);
@@ -611,10 +617,10 @@ describe('leading on', () => {
     expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
   });
 
-  it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {
+  it('takes ACKs of a later proposal by a quorum as confirmation, like answers to a PING', () => {
     const leader = serving([2]);
     leader.sync({} as never, now);
-    // It has come into step since, and was not told of that PING.
+    // It has been synchronised since, and was not sent that PING.
     leader.gone(2);
     introduce(leader, 3, 3);
     acceptEpoch(leader, 3, 3, start.lastZxid);
@@ -627,7 +633,7 @@ describe('leading on', () => {
   });
 });
 
-it('a learner passes on requests, and whom it has heard of', () => {
+it('a leader gets forwarded requests and touched sessions from a learner', () => {
   const leader = serving();
   leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.create)), now);
   const touched = Buffer.alloc(24);

@@ -1,4 +1,7 @@
-/** What a learner says to its leader, and above all when: never before the disk has what it speaks of. */
+/**
+ * The packets of a learner to its leader, and above all their time: never before the disk has what
+ * they promise.
+ */
 import { makeZxid, OpCode, PacketType, PacketView, Reader, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
@@ -69,11 +72,11 @@ describe('discovery', () => {
     expect(notes.take()).toEqual(['9 <- ACKEPOCH 0x300000007 3']);
   });
 
-  it('whose log cannot be cut comes again, and says to that leader, and to no other, that it has nothing', () => {
+  it('a learner whose log cannot be truncated reconnects, and reports to that leader only that it has nothing', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
     learner.truncationRefused();
-    expect([learner.over, learner.snapshotIn]).toEqual([expect.stringContaining('a snapshot is asked for'), 5]);
+    expect([learner.over, learner.snapshotIn]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
     notes.take();
     const again = learning({ acceptedEpoch: 5, snapshotIn: 5 });
     again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
@@ -84,7 +87,7 @@ describe('discovery', () => {
     expect(notes.take().at(-1)).toBe('9 <- ACKEPOCH 0x300000007 3');
   });
 
-  it('C4-17: an epoch that is not later than one accepted before is not accepted again', () => {
+  it('C4-17: an epoch that is not later than an accepted one is not accepted again', () => {
     const older = learning();
     older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
     expect(older.over).toContain('epoch');
@@ -96,26 +99,26 @@ describe('discovery', () => {
     expect(same.over).toBeUndefined();
   });
 
-  it('an observer follows in an earlier epoch than it has accepted, as its promise binds nobody; not in one before that in which it stands', () => {
+  it('an observer follows in an earlier epoch than it has accepted, since its promise binds no voter; not in one before its current epoch', () => {
     const observer = { role: 'observer', acceptedEpoch: 6, currentEpoch: 5 } as const;
     const learner = learning(observer);
     learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
-    // Nothing is to be saved, and it stays with what it has accepted.
+    // Nothing must be saved, and its accepted epoch stays.
     expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x600000000', '9 <- ACKEPOCH 0x300000007 -1']);
     expect(learner.over).toBeUndefined();
     const behind = learning(observer);
     behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
-    expect(behind.over).toContain("the leader's epoch is 4, and this server stands in epoch 5");
+    expect(behind.over).toContain("the leader's epoch is 4, but this server is in epoch 5");
   });
 
-  it('an observer introduces itself as one', () => {
+  it('an observer introduces itself with OBSERVERINFO', () => {
     learning({ role: 'observer' });
     expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x400000000']);
   });
 });
 
 describe('synchronisation', () => {
-  it('A52, E16, E21: NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
+  it('A52, E16, E21: NEWLEADER is acknowledged when the log has the history, and after it currentEpoch', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, makeZxid(4, 1)), now);
     learner.packet(proposal(makeZxid(4, 1)), now);
@@ -140,26 +143,25 @@ describe('synchronisation', () => {
       return learner;
     };
 
-    it('is not taken: what it has acknowledged may be committed, and it comes again', () => {
-      const why =
-        'the leader has sent a snapshot as of 0x500000006, and this server has acknowledged 0x500000007 in this epoch: it comes again';
+    it('is refused: the acknowledged txns may be committed, and the learner reconnects', () => {
+      const why = 'the leader sent a snapshot of 0x500000006, but this server has acknowledged 0x500000007 in this epoch: reconnecting';
       expect(sent(again, makeZxid(5, 6)).over).toBe(why);
       expect(notes.take()).toEqual([`close 9: ${why}`]);
     });
 
     it.each<[string, Partial<LearnerStart>, Zxid]>([
-      ['of all that it has acknowledged', again, makeZxid(5, 7)],
-      // Whatever of an earlier epoch is committed, the leader had when its epoch began.
+      ['of everything it has acknowledged', again, makeZxid(5, 7)],
+      // Committed txns of an earlier epoch were in the leader's history when its epoch began.
       ['of less, in an earlier epoch', { ...again, currentEpoch: 4, lastZxid: makeZxid(4, 7) }, makeZxid(4, 6)],
-      ['of less, where its acknowledgement counts for nothing', { ...again, role: 'observer' }, makeZxid(5, 6)],
-    ])('is taken when it is one %s', (_what, changed, zxid) => {
+      ['of less, if its ACK does not count', { ...again, role: 'observer' }, makeZxid(5, 6)],
+    ])('is accepted if it is one %s', (_what, changed, zxid) => {
       const learner = sent(changed, zxid);
       expect(notes.take()).toEqual([`load 0x${zxid.toString(16)}`]);
       expect(learner.over).toBeUndefined();
     });
   });
 
-  it('C4-19: a proposal is acknowledged when it is in the log, and never before NEWLEADER is', () => {
+  it('C4-19: a proposal is acknowledged when it is in the log, and never before NEWLEADER', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     // Not committed when it was sent.
@@ -192,7 +194,7 @@ describe('synchronisation', () => {
         const at = { elapsedMs: now.elapsedMs + ms, wallMs: 0 };
         if (ms === 30) learner.packet(newLeader, at);
         learner.packet(proposal(makeZxid(5, ++logged)), at);
-        // One sync after the other, each of all that was written when it began.
+        // One sync after the other, each of everything written before it began.
         if (syncing !== undefined && ms >= syncing.doneMs) {
           learner.appended(makeZxid(5, syncing.counter));
           syncing = undefined;
@@ -202,13 +204,13 @@ describe('synchronisation', () => {
         if (lines.includes('save currentEpoch 5')) learner.epochSaved('currentEpoch', at);
         for (const line of [...lines, ...notes.take()]) if (line.includes('ACK')) acks.push(line);
       }
-      // NEWLEADER first, then every proposal in order, up to what the disk has by then.
+      // NEWLEADER first, then every proposal in order, up to what is on disk by then.
       expect(acks.length).toBeGreaterThan(200 - 2 * syncMs - 2);
       expect(acks).toEqual(acks.map((_, counter) => `9 <- ACK 0x5${counter.toString(16).padStart(8, '0')}`));
     },
   );
 
-  it('a TRUNC is done before anything behind it is looked at', () => {
+  it('a TRUNC is complete before later packets are processed', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.TRUNC, makeZxid(3, 5)), now);
     learner.packet(proposal(makeZxid(4, 1)), now);
@@ -219,7 +221,7 @@ describe('synchronisation', () => {
     expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'history', 'config version=0']);
   });
 
-  it('a snapshot is on disk before anything behind it is looked at', () => {
+  it('a snapshot is on disk before later packets are processed', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
     expect(notes.take()).toEqual(['load 0x400000009']);
@@ -233,36 +235,34 @@ describe('synchronisation', () => {
     expect(notes.take()).toEqual(['save currentEpoch 5']);
   });
 
-  it.each(['follower', 'observer'] as const)(
-    'what a snapshot holds already is passed over, and the next txn goes on from it: %s',
-    (role) => {
-      const learner = accepted({ role });
-      learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
-      learner.snapshotLoaded(now);
-      learner.installed(now);
-      notes.take();
-      // A leader of ZooKeeper decides first from where on it sends txns, and then says what it has applied by the time it writes the snapshot.
-      learner.packet(proposal(makeZxid(4, 8)), now);
-      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 8)), now);
-      learner.packet(packet(PacketType.INFORM, makeZxid(4, 9), txn(makeZxid(4, 9))), now);
-      learner.packet(proposal(makeZxid(4, 10)), now);
-      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
-      expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
-      expect(learner.over).toBeUndefined();
-    },
-  );
+  it.each(['follower', 'observer'] as const)('txns contained in a snapshot are skipped, and the next one follows it: %s', (role) => {
+    const learner = accepted({ role });
+    learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+    learner.snapshotLoaded(now);
+    learner.installed(now);
+    notes.take();
+    // A leader of ZooKeeper first chooses the first txn to send, and then reads the zxid of the
+    // snapshot that it writes.
+    learner.packet(proposal(makeZxid(4, 8)), now);
+    learner.packet(packet(PacketType.COMMIT, makeZxid(4, 8)), now);
+    learner.packet(packet(PacketType.INFORM, makeZxid(4, 9), txn(makeZxid(4, 9))), now);
+    learner.packet(proposal(makeZxid(4, 10)), now);
+    learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
+    expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
+    expect(learner.over).toBeUndefined();
+  });
 
   it.each([
     ['a hole', () => [proposal(makeZxid(3, 9))]],
     ['a txn twice', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 8))]],
     ['an epoch that begins with 2', () => [proposal(makeZxid(4, 2))]],
-    ['a COMMIT of what was not proposed', () => [packet(PacketType.COMMIT, makeZxid(3, 8))]],
-    ['a COMMIT out of turn', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 9)), packet(PacketType.COMMIT, makeZxid(3, 9))]],
+    ['a COMMIT without a proposal', () => [packet(PacketType.COMMIT, makeZxid(3, 8))]],
+    ['a COMMIT out of order', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 9)), packet(PacketType.COMMIT, makeZxid(3, 9))]],
     ['NEWLEADER of another epoch', () => [packet(PacketType.NEWLEADER, makeZxid(6, 0))]],
-    ['UPTODATE ahead of NEWLEADER', () => [packet(PacketType.UPTODATE, -1)]],
+    ['UPTODATE before NEWLEADER', () => [packet(PacketType.UPTODATE, -1)]],
     ['DIFF twice', () => [packet(PacketType.DIFF, start.lastZxid)]],
-    ['a packet of no type', () => [packet(77, 0)]],
-    ['a SYNC that nobody asked for', () => [packet(PacketType.SYNC, 0)]],
+    ['a packet of an unknown type', () => [packet(77, 0)]],
+    ['a SYNC that was not requested', () => [packet(PacketType.SYNC, 0)]],
   ])('E21: a leader that sends %s is left', (_what, packets) => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
@@ -294,7 +294,7 @@ describe('a reconfig', () => {
   const designating = (sid: number): Buffer => Buffer.from([0, 0, 0, 0, 0, 0, 0, sid]);
   const zxid = makeZxid(5, 1);
 
-  it('is judged before it is logged, and is in force when it is committed', () => {
+  it('is checked before it is logged, and is active when it is committed', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
@@ -304,24 +304,24 @@ describe('a reconfig', () => {
     expect(learner.over).toBeUndefined();
   });
 
-  it('is told to an observer with its txn', () => {
+  it('is sent to an observer with its txn', () => {
     const learner = accepted({ role: 'observer' });
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.INFORMANDACTIVATE, zxid, Buffer.concat([designating(1), reconfig(zxid)])), now);
     expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001', 'apply 0x500000001', 'activate version=500000001']);
   });
 
-  it('may name another leader, and then the one that commits nothing more is left', () => {
+  it('may designate another leader, and then the present one, which commits nothing more, is left', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(3)), now);
-    expect(learner.over).toBe('the leader has made way for server 3');
+    expect(learner.over).toBe('the leader resigned in favour of server 3');
   });
 });
 
 describe('silence', () => {
-  it('C4-13: a leader that is silent is given up: after initLimit at first, after syncLimit once in step', () => {
+  it('C4-13: a silent leader is given up: after initLimit at first, after syncLimit once synchronised', () => {
     const learner = accepted();
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
     learner.wake(at(1000));
@@ -332,10 +332,10 @@ describe('silence', () => {
     learner.wake(at(1500));
     expect(learner.over).toBeUndefined();
     learner.wake(at(1501));
-    expect(learner.over).toContain('nothing came');
+    expect(learner.over).toContain('nothing was received');
   });
 
-  it('is not what it is while bytes come, nor while the own disk is at work', () => {
+  it("is not assumed while bytes arrive, nor while this server's disk is working", () => {
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
     const learner = accepted();
     learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
@@ -344,23 +344,24 @@ describe('silence', () => {
       learner.wake(at(ms));
     }
     learner.snapshotLoaded(at(4500));
-    // What the leader has sent since waits behind the disk, so that nothing is heard.
+    // Later packets of the leader wait for the disk, so none is processed.
     learner.wake(at(9000));
     learner.installed(at(9900));
     learner.wake(at(10_900));
     expect(learner.over).toBeUndefined();
     learner.wake(at(10_901));
-    expect(learner.over).toContain('nothing came from the leader for 1001 ms');
+    expect(learner.over).toContain('nothing was received from the leader for 1001 ms');
   });
 
-  it('C4-13: is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
+  it('C4-13: ends with a PING, which is answered after UPTODATE, and not before', () => {
     const learner = accepted();
     const ping = packet(PacketType.PING, makeZxid(3, 7));
     learner.packet(ping, now);
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(ping, now);
     learner.packet(newLeader, now);
-    // A leader of ZooKeeper sends PINGs from here on, and hangs up when something else comes than the ACK that it waits for.
+    // A leader of ZooKeeper sends PINGs from here on, and closes the stream at any packet except
+    // the expected ACK.
     learner.packet(ping, now);
     learner.epochSaved('currentEpoch', now);
     learner.packet(ping, now);
@@ -371,7 +372,7 @@ describe('silence', () => {
   });
 });
 
-it('what stands in the log when the leader is lost is applied, committed or not', () => {
+it('the txns in the log when the leader is lost are applied, committed or not', () => {
   const learner = accepted();
   learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
   for (const zxid of [8, 9, 10]) learner.packet(proposal(makeZxid(3, zxid)), now);
@@ -379,7 +380,7 @@ it('what stands in the log when the leader is lost is applied, committed or not'
   notes.take();
   learner.gone(now);
   learner.end(now);
-  expect(notes.take()).toEqual(['close 9: the connection to the leader is gone', 'apply 0x300000009', 'apply 0x30000000a']);
+  expect(notes.take()).toEqual(['close 9: the connection to the leader is closed', 'apply 0x300000009', 'apply 0x30000000a']);
 });
 
 describe('requests of clients, while the stream to the leader is full', () => {
@@ -387,7 +388,7 @@ describe('requests of clients, while the stream to the leader is full', () => {
     learner.request(0, 1, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
   const kinds = () => notes.take().map((line) => line.replace(/^9 <- (\w+).*/, '$1'));
 
-  it('wait in order, and ACKs go before them', () => {
+  it('wait in order, and ACKs are sent before them', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, makeZxid(3, 7)), now);
     learner.packet(newLeader, now);
@@ -404,7 +405,7 @@ describe('requests of clients, while the stream to the leader is full', () => {
     learner.appended(makeZxid(5, 1));
     expect(notes.take()).toEqual(['append 0x500000001', '9 <- ACK 0x500000001']);
     notes.full.delete(9);
-    // Still behind those that wait.
+    // Still after those that wait.
     ask(learner, 4);
     expect(kinds()).toEqual([]);
     learner.wake(now);

@@ -1,6 +1,7 @@
 /**
- * One server that has won an election, with a disk that answers when it is told to, and others that say to it whatever a test wants: packets
- * in real framing, cut as the learner port cuts them. What the core cannot read closes its stream, as there.
+ * One server that has won an election, with a disk that answers on request, and learners that send
+ * any packets of a test: in real framing, cut as in the learner port. Input that the core cannot
+ * decode closes its stream, as there.
  */
 import {
   type Id,
@@ -36,10 +37,10 @@ import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 const random = { uint32: () => 7 };
 const configText = 'version=0';
 export const voters: readonly Sid[] = [1, 2, 3];
-/** The history that it begins with ends here. */
+/** The end of the history with which it starts. */
 export const firstZxid = makeZxid(3, 0);
 
-/** A packet that the leader has sent. */
+/** A packet sent by the leader. */
 export interface Sent {
   readonly type: number;
   readonly name: string;
@@ -106,7 +107,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     this.peer.wake(this.now);
   }
 
-  /** The disk does what it was asked for, and what that leads to, and whatever is due at once is done. */
+  /** Completes the requests to the disk and their effects, and all work due now. */
   settle(): void {
     for (let steps = 0; steps < 100_000; steps++) {
       const next = this.disk.shift();
@@ -117,7 +118,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     throw new Error('it does not come to rest');
   }
 
-  // --- what others say
+  // ---- input
 
   connect(channel: ChannelId): void {
     this.peer.accepted(channel, this.now);
@@ -133,7 +134,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     const writer = new Writer(64);
     writeQuorumPacket(writer, { type, zxid, data, authinfo });
     const bytes = Buffer.from(writer.written());
-    // As long as the core has not closed it.
+    // While the core has not closed it.
     const packet = (view: PacketView) => {
       if (this.closed.has(channel)) return false;
       this.peer.packet(channel, view, this.now);
@@ -148,7 +149,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     this.#tellGone();
   }
 
-  /** Its number may be given to another. */
+  /** Its number may be reused. */
   streamGone(channel: ChannelId): void {
     this.#writers.delete(channel);
     this.#cutters.delete(channel);
@@ -178,7 +179,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     this.say(channel, PacketType.REQUEST, -1, request.written());
   }
 
-  /** Server 2 over channel 2 follows, and what is asked for is on the disk. */
+  /** Server 2 over channel 2 follows, and all requests to the disk are complete. */
   serveWithFollower(): void {
     this.introduce(2, 2);
     this.settle();
@@ -193,7 +194,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     return 4;
   }
 
-  // --- what it says
+  // ---- output
 
   /** Since the last call. */
   take(channel: ChannelId): Sent[] {
@@ -201,7 +202,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     return (this.#sent.get(channel) ?? []).splice(0);
   }
 
-  /** As of when the snapshot was that it has sent over this channel, and the txns that followed it, up to NEWLEADER. */
+  /** The zxid of the snapshot sent over this channel, and the txns after it, up to NEWLEADER. */
   afterSnapshot(channel: ChannelId): { readonly snapshotZxid: Zxid; readonly zxids: readonly Zxid[] } {
     const sent = this.take(channel);
     const begin = sent.findIndex(({ type }) => type === PacketType.SNAP);
@@ -255,7 +256,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
 
   readonly #told = new Set<ChannelId>();
 
-  // --- PeerOut
+  // ---- outputs
 
   packets(channel: ChannelId): Writer {
     let writer = this.#writers.get(channel);
@@ -284,7 +285,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     this.logsAsked.push({ channel, from, isTail });
   }
 
-  /** The log is read for a learner: so many txns after that one. */
+  /** The log is read for a learner: `count` txns after that one. */
   showLog(channel: ChannelId, after: Zxid, count: number, isEnd = false): void {
     const begin = this.#log.findIndex(({ zxid }) => zxid > after);
     this.peer.logRead(channel, this.#log.slice(begin, begin + count), isEnd);

@@ -1,11 +1,14 @@
-/** What an observer hears of an ensemble: elections, epochs, how learners are brought up to date, and what becomes of logs. */
+/**
+ * The events of an ensemble for an observer: elections, epochs, how learners are synchronised, and
+ * changes of logs.
+ */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
 import { silentObserver } from '../../src/index.ts';
 import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble } from './ensemble.ts';
 
-it('an observer hears of the election, of the epoch, of each txn that is durable, and of why a role has ended', () => {
+it('an observer of events gets the election, the epoch, each durable txn, and the reason why a role ended', () => {
   const ensemble = new Ensemble(2, 3, 0, 0);
   const lines: string[] = [];
   for (const node of ensemble.nodes) {
@@ -52,5 +55,5 @@ it('an observer hears of the election, of the epoch, of each txn that is durable
   lines.length = 0;
   ensemble.nodes[2]!.crash();
   ensemble.runUntil(() => ensemble.leader !== undefined, 5000);
-  expect(lines).toContain('1 roleEnded the connection to the leader is gone');
+  expect(lines).toContain('1 roleEnded the connection to the leader is closed');
 });

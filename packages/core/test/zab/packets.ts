@@ -1,4 +1,7 @@
-/** Packets as short texts, and what a leader or a learner has asked for: so that a test reads like a capture. */
+/**
+ * Packets as short texts, and the outputs of a leader or a learner, so that a test reads like a
+ * capture.
+ */
 import {
   formatZxid,
   type Id,
@@ -14,7 +17,7 @@ import {
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
 import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
-/** Notes what is asked for, in order. */
+/** Records outputs in order. */
 export class Notes implements QuorumLinks, PeerStorage {
   readonly #lines: string[] = [];
   readonly #writers = new Map<ChannelId, Writer>();
@@ -115,7 +118,7 @@ function packetText({ type, zxid, data: reader }: PacketView): string {
   return `${name} ${formatZxid(zxid)}${shown}`;
 }
 
-/** A packet as it comes from the other side. */
+/** A packet as received from the other side. */
 export function packet(type: number, zxid: Zxid, data: Uint8Array | null = null, authinfo: readonly Id[] | null = null): PacketView {
   const writer = new Writer(64);
   writeQuorumPacket(writer, { type, zxid, data, authinfo } satisfies QuorumPacket);

@@ -1,22 +1,23 @@
 /**
- * Our server in the place of the leaders of Apache ZooKeeper that were recorded. It wins an election, its disk answers at once, and it is
- * told what the recorded learners said; all clients of those ensembles spoke to learners, so this is all that a leader was told. What it
- * says to each learner must be what the recorded leader said, byte for byte: epochs, DIFF, TRUNC and SNAP, the txns with their times and digests,
- * COMMIT and INFORM, the answers to syncs and about sessions.
+ * Runs our server in place of the recorded leaders of Apache ZooKeeper. It wins an election, its
+ * disk answers at once, and it gets the packets of the recorded learners; all clients of those
+ * ensembles used learners, so this is a leader's whole input. Its output to each learner must equal
+ * that of the recorded leader, byte for byte: epochs, DIFF, TRUNC and SNAP, the txns with their
+ * times and digests, COMMIT and INFORM, the answers to syncs and about sessions.
  *
- * What the recording does not hold, and is made up here:
+ * Not in the recording, and assumed here:
  *
- * - The clock. A txn bears the time at which it was made; our clock shows it when the request arrives, or the session is to expire. Ticks
- *   begin when the recorded leader's did.
- * - Most PINGs, so silence is not judged. Ours are left out of the comparison, and each is answered at once, as long as the learner has been
- *   told to serve.
- * - The leader's log of earlier epochs. It is put together of the txns that were recorded.
+ * - The clock. A txn contains its time of creation; our clock shows it when the request arrives, or
+ *   the session is due. Ticks begin when the recorded leader's did.
+ * - Most PINGs, so silence is not judged. Ours are left out of the comparison, and each is answered
+ *   at once, once the learner has been sent UPTODATE.
+ * - The leader's log of earlier epochs. It is assembled from the recorded txns.
  *
- * Differences that are allowed, and why:
+ * Allowed differences, and why:
  *
- * - Before it answers a sync our leader asks with a PING whether it still leads. ZooKeeper's does not.
- * - A snapshot has its znodes, ACLs and sessions in another order, and /zookeeper/config of a server that has just started is empty: it is
- *   compared by what it says.
+ * - Before it answers a sync our leader confirms its lead with a PING. ZooKeeper's does not.
+ * - A snapshot has its znodes, ACLs and sessions in another order, and /zookeeper/config of a
+ *   server that has just started is empty: snapshots are compared by content.
  */
 import {
   OpCode,
@@ -49,12 +50,12 @@ import { type RecordedLearning, recordedLearnings, type RecordedPacket, viewOf }
 const random = { uint32: () => 7 };
 
 /**
- * Sessions expire at whole ticks, and where those of the recorded leader began is seen from when it ended sessions: 0.43 s into each second.
- * Rounded, since what is a whole tick must be one here too.
+ * Sessions expire at whole ticks, and the recorded leader's ticks follow from when it ended
+ * sessions: 0.43 s into each second. Rounded, since whole ticks must be whole here too.
  */
 const elapsedMs = (t: number): number => Math.round((t + 0.57) * 1000);
 
-/** What a leader begins with. */
+/** The state with which a leader starts. */
 interface Beginning {
   readonly sid: Sid;
   readonly voters: readonly Sid[];
@@ -136,7 +137,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     for (const voter of voters) if (voter !== sid) this.peer.notified(voter, vote, this.now);
   }
 
-  // --- what it is told
+  // ---- input
 
   input(t: number, wallMs: number, input: (peer: Peer, now: Now) => void): void {
     this.now = { elapsedMs: elapsedMs(t), wallMs };
@@ -144,7 +145,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     this.#settle();
   }
 
-  /** Until the disk has nothing left to do, no PING is unanswered, and nothing is to be done at once. */
+  /** Until the disk is idle, no PING is unanswered, and no work is due. */
   #settle(): void {
     for (;;) {
       this.#gather();
@@ -174,7 +175,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
           const name = packetTypeName(view.type);
           if (name === 'UPTODATE') this.#serving.add(channel);
           if (name === 'PING') {
-            // An answer has data, if only none.
+            // An answer has data, though it may be empty.
             if (this.#serving.has(channel)) this.#pings.push({ channel, bytes: copy });
             return true;
           }
@@ -196,7 +197,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     }
   }
 
-  // --- PeerOut
+  // ---- outputs
 
   packets(channel: ChannelId): Writer {
     let writer = this.#writers.get(channel);
@@ -236,7 +237,10 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
   logBytesMax = (): undefined => undefined;
 }
 
-/** A leader that is not asked by clients of its own, and whose learners are all within memory, has no use for these. */
+/**
+ * A leader without clients of its own, whose learners are all synchronised from memory, does not
+ * call these.
+ */
 function unexpected(what: string): () => never {
   return () => {
     throw new Error(`${what} was not expected`);
@@ -252,7 +256,10 @@ interface Happening {
   readonly run: (replayed: Replayed) => void;
 }
 
-/** The times at which txns were made that a session has asked for: in order, since its numbers begin anew with each connection. */
+/**
+ * The creation times of the txns that a session requested: in order, since its xids restart with
+ * each connection.
+ */
 class Times {
   readonly #headers: TxnHeader[];
 
@@ -283,7 +290,7 @@ function replay(beginning: Beginning): Replayed {
     for (const packet of packets.filter(({ fromLeader }) => !fromLeader)) {
       const { t, name, bytes } = packet;
       const isAnswer = name === 'PING' && viewOf(bytes).data.remaining === 0;
-      // PINGs are answered here; those that name sessions are told besides.
+      // PINGs are answered here; those that contain sessions are delivered besides.
       if (isAnswer) continue;
       happenings.push({ t, run: () => replayed.input(t, times.of(packet), (peer, now) => peer.packet(channel, viewOf(bytes), now)) });
     }
@@ -296,7 +303,7 @@ function replay(beginning: Beginning): Replayed {
       ...learnings.flatMap(({ packets }) => packets.filter((one) => one.fromLeader && viewZxid(one) === header.zxid).map((one) => one.t)),
     );
     const wake = () => replayed.input(t, header.time, (peer, now) => peer.wake(now));
-    // Ours asks its learners whom they have heard before it ends a session.
+    // Ours asks its learners for signs of life before it expires a session.
     happenings.push({ t, run: () => [wake(), wake()] });
   }
   for (const { run } of happenings.toSorted((a, b) => a.t - b.t)) run(replayed);
@@ -309,15 +316,15 @@ function viewZxid({ name, bytes }: RecordedPacket): Zxid | undefined {
 
 function shown({ name, bytes }: { name: string; bytes: Buffer }): string {
   if (name === 'snapshot') return contentOf(bytes);
-  // Ours says in the authinfo of a txn whose client has asked for it (zab/txn-origin.ts).
+  // Ours names the server of the requesting client in the authinfo of a txn (zab/txn-origin.ts).
   const end = name === 'PROPOSAL' || name === 'INFORM' ? viewOf(bytes).data.limit : bytes.length;
   return `${name} ${bytes.subarray(0, end).toString('hex')}`;
 }
 
-/** Everything that a snapshot says, in an order of its own. */
+/** The content of a snapshot, in a defined order. */
 function contentOf(bytes: Buffer): string {
   const loader = snapshotLoader();
-  if (loader.feed(bytes) !== bytes.length || !loader.isComplete) throw new Error('these are no bytes of a snapshot');
+  if (loader.feed(bytes) !== bytes.length || !loader.isComplete) throw new Error('these bytes are not a snapshot');
   const { tree, sessions, digest } = loader.finish();
   const lines: string[] = sessions.map(({ high, low, timeoutMs }) => `session ${high}:${low} ${timeoutMs}`).toSorted();
   const visit = (node: NodeId): void => {
@@ -325,7 +332,7 @@ function contentOf(bytes: Buffer): string {
     const writer = new Writer(256);
     tree.writeDataAndStat(node, writer);
     const acl = JSON.stringify(tree.acls.get(tree.aclOf(node)));
-    // The one znode that each server fills by itself.
+    // The only znode that each server writes itself.
     lines.push(path === '/zookeeper/config' ? `${path} ${acl}` : `${path} ${acl} ${writer.written().toString('hex')}`);
     for (let child = tree.firstChildOf(node); child !== 0; child = tree.nextSiblingOf(child)) visit(child);
   };
@@ -333,7 +340,7 @@ function contentOf(bytes: Buffer): string {
   return [...lines.toSorted(), `digest ${JSON.stringify(digest)}`].join('\n');
 }
 
-/** What our leader said to each learner, and what the recorded one said. */
+/** Our leader's output to each learner, and that of the recorded one. */
 function bothOf(beginning: Beginning): { said: Conversations; recorded: Conversations } {
   const replayed = replay(beginning);
   if (replayed.closed.length > 0) throw new Error(replayed.closed.join('; '));
@@ -364,7 +371,8 @@ describe('the leader of a mixed ensemble', () => {
   });
 });
 
-// What comes of a reconfig is left out: our leader refuses one. So the first epoch ends where the first is asked for.
+// Txns after a reconfig are left out: our leader refuses one. So the first epoch ends at the first
+// request for one.
 const reconfigured = recordedLearnings('ensemble-reconfig');
 const reconfigAt = 4.88;
 const before = reconfigured
@@ -377,7 +385,7 @@ describe('the leader of an ensemble that is reconfigured', () => {
     expect(said).toEqual(recorded);
   });
 
-  it('leads the second epoch as the recorded one did, with the server that was removed as a learner', () => {
+  it('leads the second epoch as the recorded one did, with the removed server as a learner', () => {
     const ledBy2 = reconfigured.filter(({ leader }) => leader === 2);
     const { said, recorded } = bothOf({
       sid: 1,

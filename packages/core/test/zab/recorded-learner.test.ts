@@ -1,14 +1,16 @@
 /**
- * Our learner in the place of the learners of Apache ZooKeeper that were recorded: it is sent what their leader sent them, its disk answers
- * at once, its clients ask what theirs asked. What it says must be what they said, byte for byte.
+ * Runs our learner in place of the recorded learners of Apache ZooKeeper: it gets their leader's
+ * packets, its disk answers at once, its clients send the recorded requests. Its output must equal
+ * theirs, byte for byte.
  *
- * Differences that are allowed, and why:
+ * Allowed differences, and why:
  *
- * - ACKs come elsewhere in the stream. A recorded learner's disk took its time, so PINGs and requests of clients came between a PROPOSAL
- *   and its ACK. The ACKs themselves are the same, in the same order, and so is everything else.
+ * - ACKs come elsewhere in the stream. A recorded learner's disk was slower, so PINGs and requests
+ *   of clients came between a PROPOSAL and its ACK. The ACKs themselves are the same, in the same
+ *   order, and so is everything else.
  *
- * What is not in the recording and is made up here: most PINGs of the leader were left out of it when the answer was kept for the sessions it
- * names. Such an answer is preceded by a PING of the same zxid.
+ * Not in the recording, and assumed here: most PINGs of the leader were left out of it when the
+ * answer was kept for its sessions. Such an answer is preceded by a PING of the same zxid.
  */
 import {
   OpCode,
@@ -47,16 +49,16 @@ const ping = (zxid: Zxid): Buffer => {
   return bytes;
 };
 
-/** A learner, its disk, which answers at once, and the part of its server that talks to the leader. */
+/** A learner, its disk, which answers at once, and the part of its server that uses the leader. */
 class Replayed {
   readonly learner: Learner;
   readonly #writer = new Writer(256);
   readonly #said: Buffer[] = [];
   readonly #disk: (() => void)[] = [];
   #forwarding: Forwarding | undefined;
-  /** Whom clients were heard of in, since the last PING. */
+  /** Sessions with signs of life since the last PING. */
   #touched: [high: number, low: number, timeoutMs: number][] = [];
-  /** What became of the state, in order. */
+  /** The changes of the state, in order. */
   readonly state: string[] = [];
   syncsAnswered = 0;
   activated = 0;
@@ -122,7 +124,7 @@ class Replayed {
       committed: () => undefined,
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
       serve: (_epoch: number, link: LeaderLink) => {
-        // It asks its parts for what concerns connections, of which there are none.
+        // It asks its parts only about connections, of which there are none.
         const forwarding = (this.#forwarding = new Forwarding(role, link, { headOfLine: () => undefined } as never));
         return { server: server as unknown as Server, forwarding };
       },
@@ -149,7 +151,7 @@ class Replayed {
     this.#settle();
   }
 
-  /** A client has asked what the recorded learner passed on. */
+  /** A client has sent the request that the recorded learner forwarded. */
   ask({ name, bytes }: RecordedPacket): void {
     const packet = viewOf(bytes);
     if (name === 'REVALIDATE') {
@@ -191,7 +193,7 @@ class Replayed {
     readTouchedSessions(viewOf(bytes).data, (high, low, timeoutMs) => void this.#touched.push([high, low, timeoutMs]));
   }
 
-  /** Everything that it has sent, packet by packet. */
+  /** All its packets. */
   said(): Buffer[] {
     const bytes = Buffer.from(this.#writer.written());
     this.#writer.clear();
@@ -237,12 +239,15 @@ function shown(bytes: Buffer): string {
 
 const isAck = (line: string): boolean => line.startsWith('ACK ');
 
-/** What the leader's stream leads to, in the words of `state`: read off the recording, and not off what our learner did. */
+/**
+ * The result of the leader's stream in the form of `state`: derived from the recording, not from
+ * our learner.
+ */
 function expectedState(packets: readonly RecordedPacket[]): string[] {
   const sent = (name: string) => packets.find((packet) => packet.name === name);
   const ackEpoch = viewOf(sent('ACKEPOCH')!.bytes);
   const epoch = epochOf(viewOf(sent('LEADERINFO')!.bytes).zxid);
-  // Whoever answers -1 had accepted the epoch before.
+  // A learner that answers -1 had accepted the epoch before.
   const state = readAckEpoch(ackEpoch.data) === -1 ? [] : [`acceptedEpoch ${epoch}`];
   for (const { fromLeader, name, bytes } of packets) {
     if (!fromLeader || name === 'snapshot') continue;
@@ -263,7 +268,7 @@ function compare(replayed: Replayed, packets: readonly RecordedPacket[]): void {
   expect(replayed.state).toEqual(expectedState(packets));
 }
 
-it.each(recordedLearnings('ensemble-mixed'))('$title: our learner says and does what the recorded one did', (recorded) => {
+it.each(recordedLearnings('ensemble-mixed'))('$title: our learner sends and does what the recorded one did', (recorded) => {
   const replayed = replay(recorded.packets, recorded);
   expect(replayed.learner.over).toBeUndefined();
   compare(replayed, recorded.packets);
@@ -273,7 +278,7 @@ it.each(recordedLearnings('ensemble-mixed'))('$title: our learner says and does 
 });
 
 it.each(recordedLearnings('ensemble-reconfig'))(
-  '$title: our learner says what the recorded one said, also when the configuration changes',
+  '$title: our learner sends what the recorded one sent, also when the configuration changes',
   (recorded) => {
     const { packets, leader } = recorded;
     const changes = packets.filter(({ name }) => name.endsWith('ANDACTIVATE'));
@@ -283,6 +288,6 @@ it.each(recordedLearnings('ensemble-reconfig'))(
     const served = packets.some(({ name }) => name === 'UPTODATE') ? 1 : 0;
     expect(replayed.activated).toBe(served + changes.length);
     if (leaves === -1) expect(replayed.learner.over).toBeUndefined();
-    else expect(replayed.learner.over).toContain('has made way for server 1');
+    else expect(replayed.learner.over).toContain('in favour of server 1');
   },
 );

@@ -1,4 +1,6 @@
-/** What leaders and learners of Apache ZooKeeper sent each other (fixtures/README.md), put in the order in which it happened. */
+/**
+ * Packets between leaders and learners of Apache ZooKeeper (fixtures/README.md), sorted by time.
+ */
 import { PacketView, type Sid } from '@tskeeper/protocol';
 import { fixtureBytes } from '../fixtures.ts';
 
@@ -6,9 +8,9 @@ export interface RecordedPacket {
   /** Seconds since the recording began. */
   readonly t: number;
   readonly fromLeader: boolean;
-  /** Its place in what was sent that way. */
+  /** Its offset in that direction of the stream. */
   readonly offset: number;
-  /** What it is; a snapshot's bytes, behind SNAP, are `snapshot`. */
+  /** Its type; the bytes of a snapshot, after SNAP, are `snapshot`. */
   readonly name: string;
   readonly bytes: Buffer;
 }
@@ -18,9 +20,9 @@ export interface RecordedLearning {
   readonly title: string;
   readonly learner: Sid;
   readonly leader: Sid;
-  /** In order of time; what was sent one way is in order for certain. */
+  /** In order of time; the order within one direction is certain. */
   readonly packets: readonly RecordedPacket[];
-  /** When the learner went away, in seconds. */
+  /** When the learner disconnected, in seconds. */
   readonly closed: number;
 }
 
@@ -54,7 +56,10 @@ export function recordedLearnings(recording: Recording): RecordedLearning[] {
   });
 }
 
-/** Each way is in the order of its offsets. What has the same time as something sent the other way may be a question or its answer: it asks first. */
+/**
+ * Each direction is in the order of its offsets. A packet with the same time as one in the other
+ * direction may be a question or its answer: the question comes first.
+ */
 function inOrder(packets: readonly RecordedPacket[]): RecordedPacket[] {
   const ways = [true, false].map((fromLeader) => {
     return packets.filter((packet) => packet.fromLeader === fromLeader).sort((a, b) => a.offset - b.offset);

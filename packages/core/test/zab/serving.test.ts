@@ -1,4 +1,6 @@
-/** What clients of an ensemble can rely on, whichever of its servers they speak to. */
+/**
+ * What clients of an ensemble can rely on, at any of its servers.
+ */
 import { CreateMode, ErrorCode, EventType, openAcl, PacketType } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
@@ -23,7 +25,7 @@ function create(path: string, flags: number = CreateMode.persistent, data: strin
   return { path, data: data === null ? null : Buffer.from(data), acl: openAcl, flags };
 }
 
-/** Asks and waits for the answer. */
+/** Sends a request and waits for the reply. */
 function told<Name extends Parameters<EnsembleClient['ask']>[0]>(
   ensemble: Ensemble,
   client: EnsembleClient,
@@ -42,7 +44,7 @@ function joined(ensemble: Ensemble, node: Node, timeOut = 2000): EnsembleClient 
 }
 
 describe('any server of an ensemble', () => {
-  it('C0-8: takes a write, and it has the same outcome everywhere', () => {
+  it('C0-8: accepts a write, which has the same result everywhere', () => {
     const ensemble = served(3, 1);
     const clients = ensemble.nodes.map((node) => joined(ensemble, node));
     for (const [at, client] of clients.entries()) {
@@ -58,7 +60,7 @@ describe('any server of an ensemble', () => {
     ensemble.compare();
   });
 
-  it('answers a client in the order in which it has asked, writes passed on and reads answered on the spot', () => {
+  it('answers a client in the order of its requests, forwarded writes and local reads', () => {
     const ensemble = served(3);
     const client = joined(ensemble, followersOf(ensemble)[0]!);
     const asked: Asked[] = [];
@@ -67,12 +69,12 @@ describe('any server of an ensemble', () => {
       asked.push(client.ask('exists', { path: `/n${count}`, watch: false }));
       if (count % 5 === 0) asked.push(client.ask('sync', { path: '/' }));
     }
-    // `EnsembleClient` throws at an answer out of turn.
+    // `EnsembleClient` throws at a reply out of order.
     expect(ensemble.runUntil(() => asked.every(({ answer }) => answer !== undefined), 5000)).toBe(true);
     expect(asked.filter(({ answer }) => answer!.err !== ErrorCode.Ok)).toEqual([]);
   });
 
-  it('tells a watcher before it shows the change', () => {
+  it('sends a watch event before it shows the change', () => {
     const ensemble = served(3);
     const [one, two] = followersOf(ensemble).map((node) => joined(ensemble, node));
     told(ensemble, one!, 'exists', { path: '/a', watch: true });
@@ -81,7 +83,7 @@ describe('any server of an ensemble', () => {
     expect(one!.events).toMatchObject([{ type: EventType.nodeCreated, path: '/a' }]);
   });
 
-  it('shows what was acknowledged before, behind a sync', () => {
+  it('shows everything acknowledged before, after a sync', () => {
     const ensemble = served(5);
     const [writer, reader] = followersOf(ensemble).map((node) => joined(ensemble, node));
     told(ensemble, writer!, 'create', create('/a'));
@@ -96,7 +98,7 @@ describe('any server of an ensemble', () => {
     }
   });
 
-  it('C4-13: leader and learners send each other something every half tick, while no client asks for anything', () => {
+  it('C4-13: leader and learners send each other something every half tick without requests of clients', () => {
     const ensemble = served(3, 1);
     const leader = ensemble.leader!;
     ensemble.run(500);
@@ -111,7 +113,7 @@ describe('any server of an ensemble', () => {
     expect([...arrivals.keys()].sort()).toEqual(pairs.sort());
     for (const times of arrivals.values()) {
       const gaps = times.slice(1).map((time, at) => time - times[at]!);
-      // Half a tick, and what the network adds.
+      // Half a tick, and the delay of the network.
       expect(Math.max(...gaps)).toBeLessThan(tickTimeMs / 2 + 10);
       expect(times.length).toBeGreaterThanOrEqual(39);
     }
@@ -136,14 +138,14 @@ describe('any server of an ensemble', () => {
     [
       'what the leader sends',
       (leader: number, follower: number) => `${leader}>${follower}`,
-      /closes \d+: nothing came from the leader for ([\d.]+) ms/,
+      /closes \d+: nothing was received from the leader for ([\d.]+) ms/,
     ],
     [
       'what the learner sends',
       (leader: number, follower: number) => `${follower}>${leader}`,
-      /closes \d+: nothing came from it for ([\d.]+) ms/,
+      /closes \d+: nothing was received from the learner for ([\d.]+) ms/,
     ],
-  ])('C4-13: where %s does not arrive, the other gives it up after syncLimit, and not before', (_what, direction, given) => {
+  ])('C4-13: if %s does not arrive, the other gives it up after syncLimit, and not before', (_what, direction, given) => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [follower] = followersOf(ensemble);
@@ -159,13 +161,13 @@ describe('any server of an ensemble', () => {
     const silentMs = Number(given.exec(ensemble.notes.find((note) => given.test(note))!)![1]);
     expect(silentMs).toBeGreaterThan(limitMs);
     expect(silentMs).toBeLessThan(limitMs + tickTimeMs);
-    // It comes back as soon as it can be heard, and the others have not noticed anything.
+    // It reconnects as soon as its messages arrive, and the others have not noticed anything.
     ensemble.muted.clear();
     expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
     expect(ensemble.leader).toBe(leader);
   });
 
-  it('C0-12: shows nothing that no quorum has: a read while a write is stalled is answered with the old value', () => {
+  it('C0-12: shows nothing that no quorum has: a read during a stalled write returns the old value', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [client, other] = [joined(ensemble, leader), joined(ensemble, leader)];
@@ -183,7 +185,7 @@ describe('any server of an ensemble', () => {
     expect(reads.map(({ answer }) => String((answer!.body as { data: Buffer }).data))).toEqual(Array(5).fill('old'));
   });
 
-  it('C0-12: shows nothing that is not committed where it reads: a follower that has logged a write, and not heard of its commit, shows the old value', () => {
+  it('C0-12: shows nothing uncommitted: a follower that has logged a write without its commit returns the old value', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [follower, other] = followersOf(ensemble);
@@ -201,12 +203,12 @@ describe('any server of an ensemble', () => {
     const { log, durable } = follower!.folder;
     expect(log.slice(0, durable).map((entry) => entry.zxid)).toContain(zxid);
     expect(valueAt(reader)).toBe('old');
-    // Those who have heard of the commit show the new value.
+    // Servers that have received the commit show the new value.
     expect([valueAt(writer), valueAt(elsewhere)]).toEqual(['new', 'new']);
     expect(follower!.peer!.server).toBeDefined();
   });
 
-  it('C0-13: a read behind a sync never shows the past, though its server and the leader of that have been left behind', () => {
+  it("C0-13: a read after a sync never returns an old state, though its server and that server's leader are cut off", () => {
     let times = 0;
     for (let seed = 1; seed <= 20; seed++) {
       const ensemble = served(5, 0, seed);
@@ -216,7 +218,7 @@ describe('any server of an ensemble', () => {
       told(ensemble, there, 'create', create('/a'));
       const here = joined(ensemble, left!);
       for (const old of [leader, left!]) for (const node of others) ensemble.cut(old, node);
-      // They have another leader before the old one notices, which hears of no end of anything.
+      // They have another leader before the old one notices, which receives no close of any stream.
       for (const node of others) {
         for (const end of node.ends.values()) end.isOpen = false;
         node.crash();
@@ -249,7 +251,7 @@ describe('any server of an ensemble', () => {
     expect(times).toBeGreaterThan(10);
   });
 
-  it('a leader asked to sync while it is cut off does not answer', () => {
+  it('a leader that is cut off does not answer a sync', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const client = joined(ensemble, leader);
@@ -261,7 +263,7 @@ describe('any server of an ensemble', () => {
   });
 });
 
-/** A client whose session needs no quorum: it has been there before. */
+/** A client whose session needs no quorum: it existed before. */
 function joinedHere(ensemble: Ensemble, node: Node): EnsembleClient | undefined {
   const client = new EnsembleClient().connect(node);
   ensemble.run(20);
@@ -269,7 +271,7 @@ function joinedHere(ensemble: Ensemble, node: Node): EnsembleClient | undefined 
 }
 
 describe('a session in an ensemble', () => {
-  it('goes on at another server, with its ephemerals', () => {
+  it('continues on another server, with its ephemerals', () => {
     const ensemble = served(3);
     const [one, two] = followersOf(ensemble);
     const client = joined(ensemble, one!);
@@ -290,7 +292,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('C2-21: is cut off at the server that it has left, as soon as something late arrives there', () => {
+  it('C2-21: is disconnected from the server that it has left, as soon as a late request arrives there', () => {
     for (const [from, to] of [
       [0, 1],
       [0, 2],
@@ -314,7 +316,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('is asked by two processes at two servers, with the same xids: neither is answered with what the other has asked', () => {
+  it('used by two processes at two servers with the same xids gets no reply to a request of the other', () => {
     for (const [seed, observers] of [1, 2, 3, 4, 5, 6, 7, 8].flatMap((each) => [[each, 0] as const, [each, 2] as const])) {
       for (const [from, to] of [
         [0, 1],
@@ -323,7 +325,7 @@ describe('a session in an ensemble', () => {
       ] as const) {
         const ensemble = served(3, observers, seed);
         const others = ensemble.nodes.filter((node) => node !== ensemble.leader);
-        // Those that come last are observers, if there are any.
+        // The last ones are observers, if there are any.
         const nodes = [others.at(-1)!, others.at(-2)!, ensemble.leader!];
         const earlier = joined(ensemble, nodes[from]!);
         const later = Object.assign(new EnsembleClient(), { session: earlier.session, password: earlier.password }).connect(nodes[to]!);
@@ -339,7 +341,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('is taken up over the last connection that has asked for it: an older one that waits for the word of the leader is closed', () => {
+  it('is resumed over the connection that asked last: an older one that waits for the leader is closed', () => {
     const ensemble = served(3);
     const [here] = followersOf(ensemble);
     const client = joined(ensemble, here!);
@@ -349,7 +351,7 @@ describe('a session in an ensemble', () => {
     expect([client.isClosed, first.isClosed, second.isClosed, second.isAnswered]).toEqual([true, true, false, true]);
   });
 
-  it('has no write of an old connection behind one of a newer, though it is back at the server where the old one waits', () => {
+  it('has no write of an old connection performed after one of a newer, though it is back at the server where the old one waits', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
     for (const node of ensemble.nodes) node.start();
@@ -369,7 +371,7 @@ describe('a session in an ensemble', () => {
     there.break();
     const back = goesOn(here!);
     ensemble.run(ensemble.clientMs);
-    // The leader is being asked about the session as what waits gets its turn.
+    // The leader is being asked about the session while the waiting request gets its turn.
     expect([back.isAnswered, back.isClosed, ahead.at(-1)!.answer]).toEqual([false, false, undefined]);
     busy.break();
     ensemble.run(300);
@@ -378,7 +380,7 @@ describe('a session in an ensemble', () => {
     expect(String((read!.body as { data: Buffer }).data)).toBe('new');
   });
 
-  it('has no write of an old connection that the leader holds, though it has gone on elsewhere and is back at the server through which it came', () => {
+  it('has no write of an old connection performed that the leader holds, though it has moved and returned to the server through which it came', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
     for (const node of ensemble.nodes) node.start();
@@ -399,7 +401,8 @@ describe('a session in an ensemble', () => {
     };
     goesOn(there!).break();
     const back = goesOn(here!);
-    // The leader still has much ahead of what came over the old connection, whose owner is the session's owner again.
+    // The leader still has much work before the request of the old connection, whose owner is the
+    // session's owner again.
     expect([back.isAnswered, back.isClosed, ahead.at(-1)!.answer]).toEqual([true, false, undefined]);
     expect(ensemble.runUntil(() => ahead.at(-1)!.answer !== undefined, 20_000)).toBe(true);
     ensemble.run(300);
@@ -408,7 +411,7 @@ describe('a session in an ensemble', () => {
     expect(told(ensemble, back, 'setData', { path: '/a', data: Buffer.from('new'), version: 0 })?.err).toBe(ErrorCode.Ok);
   });
 
-  it('is not answered with what the leader held of an older connection, at whatever server, though the xids are the same', () => {
+  it('gets no reply to a request of an older connection that the leader held, at any server, though the xids are equal', () => {
     for (const goesOnHere of [true, false]) {
       const ensemble = new Ensemble(1, 3, 0, 0);
       ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
@@ -434,7 +437,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('is at its end at the server that it has left as well, though its old connection has asked for that too', () => {
+  it('ends also at the server that it has left, though its old connection has requested that too', () => {
     for (const [from, to] of [
       [0, 1],
       [0, 2],
@@ -456,7 +459,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('is refused to whoever does not know its password, and when it has ended', () => {
+  it('is refused without its password, and after its end', () => {
     const ensemble = served(3);
     for (const node of ensemble.nodes) {
       const client = joined(ensemble, node);
@@ -477,7 +480,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('ends with a closeSession at any server, and takes its ephemerals along everywhere', () => {
+  it('ends with a closeSession at any server, and its ephemerals are deleted everywhere', () => {
     const ensemble = served(3, 1);
     for (const node of ensemble.nodes) {
       const client = joined(ensemble, node);
@@ -489,7 +492,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('lives as long as its client is heard of by any server, and no longer', () => {
+  it('lives as long as any server gets signs of life from its client, and no longer', () => {
     const ensemble = served(3, 1);
     const living = ensemble.nodes.map((node) => joined(ensemble, node, 600));
     const silent = ensemble.nodes.map((node) => joined(ensemble, node, 600));
@@ -500,7 +503,7 @@ describe('a session in an ensemble', () => {
       ensemble.run(200);
       const passed = ensemble.nowMs - lastHeardMs;
       const left = ensemble.leader!.peer!.replica.tree.ephemeralCount;
-      // A learner tells its leader of whom it has heard every half tick.
+      // A learner reports sessions with signs of life to its leader every half tick.
       if (passed < 600) expect(left).toBe(4);
       if (passed > 600 + 4 * 100) expect(left).toBe(0);
     }
@@ -508,7 +511,7 @@ describe('a session in an ensemble', () => {
     expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, true, true, true]);
   });
 
-  it('C0-16: outlives its leader, with a full timeout from there on, and nothing acknowledged is lost', () => {
+  it('C0-16: survives its leader, with a full timeout from there on, and nothing acknowledged is lost', () => {
     const ensemble = served(3);
     const [one] = followersOf(ensemble);
     const client = joined(ensemble, one!, 3000);
@@ -525,7 +528,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('an operator ends it at whatever server it is connected to', () => {
+  it('is expired by an operator at the server to which it is connected', () => {
     const ensemble = served(3);
     for (const node of ensemble.nodes) {
       const client = joined(ensemble, node);
@@ -535,7 +538,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('an operator ends it at any other server as well, once', () => {
+  it('is expired by an operator at any other server as well, once', () => {
     const ensemble = served(3, 1);
     for (const asked of ensemble.nodes) {
       for (const node of ensemble.nodes.filter((other) => other !== asked)) {
@@ -554,7 +557,7 @@ describe('a session in an ensemble', () => {
 });
 
 describe('a quorum', () => {
-  it('C0-11: three of five hold an update; two do not, and their leader gives up', () => {
+  it('C0-11: three of five have an update; two do not, and their leader gives up', () => {
     const ensemble = served(5);
     const leader = ensemble.leader!;
     const followers = followersOf(ensemble);
@@ -569,7 +572,7 @@ describe('a quorum', () => {
     expect(client.isClosed).toBe(true);
   });
 
-  it('C0-14: eleven servers serve without five of them, C0-15: not without six, and again when one comes back', () => {
+  it('C0-14: eleven servers serve without five of them, C0-15: not without six, and again when one returns', () => {
     const ensemble = served(11);
     const down = followersOf(ensemble).slice(0, 5);
     for (const node of down) node.crash();
@@ -584,12 +587,12 @@ describe('a quorum', () => {
     expect(told(ensemble, client, 'exists', { path: '/five', watch: false })?.err).toBe(ErrorCode.Ok);
   });
 
-  it('C4-3: of one is enough, for it follows itself', () => {
+  it('C4-3: of one is enough, since it follows itself', () => {
     const ensemble = served(1);
     expect(told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/alone'))?.err).toBe(ErrorCode.Ok);
   });
 
-  it('C4-6: goes on undisturbed when one of its servers comes back', () => {
+  it('C4-6: continues undisturbed when one of its servers returns', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [one] = followersOf(ensemble);
@@ -628,7 +631,7 @@ it('E27: an election leaves the tree of each server in memory, and nothing is lo
 });
 
 describe('the end of an epoch', () => {
-  it('E2: comes before its zxids are used up: the next one begins, and nothing acknowledged is lost', () => {
+  it('E2: comes before its zxids are exhausted: the next one begins, and nothing acknowledged is lost', () => {
     const ensemble = served(3, 0, 1, 8);
     const leader = ensemble.leader!;
     const { epoch } = leader.peer!;
@@ -644,7 +647,7 @@ describe('the end of an epoch', () => {
     for (const path of acknowledged) expect(told(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
   });
 
-  it('cuts off nothing that was proposed in the same turn behind its last zxid, and leaves no follower without it', () => {
+  it('drops nothing that was proposed in the same turn after its last zxid, and leaves no follower without it', () => {
     const ensemble = served(3, 0, 1, 8);
     const leader = ensemble.leader!;
     const { epoch } = leader.peer!;

@@ -1,4 +1,7 @@
-/** What a learner is sent by SNAP while the leader commits more than it has applied, and more than it keeps in memory. */
+/**
+ * A learner's SNAP while the leader commits more than it has applied, and more than it keeps in
+ * memory.
+ */
 import { makeZxid, OpCode, openAcl, operations, PacketType, Writer, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { LoneLeader } from './lone-leader.ts';
@@ -6,7 +9,7 @@ import { LoneLeader } from './lone-leader.ts';
 const session = 0x77;
 const learner = 9;
 
-/** A write whose txn takes a good part of what one step may spend. */
+/** A write whose txn takes a good part of the budget of one step. */
 function multi(name: string, parts = 300): Buffer {
   const writer = new Writer(1024);
   const ops = Array.from({ length: parts }, (_, at) => ({
@@ -29,7 +32,7 @@ function beginSession(leader: LoneLeader): void {
   leader.settle();
 }
 
-/** So many txns, committed all at once: most of them are yet to be applied. Returns the last. */
+/** Commits `count` txns at once: most of them are not applied yet. Returns the last. */
 function commitAtOnce(leader: LoneLeader, count: number): Zxid {
   for (let at = 1; at <= count; at++) leader.request(2, session, at, OpCode.multi, multi(`n${at}`));
   leader.settle();
@@ -42,7 +45,7 @@ describe('a SNAP that begins while a large group of txns is committed and not ap
   it.each([
     ['many', { countMax: 3, bytesMax: 1_000_000 }],
     ['large', { countMax: 500, bytesMax: 50_000 }],
-  ])('is followed by all of them, though they are too %s for what memory is to keep', (_what, committedLog) => {
+  ])('is followed by all of them, though they are too %s for the limits of memory', (_what, committedLog) => {
     const leader = new LoneLeader({ committedLog });
     leader.serveWithFollower();
     beginSession(leader);
@@ -59,7 +62,7 @@ describe('a SNAP that begins while a large group of txns is committed and not ap
   });
 });
 
-describe('while a SNAP is on its way', () => {
+describe('during a SNAP', () => {
   const begun = (): { readonly leader: LoneLeader; readonly snapshotZxid: Zxid } => {
     const leader = new LoneLeader({ committedLog: { countMax: 3, bytesMax: 1_000_000 } });
     leader.serveWithFollower();
@@ -82,13 +85,14 @@ describe('while a SNAP is on its way', () => {
     }
   };
 
-  it('what is committed is not kept for it: it comes out of the log on disk, until memory has the rest', () => {
+  it('committed txns are not kept for it: they are sent from the log on disk, until memory has the rest', () => {
     const { leader, snapshotZxid } = begun();
     write(leader, 20);
     leader.full.delete(learner);
     leader.settle();
     expect(leader.logsAsked).toEqual([{ channel: learner, from: snapshotZxid, isTail: true }]);
-    // More is committed meanwhile, so that memory does not reach back to the end of what was read.
+    // More is committed meanwhile, so that memory does not reach back to the end of the part that
+    // was read.
     leader.showLog(learner, snapshotZxid, 12);
     write(leader, 10);
     leader.showLog(learner, snapshotZxid + 12, 8, true);
@@ -99,7 +103,7 @@ describe('while a SNAP is on its way', () => {
     expect(leader.closed.has(learner)).toBe(false);
   });
 
-  it('little may be committed, and comes out of memory', () => {
+  it('a few committed txns are sent from memory', () => {
     const { leader, snapshotZxid } = begun();
     write(leader, 2);
     leader.full.delete(learner);
@@ -108,7 +112,7 @@ describe('while a SNAP is on its way', () => {
     expect(leader.afterSnapshot(learner).zxids).toEqual([snapshotZxid + 1, snapshotZxid + 2]);
   });
 
-  it('the log may be purged, and then it has to come again', () => {
+  it('the log may be purged, and then the learner must reconnect', () => {
     const { leader, snapshotZxid } = begun();
     write(leader, 20);
     leader.full.delete(learner);
@@ -123,7 +127,7 @@ describe('learners that need a SNAP at once', () => {
     leader.introduce(channel, channel, 4, type);
     leader.acceptEpoch(channel, 0, 0);
   };
-  /** Too much to be written in one go. */
+  /** Too much to be written in one step. */
   const filled = (): LoneLeader => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
@@ -134,7 +138,7 @@ describe('learners that need a SNAP at once', () => {
   };
   const has = (leader: LoneLeader, channel: number): string[] => leader.take(channel).map(({ name }) => name);
   const voter = 3;
-  /** How many steps an empty follower takes to be sent all it lacks, once `others` has been done. */
+  /** How many steps it takes to send an empty follower all it lacks, after `others`. */
   const stepsToJoin = (others: (leader: LoneLeader) => void): number => {
     const leader = filled();
     others(leader);
@@ -147,7 +151,7 @@ describe('learners that need a SNAP at once', () => {
     throw new Error('it does not join');
   };
 
-  it('an empty follower joins in as many steps beside strangers, slow or silent, as alone', () => {
+  it('include an empty follower that joins in as many steps beside slow or silent strangers as alone', () => {
     const alone = stepsToJoin(() => undefined);
     const silent = stepsToJoin((leader) => {
       for (const channel of [9, 10, 11, 12]) {
@@ -166,7 +170,7 @@ describe('learners that need a SNAP at once', () => {
     expect([silent, taking]).toEqual([alone, alone]);
   });
 
-  it('a snapshot for the file of this server can begin meanwhile', () => {
+  it('do not prevent a snapshot for the file of this server', () => {
     const leader = filled();
     leader.full.add(9);
     join(leader, 9);

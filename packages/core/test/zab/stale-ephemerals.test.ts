@@ -1,6 +1,7 @@
 /**
- * What became of a session is in the log like anything else, so a server that has to give up part of its log must give up what that did to its
- * sessions and their ephemerals, in memory as on disk, and one that was away must hear of it (ZOOKEEPER-5010, ZOOKEEPER-2845).
+ * The end of a session is in the log like any txn, so a server that loses part of its log must undo
+ * its effects on sessions and their ephemerals, in memory and on disk, and one that was away must
+ * get them (ZOOKEEPER-5010, ZOOKEEPER-2845).
  */
 import { CreateMode, ErrorCode, openAcl } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
@@ -25,7 +26,7 @@ function joined(ensemble: Ensemble, node: Node, client = new EnsembleClient()): 
 const has = ({ peer }: Node, path: string) => peer!.replica.tree.find(path) !== 0;
 const sessionsOf = ({ peer }: Node) => peer!.replica.sessions.count;
 
-/** The same on every server, and nothing that a session would be needed for that is not there. */
+/** The same on every server, and no ephemeral without its session. */
 function expectSame(ensemble: Ensemble): void {
   ensemble.run(200);
   ensemble.compare();
@@ -37,7 +38,7 @@ function expectSame(ensemble: Ensemble): void {
   expect(new Set(states).size).toBe(1);
 }
 
-/** The leader and one follower are alone with what the leader proposes from here on. */
+/** Only the leader and one follower get the leader's proposals from here on. */
 function alone(ensemble: Ensemble): { leader: Node; follower: Node; others: Node[] } {
   const leader = ensemble.leader!;
   const [follower, ...others] = ensemble.nodes.filter((node) => node !== leader);
@@ -45,7 +46,10 @@ function alone(ensemble: Ensemble): { leader: Node; follower: Node; others: Node
   return { leader, follower: follower!, others };
 }
 
-/** Both come back when the others have gone on without them; if these have written nothing, their log can be cut to be a part of theirs. */
+/**
+ * Both return when the others have continued without them; if these have written nothing, their log
+ * can be truncated to a part of theirs.
+ */
 function comeBack(ensemble: Ensemble, leader: Node, follower: Node, by: 'TRUNC' | 'SNAP'): void {
   for (const node of [leader, follower]) node.crash();
   expect(ensemble.runUntil(() => ensemble.leader !== undefined, 5000)).toBe(true);
@@ -59,7 +63,7 @@ function comeBack(ensemble: Ensemble, leader: Node, follower: Node, by: 'TRUNC' 
 }
 
 describe.each([1, 2, 3])('seed %i: a server', (seed) => {
-  it.each(['TRUNC', 'SNAP'] as const)('that has to give up the end of a session has the session and its ephemerals again, by %s', (by) => {
+  it.each(['TRUNC', 'SNAP'] as const)('that loses the end of a session has the session and its ephemerals again, by %s', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     const created = client.ask('create', ephemeral('/e'));
@@ -73,12 +77,12 @@ describe.each([1, 2, 3])('seed %i: a server', (seed) => {
     comeBack(ensemble, leader, follower, by);
     expect(ensemble.nodes.map((node) => has(node, '/e'))).toEqual([true, true, true, true, true]);
     expectSame(ensemble);
-    // It lives, wherever its client goes.
+    // It is alive at whatever server its client connects to.
     joined(ensemble, follower, client);
     expect(client.timeoutMs).toBeGreaterThan(0);
   });
 
-  it.each(['TRUNC', 'SNAP'] as const)('that has to give up a session has neither it nor its ephemerals any more, by %s', (by) => {
+  it.each(['TRUNC', 'SNAP'] as const)('that loses a session has neither it nor its ephemerals any more, by %s', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     ensemble.run(50);
@@ -90,7 +94,7 @@ describe.each([1, 2, 3])('seed %i: a server', (seed) => {
     expectSame(ensemble);
   });
 
-  it('that was away when a session ended has nothing left of it, whichever way it is brought up to date', () => {
+  it('that was away when a session ended has nothing left of it, however it is synchronised', () => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     const created = client.ask('create', ephemeral('/e'));

@@ -1,6 +1,7 @@
 /**
- * What the rules of sync-plan.ts come to: over histories that Zab can lead to, a learner always ends with the leader's, and nothing committed
- * is cut off. Each canary breaks one rule, and the same property must notice.
+ * The rules of sync-plan.ts in combination: over histories that Zab can produce, a learner always
+ * ends with the leader's, and nothing committed is truncated. Each canary breaks one rule, and the
+ * same property must detect it.
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +31,7 @@ const happening: fc.Arbitrary<Happening> = fc.record({
   bits: fc.nat({ max: 2 ** 30 }),
 });
 
-/** The stories are the same in each run, so that what they come by can be told. */
+/** The runs are the same each time, so that coverage can be checked. */
 function tellStories(tested: Rules, seen = new Map<string, number>(), numRuns = 300): void {
   fc.assert(
     fc.property(fc.constantFrom(4, 4, 6), fc.array(happening, { minLength: 10, maxLength: 50, size: 'max' }), (count, story) => {
@@ -41,7 +42,7 @@ function tellStories(tested: Rules, seen = new Map<string, number>(), numRuns = 
   );
 }
 
-/** As ZooKeeper walks through its log: it believes whatever it finds there. */
+/** Like ZooKeeper's walk through its log: it trusts everything. */
 class TrustingWalk implements Walk {
   result: OpenedPlan | SnapshotPlan | undefined;
   readonly #learnerLast: number;
@@ -82,10 +83,10 @@ function replanned(replace: (plan: SyncPlan, facts: SyncFacts, committed: Commit
 }
 
 describe('the synchronisation of a learner', () => {
-  it('ends with the leader’s history, in whatever way the leader holds it, and cuts off nothing committed', () => {
+  it("ends with the leader's history, in whatever form the leader has it, and drops nothing committed", () => {
     const seen = new Map<string, number>();
     tellStories(rules, seen);
-    // Otherwise this proves less than it says.
+    // Otherwise this proves less than it claims.
     expect([...seen].filter(([, times]) => times >= 5).map(([way]) => way)).toEqual(
       expect.arrayContaining([
         'diff',
@@ -105,19 +106,19 @@ describe('the synchronisation of a learner', () => {
 
   it.each<[string, Rules, RegExp]>([
     [
-      'a learner that is ahead keeps what it has (ZOOKEEPER-1154)',
+      'a learner with a later history keeps it (ZOOKEEPER-1154)',
       replanned((plan) => (plan.kind === 'trunc' ? { ...plan, kind: 'diff' } : plan)),
       /became/,
     ],
     [
-      'memory is taken to follow on whatever the learner has (ZOOKEEPER-2418)',
+      'memory is assumed to follow any history of a learner (ZOOKEEPER-2418)',
       replanned((plan, { leaderLast }, committed) =>
         plan.kind === 'readLog' ? { kind: 'diff', zxid: committed.max(leaderLast), from: committed.min(leaderLast) - 1 } : plan,
       ),
-      /became|are not all here/,
+      /became|are missing/,
     ],
     [
-      'a log that ends too early is taken to meet memory (ZOOKEEPER-2418)',
+      'a log that ends too early is assumed to reach memory (ZOOKEEPER-2418)',
       {
         ...rules,
         walk: (learnerLast, wholeFrom) => {
@@ -136,13 +137,13 @@ describe('the synchronisation of a learner', () => {
       /became/,
     ],
     [
-      'every step from epoch to epoch is believed (ZOOKEEPER-2846)',
+      'every step between epochs is trusted (ZOOKEEPER-2846)',
       { ...rules, walk: (learnerLast) => rules.walk(learnerLast, 0) },
       /became|lost the committed txn/,
     ],
-    ['everything in the log is believed, as ZooKeeper does', { ...rules, walk: (learnerLast) => new TrustingWalk(learnerLast) }, /became/],
+    ['everything in the log is trusted, as in ZooKeeper', { ...rules, walk: (learnerLast) => new TrustingWalk(learnerLast) }, /became/],
     [
-      'a learner is told to cut behind the beginning of an epoch',
+      'a learner is sent a TRUNC to the beginning of an epoch',
       replanned((plan, { leaderLast }, committed) =>
         plan.kind === 'snap' && plan.reason === 'there is no txn that the learner could cut its log behind'
           ? { kind: 'trunc', zxid: committed.max(leaderLast), from: leaderLast }
@@ -151,7 +152,7 @@ describe('the synchronisation of a learner', () => {
       /which .* has not/,
     ],
     [
-      'a learner whose last txn is not there is taken to be where the next txn is',
+      'a learner whose last txn is missing is assumed to have the next one',
       replanned((plan, { learnerLast, leaderLast }, committed) =>
         plan.kind === 'snap' && plan.reason.startsWith('the last txn of the learner is not in the history')
           ? { kind: 'diff', zxid: committed.max(leaderLast), from: learnerLast }
@@ -159,17 +160,13 @@ describe('the synchronisation of a learner', () => {
       ),
       /became/,
     ],
+    ['memory is sent one txn too late', replanned((plan) => (plan.kind === 'diff' ? { ...plan, from: plan.from + 1 } : plan)), /became/],
     [
-      'memory is sent from one txn too late',
-      replanned((plan) => (plan.kind === 'diff' ? { ...plan, from: plan.from + 1 } : plan)),
-      /became/,
-    ],
-    [
-      'a learner is cut one txn too short',
+      'a learner is truncated by one txn too many',
       replanned((plan) => (plan.kind === 'trunc' ? { ...plan, zxid: plan.zxid - 1 } : plan)),
       /which .* has not|became|lost the committed txn/,
     ],
-  ])('would go wrong, and be seen to, if %s', (_, broken, message) => {
+  ])('would fail and be detected if %s', (_, broken, message) => {
     expect(() => tellStories(broken)).toThrow(message);
   });
 });

@@ -1,4 +1,6 @@
-/** The rules one by one; what they come to, taken together, is in sync-histories.test.ts. */
+/**
+ * The rules one by one; sync-histories.test.ts checks them in combination.
+ */
 import { makeZxid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { CommittedLog } from '../../src/zab/committed-log.ts';
@@ -109,19 +111,22 @@ describe('planSync', () => {
     expect(told(planSync(facts, committedLog(memory)))).toBe(plan);
   }
 
-  it.each(rule1)('A52: sends a snapshot to everyone when it is told to: learner at $learner', check);
-  it.each(rule2)('A52: sends an empty DIFF to a learner that is where the leader is: $learner, memory [$memory]', check);
-  it.each(rule3)('A52: cuts off what the leader has not: learner at $learner, leader at $leader, memory [$memory]: $plan', check);
-  it.each(rule4)('A52: goes by the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
-  it.each(rule5)('A52: asks for the log when memory does not reach back: learner at $learner, memory [$memory]', check);
-  it.each(rule6)('A52: sends a snapshot when the log may not be read: learner at $learner, memory [$memory]', check);
+  it.each(rule1)('A52: sends a snapshot to every learner if configured: learner at $learner', check);
+  it.each(rule2)("A52: sends an empty DIFF to a learner with the leader's last zxid: $learner, memory [$memory]", check);
+  it.each(rule3)(
+    'A52: truncates txns that the leader does not have: learner at $learner, leader at $leader, memory [$memory]: $plan',
+    check,
+  );
+  it.each(rule4)('A52: uses the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
+  it.each(rule5)('A52: reads the log if memory does not reach back: learner at $learner, memory [$memory]', check);
+  it.each(rule6)('A52: sends a snapshot if the log may not be read: learner at $learner, memory [$memory]', check);
 
-  it('sends a snapshot to a learner that has no zxid at all', () => {
+  it('sends a snapshot to a learner without a zxid', () => {
     const facts = { learnerLast: -1, leaderLast: z('1:5'), forceSnapshotSync: false, logBytesMax: Infinity };
     expect(told(planSync(facts, committedLog('1:1-1:5')))).toBe('SNAP, the learner has no data');
   });
 
-  it('says how much of the log may be read', () => {
+  it('returns how much of the log may be read', () => {
     const facts = { learnerLast: z('1:1'), leaderLast: z('1:5'), forceSnapshotSync: false };
     expect(planSync({ ...facts, logBytesMax: 330 }, committedLog('1:3-1:5'))).toEqual({ kind: 'readLog', from: z('1:1'), bytesMax: 330 });
   });
@@ -138,13 +143,13 @@ describe('logBytesMax', () => {
     [0.33, 4, 1],
     [-1, 1000, undefined],
     [-0.1, 0, undefined],
-  ])('is, for a snapshotSizeFactor of %d and a snapshot of %d bytes, %d', (factor, snapshotBytes, expected) => {
+  ])('for a snapshotSizeFactor of %d and a snapshot of %d bytes is %d', (factor, snapshotBytes, expected) => {
     expect(logBytesMax(factor, snapshotBytes)).toBe(expected);
   });
 });
 
 interface Walked {
-  /** What the learner is sent from the log; what memory goes on with is above the result's `from`. */
+  /** Txns sent to the learner from the log; those from memory are above the result's `from`. */
   readonly sent: string;
   readonly result: string;
 }
@@ -177,7 +182,7 @@ describe('LogWalk', () => {
     { learner: '1:5', log: '1:1-1:5 2:1-2:4', memory: '2:2-2:4', sent: '2:1 2:2', result: 'DIFF 2:4 and all above 2:2' },
     { learner: '2:0', log: '1:1-1:5 2:1-2:4', memory: '2:2-2:4', sent: '2:1 2:2', result: 'DIFF 2:4 and all above 2:2' },
     { learner: '2:0', log: '1:1-1:5 3:1-3:4', memory: '3:2-3:4', sent: '3:1 3:2', result: 'DIFF 3:4 and all above 3:2' },
-  ])('sends what lies between the learner and memory, and nothing twice: learner at $learner, log [$log]', ({ sent, result, ...given }) => {
+  ])('sends the txns between the learner and memory, and none twice: learner at $learner, log [$log]', ({ sent, result, ...given }) => {
     expect(walk(given)).toEqual({ sent, result });
   });
 
@@ -186,7 +191,7 @@ describe('LogWalk', () => {
     { learner: '1:5', log: '1:3 1:4 1:3 1:6-1:9', memory: '1:8-1:9', sent: '1:6 1:7 1:8', result: 'TRUNC 1:4 and all above 1:8' },
     { learner: '1:5', log: '1:4 1:6-1:9', memory: '1:8-1:9', wholeFrom: '1:4', sent: '1:6 1:7 1:8', result: 'TRUNC 1:4 and all above 1:8' },
     { learner: '1:5', log: '1:4 1:6-1:9', memory: '1:8-1:9', wholeFrom: '1:5', sent: '', result: doubtful },
-  ])('cuts off a txn that the history passes over within its epoch: whole from $wholeFrom', ({ sent, result, ...given }) => {
+  ])('truncates a txn that the history skips within its epoch: whole from $wholeFrom', ({ sent, result, ...given }) => {
     expect(walk(given)).toEqual({ sent, result });
   });
 
@@ -198,20 +203,23 @@ describe('LogWalk', () => {
     { learner: '1:3', log: '', memory: '1:6-1:9', result: short },
     { learner: '1:3', log: '1:1-1:2', memory: '1:6-1:9', result: short },
     { learner: '2:0', log: '1:1-1:2', memory: '2:6-2:9', result: short },
-  ])('gives up where nothing can be decided: learner at $learner, log [$log]', ({ result, ...given }) => {
+  ])('chooses a snapshot if nothing can be decided: learner at $learner, log [$log]', ({ result, ...given }) => {
     expect(walk(given)).toEqual({ sent: '', result });
   });
 
   it.each([
-    // The log ends too early, or is read on into what memory begins with (ZOOKEEPER-2418).
+    // The log ends too early, or is read up to the start of memory (ZOOKEEPER-2418).
     { learner: '1:3', log: '1:1-1:5', memory: '1:6-1:9', sent: '1:4 1:5', result: short },
     { learner: '1:3', log: '1:1-1:5 1:7-1:9', memory: '1:6-1:9', sent: '1:4 1:5', result: short },
-    // It has a hole, as it has behind a snapshot that the server was sent.
+    // It has a hole, like the log of a server that was sent a snapshot.
     { learner: '1:3', log: '1:1-1:5 1:7-1:9', memory: '1:8-1:9', sent: '1:4 1:5', result: doubtful },
     { learner: '1:3', log: '1:1-1:5 2:2-2:9', memory: '2:8-2:9', sent: '1:4 1:5', result: doubtful },
-  ])('gives up at a gap that shows, though some was to be sent: log [$log], memory [$memory]', ({ sent, result, ...given }) => {
-    expect(walk(given)).toEqual({ sent, result });
-  });
+  ])(
+    'chooses a snapshot at a visible gap, though some txns were to be sent: log [$log], memory [$memory]',
+    ({ sent, result, ...given }) => {
+      expect(walk(given)).toEqual({ sent, result });
+    },
+  );
 
   it.each([
     { learner: '1:3', wholeFrom: '1:5', sent: '1:4 1:5 2:1 2:2', result: 'DIFF 2:4 and all above 2:2' },
@@ -222,31 +230,31 @@ describe('LogWalk', () => {
     { learner: '2:0', wholeFrom: '2:3', sent: '2:1 2:2', result: 'DIFF 2:4 and all above 2:2' },
     { learner: '2:1', wholeFrom: '2:3', sent: '2:2', result: 'DIFF 2:4 and all above 2:2' },
   ])(
-    'believes a step from epoch to epoch only where the log is known to be whole, from $wholeFrom on (ZOOKEEPER-2846): learner at $learner',
+    'trusts a step between epochs only where the log is known to be complete, from $wholeFrom on (ZOOKEEPER-2846): learner at $learner',
     ({ sent, result, ...given }) => {
       expect(walk({ ...given, log: '1:1-1:5 2:1-2:4', memory: '2:2-2:4' })).toEqual({ sent, result });
     },
   );
 
-  it('does not take the beginning of an epoch for proof that the next txn in the log follows on it', () => {
+  it('does not take the beginning of an epoch as proof that the next txn in the log follows it', () => {
     expect(walk({ learner: '2:0', log: '1:1-1:5 3:1-3:4', memory: '3:2-3:4', wholeFrom: '3:0' })).toEqual({ sent: '', result: doubtful });
   });
 
-  it('passes over zxids that do not grow, as logs of ZooKeeper may have them', () => {
+  it('skips zxids that do not increase, as in logs of ZooKeeper', () => {
     expect(walk({ learner: '1:3', log: '1:3 1:3 1:4 1:4 1:2 1:5-1:9', memory: '1:6-1:9' })).toEqual({
       sent: '1:4 1:5 1:6',
       result: 'DIFF 1:9 and all above 1:6',
     });
   });
 
-  it('reads on while memory lets go of txns', () => {
+  it('continues to read while memory drops txns', () => {
     const walker = new LogWalk(z('1:3'), 0);
     const steps = list('1:3-1:9').map((zxid) => walker.next(zxid, zxid < z('1:5') ? z('1:4') : z('1:7'), z('1:9')));
     expect(steps).toEqual(['pass', 'send', 'send', 'send', 'send', 'met', 'met']);
     expect(told(walker.result!)).toBe('DIFF 1:9 and all above 1:7');
   });
 
-  it('has no result before it has met memory, and stays with the one it has', () => {
+  it('has no result before it has reached memory, and then keeps it', () => {
     const walker = new LogWalk(z('1:3'), 0);
     const results: (OpenedPlan | SnapshotPlan | undefined)[] = [];
     for (const zxid of list('1:3-1:6')) {

@@ -1,4 +1,6 @@
-/** Several learners that are brought up to date at once. */
+/**
+ * Several learners that are synchronised at once.
+ */
 import { makeZxid, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Replica } from '../../src/request/replica.ts';
@@ -10,7 +12,9 @@ import { open, treeOptions } from '../tree/tree-and-model.ts';
 
 const observersMax = 3;
 
-/** A leader's synchroniser over a tree of 2,000 znodes, and streams that take what a test lets them. */
+/**
+ * A leader's synchroniser over a tree of 2,000 znodes, and streams whose room the test controls.
+ */
 class Scene {
   readonly replica = new Replica(treeOptions);
   readonly full = new Set<ChannelId>();
@@ -58,12 +62,12 @@ class Scene {
     this.synchroniser.add({ ...learner, done: () => this.done.push(channel) }, this.replica.lastZxid);
   }
 
-  /** Everything that can be done at this moment. */
+  /** Performs all work possible now. */
   settle(nowMs: number): void {
     while (this.synchroniser.wants(false)) this.synchroniser.wake(false, nowMs);
   }
 
-  /** Whose snapshots have begun, of these. */
+  /** Which of these have a snapshot in progress. */
   begun(...channels: ChannelId[]): ChannelId[] {
     return channels.filter((channel) => this.writer(channel).offset > 0);
   }
@@ -74,7 +78,7 @@ class Scene {
 }
 
 describe('learners that need a snapshot', () => {
-  it('A50: are sent them at the same time, and those that need txns alone do not wait', () => {
+  it('A50: are sent them at the same time, and those that need only txns do not wait', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3]) scene.add(channel, 'voter');
     for (let times = 0; times < 3; times++) scene.synchroniser.wake(false, 0);
@@ -86,7 +90,7 @@ describe('learners that need a snapshot', () => {
     expect(scene.writer(2).offset).toBe(scene.writer(1).offset);
   });
 
-  it('are sent the tree of the moment at which each of them began, whatever changes and however slowly the others take it', () => {
+  it('are sent the tree at the start of each snapshot, whatever changes and however slowly others read theirs', () => {
     const scene = new Scene();
     const contents = (channel: ChannelId): Buffer => Buffer.from(scene.writer(channel).written());
     scene.add(1, 'voter');
@@ -115,7 +119,7 @@ describe('learners that need a snapshot', () => {
     expect([1, 2, 3].map(dataLengths)).toEqual([new Set([100]), new Set([7]), new Set([9])]);
   });
 
-  it('wait for none below them: a voter for nobody, an observer for as many observers as may be, a stranger for two', () => {
+  it('wait for no lower rank: a voter for none, an observer for the allowed number of observers, a stranger for two', () => {
     const scene = new Scene();
     const strangers = [1, 2, 3, 4];
     const observers = [11, 12, 13, 14];
@@ -128,7 +132,7 @@ describe('learners that need a snapshot', () => {
     for (const channel of voters) scene.add(channel, 'voter');
     scene.settle(0);
     expect(scene.begun(...strangers, ...observers, ...voters)).toEqual([1, 2, 11, 12, 13, 21, 22, 23]);
-    // All have room for something, and each slice goes to a voter while one takes it.
+    // All have room, and each slice goes to a voter while one accepts it.
     const before = [...strangers, ...observers].map((channel) => scene.writer(channel).offset);
     scene.full.clear();
     while (scene.done.length < voters.length) scene.synchroniser.wake(false, 0);
@@ -138,7 +142,7 @@ describe('learners that need a snapshot', () => {
     expect(scene.done).toEqual([...voters, ...observers, ...strangers]);
   });
 
-  it('make way after two ticks for others of their kind when they take nothing', () => {
+  it('are dropped after two ticks without progress if others of their rank wait', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3, 4, 5]) scene.full.add(channel);
     for (const channel of [1, 2]) scene.add(channel, 'stranger');
@@ -147,19 +151,19 @@ describe('learners that need a snapshot', () => {
     scene.full.delete(2);
     scene.synchroniser.wake(false, 150);
     scene.full.add(2);
-    // Nobody waits for it.
+    // No other learner waits.
     scene.synchroniser.wake(false, 201);
     expect(scene.closed.size).toBe(0);
     scene.add(3, 'stranger');
     scene.settle(201);
     expect([...scene.closed]).toEqual([]);
     scene.synchroniser.wake(false, 202);
-    expect([...scene.closed]).toEqual([[1, 'others wait for a snapshot, and it has taken nothing of its own for 202 ms']]);
+    expect([...scene.closed]).toEqual([[1, 'other learners wait for a snapshot, but this one has read nothing of its own for 202 ms']]);
     scene.settle(202);
     expect(scene.begun(3)).toEqual([3]);
   });
 
-  it('have to take 32 KiB in a second, unless they vote', () => {
+  it('must read 32 KiB per second, unless they vote', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3]) scene.full.add(channel);
     scene.add(1, 'observer');
@@ -176,17 +180,17 @@ describe('learners that need a snapshot', () => {
       scene.synchroniser.wake(false, at);
     }
     expect([...scene.closed]).toEqual([
-      [2, 'it takes 0 bytes of its snapshot in a second, and 32768 is the least for one that does not vote'],
+      [2, 'the learner reads its snapshot at 0 bytes per second; a learner that does not vote must reach 32768'],
     ]);
   });
 
-  it('are left when more changes than is kept for them', () => {
+  it('are dropped when the changes kept for them exceed the limit', () => {
     const scene = new Scene();
     scene.add(1, 'observer');
     scene.add(2, 'voter');
     for (const channel of [1, 2]) scene.full.add(channel);
     scene.settle(0);
-    // What is kept are the znodes as they were, so those are made large first.
+    // The kept records are the znodes before the change, so those are made large first.
     scene.synchroniser.remove(1);
     scene.synchroniser.remove(2);
     scene.change(1, 10_000);
@@ -198,7 +202,7 @@ describe('learners that need a snapshot', () => {
     expect(scene.synchroniser.wants(false)).toBe(true);
     scene.settle(0);
     expect([...scene.closed]).toEqual([
-      [1, 'it takes its snapshot more slowly than the tree changes: it may come again when there is less to write'],
+      [1, 'the learner reads its snapshot more slowly than the tree changes: it can reconnect when fewer writes arrive'],
     ]);
     scene.full.clear();
     scene.settle(0);
@@ -206,7 +210,7 @@ describe('learners that need a snapshot', () => {
     expect(scene.replica.tree.snapshotBytesAhead).toBe(0);
   });
 
-  it('leave nothing behind when they go', () => {
+  it('leave nothing when they disconnect', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3]) {
       scene.full.add(channel);
@@ -223,7 +227,7 @@ describe('learners that need a snapshot', () => {
 });
 
 describe('learners for which the log is read', () => {
-  it('are as many as may be, and voters do not count', () => {
+  it('are limited in number, and voters do not count', () => {
     const scene = new Scene(Infinity);
     for (const channel of [1, 2, 3, 4]) scene.add(channel, 'observer');
     for (const channel of [5, 6, 7]) scene.add(channel, 'voter');
@@ -235,8 +239,11 @@ describe('learners for which the log is read', () => {
 });
 
 describe('learners that lack txns of the log', () => {
-  /** As behind a TRUNC that has cut off all that was in memory, or a start that has found nothing behind its snapshot. */
-  it('A50: are sent them out of the log where no txn is in memory', () => {
+  /**
+   * As after a TRUNC that removed all that was in memory, or a start without txns after its
+   * snapshot.
+   */
+  it('A50: are sent them from the log if no txn is in memory', () => {
     const scene = new Scene(Infinity, []);
     const entries = [1998, 1999, 2000].map((counter) => ({ zxid: makeZxid(1, counter), bytes: Buffer.from(`txn ${counter}`) }));
     scene.add(1, 'voter', makeZxid(1, 1998));

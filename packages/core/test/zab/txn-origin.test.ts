@@ -1,4 +1,7 @@
-/** Which server a leader names as the one that a txn came through, so that no other answers its own client with it. */
+/**
+ * The server that a leader names as a txn's origin, so that no other server answers its own client
+ * with it.
+ */
 import { makeZxid, OpCode, PacketType, writeRevalidateRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { bytesOf, checksOf, multiOf, shortWrite } from '../support/records.ts';
@@ -26,7 +29,7 @@ function leaderWithSession(): LoneLeader {
   return leader;
 }
 
-/** The client comes back to the same learner. */
+/** The client reconnects to the same learner. */
 function comesBack(leader: LoneLeader): void {
   const asked = bytesOf((writer) => writeRevalidateRequest(writer, { sessionHigh: 0, sessionLow: session, timeOut: timeoutMs }));
   leader.say(channel, PacketType.REVALIDATE, -1, asked);
@@ -45,7 +48,7 @@ describe('the authinfo of a PROPOSAL', () => {
     expect(origins(leader)).toEqual(['2']);
   });
 
-  it('names none for a write that is judged while its session goes on over another connection to that server', () => {
+  it('names no server for a write that is validated while its session moves to another connection at that server', () => {
     const leader = leaderWithSession();
     leader.request(channel, session, 1, OpCode.multi, long);
     expect(leader.peer.server!.busy).toBe(true);
@@ -56,7 +59,7 @@ describe('the authinfo of a PROPOSAL', () => {
 });
 
 describe('a learner', () => {
-  it('takes for its own what names it, what names no server, and what names it by another scheme', () => {
+  it('takes a txn for its own if the authinfo names it, names no server, or has another scheme', () => {
     const own = new OwnTxns(3);
     const taken = [
       null,

@@ -18,7 +18,7 @@ it.each([
   committed.append(last, Buffer.alloc(1));
   const append = () => committed.append(next, Buffer.alloc(1));
   if (expected) expect(append()).toBe(true);
-  else expect(append).toThrow('was committed behind');
+  else expect(append).toThrow('was committed after');
 });
 
 it('a zxid that is known to have been there parts two txns that could be neighbours', () => {

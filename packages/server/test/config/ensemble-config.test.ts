@@ -349,12 +349,12 @@ describe('a configuration of an ensemble is refused', () => {
     [
       'with a number that is none',
       `${base}${limits}${three}server.x=d:1:2`,
-      'zoo.cfg:8: server.x: the number behind the dot must be in decimal digits, not "x".',
+      'zoo.cfg:8: server.x: the number after the dot must be in decimal digits, not "x".',
     ],
     [
       'with a participant in no group',
       `${base}${limits}${three}group.1=1:2`,
-      'zoo.cfg:7: server 3 is in no group: with groups or weights every participant is.',
+      'zoo.cfg:7: server 3 is in no group: with groups or weights, list every participant in one.',
     ],
     [
       'with several addresses, unless that is enabled',

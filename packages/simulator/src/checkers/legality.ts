@@ -1,7 +1,7 @@
 import type { Checker } from './checker.ts';
 
 /** Reasons for which a role never ends among servers that follow the protocol. */
-const illegal = /means nothing|does not understand|was next|the leader sent 0x|which no leader understands|nobody asked for/;
+const illegal = /out of order|does not accept|the next proposal is|the leader sent 0x|that this server did not send/;
 
 export const legality: Checker = {
   property: 'P30',

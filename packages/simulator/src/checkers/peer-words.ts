@@ -30,7 +30,7 @@ export const peerWords: Checker = {
       const { server } = event;
       if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') reaches(server, event.zxid);
       if (event.kind === 'wiped') for (const known of [durable, everDurable, accepted]) known.delete(server);
-      if (event.kind === 'ended' && /cannot be cut that far/.test(event.reason)) cannotCut.set(server, told.get(server) ?? -1);
+      if (event.kind === 'ended' && /cannot be truncated that far/.test(event.reason)) cannotCut.set(server, told.get(server) ?? -1);
       if (event.kind === 'looking' || event.kind === 'gone') cannotCut.delete(server);
       if (event.kind !== 'says') continue;
       const says = (what: string) => faults.push(`at ${event.atMs} ${server} states in ${names[event.word]} ${what}`);

@@ -67,7 +67,7 @@ const packetBytesMax = 10_000_000;
 /** There is one configuration. */
 export const configText = 'version=0';
 /** Reasons for which servers that follow the protocol never close a stream. */
-const illegal = /means nothing|does not understand|is next|was next|the leader has sent 0x/;
+const illegal = /out of order|does not accept|the next proposal is|the leader sent 0x/;
 
 /** What a server knows of its world. */
 export interface Surroundings {
@@ -630,7 +630,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const end = this.ends.get(channel);
     if (end === undefined) return;
     if (illegal.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
-    if (reason.startsWith('it is ahead of this leader')) this.world.hit('ahead of its leader');
+    if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('ahead of its leader');
     this.#send(end);
     if (end.other !== undefined) end.other.other = undefined;
     this.#forget(end);

@@ -104,7 +104,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a leader that has lost its quorum keeps leading',
     from: 'ZOOKEEPER-1109, P35',
     file: leader,
-    replace: "if (!this.#quorum.containsQuorum(present)) this.#giveUp('it has lost its quorum');",
+    replace: "if (!this.#quorum.containsQuorum(present)) this.#giveUp('the leader has lost its quorum');",
     by: 'present.clear();',
   },
   'silent-learner-kept': {
@@ -135,7 +135,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a leader keeps leading when the counter of its epoch is used up',
     from: 'ZOOKEEPER-1277, F35',
     file: leader,
-    replace: "if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');",
+    replace: "if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the zxid counter of this epoch is exhausted');",
     by: '',
   },
   'sending-is-silence': {

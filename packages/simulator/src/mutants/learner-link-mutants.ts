@@ -22,7 +22,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     what: 'a learner that does not answer keeps the stream of its next process out',
     from: 'claimed follower',
     file: leader,
-    replace: "else this.#drop(holder, 'it does not answer, and has connected anew');",
+    replace: "else this.#drop(holder, 'the learner has reconnected, and this connection does not answer');",
     by: 'else this.#refuseClaim(holder);',
   },
   'claim-forgotten': {
