@@ -1,6 +1,7 @@
 /**
- * The disk of a server of an ensemble: what its peer asks of the storage, each call completed as an input of the peer in a turn of its own. If
- * the disk refuses any of it the server ends, because nothing is known then of what is on the disk.
+ * The disk of a server of an ensemble: the storage calls of its peer, each completed as an input of
+ * the peer in its own turn. A call that the disk refuses ends the server, because the content of
+ * the disk is then unknown.
  */
 import type { ChannelId, CoreOptions, EpochName, Now, Peer, PeerStorage, QuorumLinks } from '@tskeeper/core';
 import { Fifo, logBytesMax } from '@tskeeper/core/internal';
@@ -23,13 +24,13 @@ export interface EnsembleStorageParts {
   readonly storage: Storage;
   readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
   readonly logger: Logger;
-  /** Runs something as a turn of its own. */
+  /** Runs work in a turn of its own. */
   readonly turn: (work: (now: Now) => void) => void;
-  /** The server cannot go on. */
+  /** Reports that the server cannot continue. */
   readonly failed: (error: unknown) => void;
 }
 
-/** How often a leader's snapshot is written before the disk counts as failed. */
+/** How many times a leader's snapshot is written before the disk counts as failed. */
 const installTriesMax = 3;
 
 export class EnsembleStorage implements PeerStorage {
@@ -38,7 +39,7 @@ export class EnsembleStorage implements PeerStorage {
   readonly #readings = new Map<ChannelId, LogReading | undefined>();
   /** Readings that wait until their channel has room. */
   readonly #waitingReadings = new Map<ChannelId, () => void>();
-  /** Sent to the log and not durable yet, with their times on the wall clock. */
+  /** Txns handed to the log and not yet durable, with their times on the wall clock. */
   readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
@@ -48,12 +49,12 @@ export class EnsembleStorage implements PeerStorage {
     this.#links = links;
   }
 
-  /** Where calls complete. It is made after this, since it calls. */
+  /** Sets the peer that completions go to. The peer is made later, because it calls this object. */
   attach(peer: Peer): void {
     this.#peer = peer;
   }
 
-  /** Storage is about to close. */
+  /** Called before the storage closes. */
   beginClose(): void {
     this.#state = 'closing';
   }
@@ -72,7 +73,7 @@ export class EnsembleStorage implements PeerStorage {
 
   #noteAppend(zxid: Zxid, bytes: Buffer, start: number): void {
     const { world, books, options } = this.#parts;
-    // A txn begins with its header: session, cxid and zxid come before the time.
+    // A txn begins with its header, in which session, cxid and zxid come before the time.
     const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
     if (this.#peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
     if (options.role === 'participant') this.#logging.push({ zxid, txnMs });
@@ -101,7 +102,8 @@ export class EnsembleStorage implements PeerStorage {
       return { recovery, lastZxid };
     } catch (error) {
       if (!(error instanceof TruncationImpossible)) throw error;
-      // The leader names a txn that is not here. The two histories agree up to the txn before it, and are compared again from there.
+      // The leader names a txn that this log does not have. The two histories agree up to the txn
+      // before it, and are compared again from there.
       if (error.heldZxid !== undefined && error.heldZxid < zxid) return await this.#truncate(error.heldZxid);
       logger.warn(`${error.message}; the leader is asked for a snapshot`, { event: 'txnlog.not-truncated', reason: error.message });
       return undefined;
@@ -118,16 +120,19 @@ export class EnsembleStorage implements PeerStorage {
     void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => this.#peer.installed(zxid, now));
   }
 
-  /** The leader's snapshot is in memory as it was received, so one that the disk has spoiled is written again. */
+  /**
+   * The leader's snapshot is in memory as received, so one that the disk has spoiled is written
+   * again.
+   */
   async #replaceBySnapshot(zxid: Zxid, triesLeft: number): Promise<void> {
     const { storage, logger } = this.#parts;
     const source = this.#peer.snapshot();
     try {
-      if (!(await storage.replaceBySnapshot(zxid, source))) throw new Error('the server ends');
+      if (!(await storage.replaceBySnapshot(zxid, source))) throw new Error('the server is closing');
       return;
     } catch (error) {
       if (!(error instanceof SnapshotSpoiled)) throw error;
-      logger.warn(`${error.message}; ${triesLeft > 1 ? 'it is written again' : 'this server ends'}. Check the disk.`, {
+      logger.warn(`${error.message}; ${triesLeft > 1 ? 'writing it again' : 'this server stops'}. Check the disk.`, {
         event: 'snapshot.spoiled',
         path: error.path,
       });
@@ -150,7 +155,10 @@ export class EnsembleStorage implements PeerStorage {
     });
   }
 
-  /** Reads the log for a learner, piece by piece, as long as its stream is open and no other reading is wanted for it. */
+  /**
+   * Reads the log for a learner, piece by piece, until its stream closes or another reading for it
+   * starts.
+   */
   async #readLog(channel: ChannelId, from: Zxid, isTail: boolean): Promise<void> {
     const { storage, turn, options } = this.#parts;
     this.stopLogRead(channel);
@@ -175,7 +183,8 @@ export class EnsembleStorage implements PeerStorage {
       if (isEnd) this.#readings.delete(channel);
       turn(() => this.#peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
       if (isEnd) return;
-      // The disk is faster than most networks, and what a learner has not received waits in memory.
+      // The disk is faster than most networks, and pieces that a learner has not received wait in
+      // memory.
       if (this.#links.channelIsFull(channel)) await new Promise<void>((resolve) => this.#waitingReadings.set(channel, resolve));
     }
   }
@@ -186,7 +195,7 @@ export class EnsembleStorage implements PeerStorage {
     this.resumeLogRead(channel);
   }
 
-  /** The reading that waits goes on; or it has been stopped, and ends. */
+  /** Resumes the reading that waits; one that was stopped ends. */
   resumeLogRead(channel: ChannelId): void {
     this.#waitingReadings.get(channel)?.();
     this.#waitingReadings.delete(channel);
@@ -205,7 +214,10 @@ export class EnsembleStorage implements PeerStorage {
     this.#parts.turn((now) => done(result, now));
   }
 
-  /** Storage that closes takes no more work and breaks off what it can, which is no failure. What the disk refuses is. */
+  /**
+   * Storage that is closing accepts no more work and abandons what it can; that is not a failure.
+   * An error of the disk is one.
+   */
   #workFailed(error: unknown): void {
     if (this.#state === 'closed' || (this.#state === 'closing' && !(error instanceof DiskError))) return;
     this.#parts.failed(error);

@@ -1,17 +1,21 @@
 /**
- * Every line that a server can log: the name of its event, its level, and its fields. Collectors filter by these names, so they are part
- * of the public interface: a name that has been released is not given to another event. `docs/reference/logging.md` lists the same table
- * for operators, and a test compares the two.
+ * Every line that a server can log: the name of its event, its level and its fields. Collectors
+ * filter by these names, so they are part of the public interface: a released name is never given
+ * to another event. `docs/reference/logging.md` lists the same table for operators, and a test
+ * compares the two.
  */
 import type { Millis } from '@tskeeper/protocol';
 
-/** What each field holds. One name has one meaning in all events. */
+/** The content of each field. A name has the same meaning in all events. */
 interface FieldTypes {
-  /** Host and port of the other side of a connection, of an address to bind, or, where a port is not known, the host alone. */
+  /**
+   * Host and port of the other side of a connection or of an address to bind, or the host alone
+   * where the port is not known.
+   */
   readonly address: string;
   /** Addresses that this server listens on. */
   readonly addresses: readonly string[];
-  /** The addresses at which this server waits for votes. */
+  /** The addresses at which this server accepts votes. */
   readonly electionAddresses: readonly string[];
   /** Session id in hexadecimal, as ZooKeeper prints it: `0x100000ceb4c0000`. */
   readonly session: string;
@@ -28,17 +32,17 @@ interface FieldTypes {
   /** A znode, a file or a folder. */
   readonly path: string;
   readonly paths: readonly string[];
-  /** Why it happened: a short text, or the code or message of an error. */
+  /** The reason: a short text, or the code or message of an error. */
   readonly reason: string;
   readonly durationMs: Millis;
   readonly bytes: number;
   readonly limitBytes: number;
   readonly count: number;
   readonly limit: number;
-  /** What is counted, or which memory is meant. */
+  /** What is counted, or which memory it is. */
   readonly what: string;
   readonly allowed: boolean;
-  /** The event of which lines were left out. */
+  /** The event whose lines were left out. */
   readonly of: string;
   readonly version: string;
   readonly zookeeperVersion: string;
@@ -59,7 +63,10 @@ type Level = 'debug' | 'info' | 'warn' | 'error';
 /** The level of `log.left-out` is that of the lines that were left out. */
 type AnyLevel = 'as its event';
 
-/** Event -> level and fields, in the order of docs/reference/logging.md. A field that is not known is left out of a line. */
+/**
+ * Event -> level and fields, in the order of docs/reference/logging.md. A field that is not known
+ * is left out of a line.
+ */
 export const logEvents = {
   // The process.
   'server.starting': {
@@ -176,7 +183,10 @@ export const logEvents = {
 /** Name of an event: `session.opened`. */
 export type LogEvent = keyof typeof logEvents;
 
-/** What a line bears besides its sentence: the name of its event, and the fields of that event. */
+/**
+ * The data of a line in addition to its sentence: the name of its event, and the fields of that
+ * event.
+ */
 export type LogFields<Among extends LogEvent = LogEvent> = {
   readonly [Event in Among]: {
     readonly event: Event;

@@ -1,8 +1,8 @@
 import type { FieldsAt } from './log-events.ts';
 
 /**
- * Where a server tells an operator something: one sentence a call, and the same for programs, as the name of an event and its fields
- * (`docs/reference/logging.md` lists them). `console` has this shape.
+ * The log of a server: each call writes one sentence, and for programs the name of an event and its
+ * fields (`docs/reference/logging.md` lists them). `console` has this shape.
  */
 export interface Logger {
   debug(message: string, fields: FieldsAt<'debug'>): void;

@@ -3,46 +3,58 @@ import type { HostPort, Millis, QuorumConfig } from '@tskeeper/protocol';
 import type { ElectionPortOptions } from './ports/election-port.ts';
 import type { LearnerPortOptions } from './ports/learner-port.ts';
 
-/** What makes a server one of an ensemble. Parsed once, before the runtime is built. */
+/** The options of a server of an ensemble. Parsed once, before the runtime is built. */
 export interface MemberOptions {
   readonly zab: ZabOptions;
   readonly role: 'participant' | 'observer';
-  /** The configuration in force, this server included. */
+  /** The active configuration, this server included. */
   readonly quorum: QuorumConfig;
-  /** Where this server listens; a host is a wildcard where quorumListenOnAllIPs is set. More than one with multiAddress.enabled only. */
+  /**
+   * Addresses to listen on; a host is a wildcard where quorumListenOnAllIPs is set. More than one
+   * only with multiAddress.enabled.
+   */
   readonly electionAddresses: readonly HostPort[];
   readonly quorumAddresses: readonly HostPort[];
-  /** zookeeper.cnxTimeout: to connect to another server. */
+  /** zookeeper.cnxTimeout: limit to connect to another server. */
   readonly cnxTimeoutMs: Millis;
-  /** zookeeper.quorumCnxnTimeoutMs: to hear what a dialler of the election port says first. */
+  /**
+   * zookeeper.quorumCnxnTimeoutMs: limit for the first message on a connection to the election
+   * port.
+   */
   readonly quorumCnxnTimeoutMs: Millis;
-  /** zookeeper.electionPortBindRetry: how often it is tried to listen; 0 = until it works. */
+  /** zookeeper.electionPortBindRetry: number of tries to bind; 0 = no limit. */
   readonly bindTriesMax: number;
   readonly multiAddressEnabled: boolean;
-  /** connectToLearnerMasterLimit: for a learner to reach its leader. */
+  /** connectToLearnerMasterLimit: limit for a learner to reach its leader. */
   readonly connectToLeaderMs: Millis;
-  /** zookeeper.leaderConnectDelayDuringRetryMs: between two tries to reach it. */
+  /** zookeeper.leaderConnectDelayDuringRetryMs: pause between two tries to reach it. */
   readonly leaderConnectDelayMs: Millis;
-  /** zookeeper.fastleader.minNotificationInterval, zookeeper.fastleader.maxNotificationInterval: when a server in an election repeats itself. */
+  /**
+   * zookeeper.fastleader.minNotificationInterval, zookeeper.fastleader.maxNotificationInterval: how
+   * often a server in an election repeats its notification.
+   */
   readonly minNotificationIntervalMs: Millis;
   readonly maxNotificationIntervalMs: Millis;
   /** zookeeper.observer.election.DelayMs: see `PeerOptions.observerElectionDelayMs`. */
   readonly observerElectionDelayMs: Millis;
-  /** zookeeper.leaderServes: whether a leader takes clients. */
+  /** zookeeper.leaderServes: whether a leader accepts clients. */
   readonly leaderServes: boolean;
-  /** Sizes at which the learner port begins to do otherwise, where they are not its defaults: a simulation goes there with little. */
+  /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
   readonly learnerPort?: Partial<
     Pick<LearnerPortOptions, 'halfOpenMax' | 'fullBytes' | 'behindBytesMax' | 'waitingBytesMax' | 'sharedBytesMin' | 'packetsPerGo'>
   >;
-  /** The same of the election port. */
+  /** The same for the election port. */
   readonly electionPort?: Partial<Pick<ElectionPortOptions, 'halfOpenMax' | 'strangersMax' | 'messagesPerGo'>>;
-  /** zookeeper.commitLogCount: txns in memory for learners that come back. */
+  /** zookeeper.commitLogCount: txns kept in memory for learners that reconnect. */
   readonly commitLogCount: number;
   /** zookeeper.snapshotSizeFactor: see `logBytesMax`. */
   readonly snapshotSizeFactor: number;
 }
 
-/** ZooKeeper's, but for what it counts in ticks: quorumCnxnTimeoutMs is syncLimit unless set, connectToLeaderMs initLimit. */
+/**
+ * ZooKeeper's, except for those it counts in ticks: quorumCnxnTimeoutMs is syncLimit unless set,
+ * connectToLeaderMs initLimit.
+ */
 export const memberDefaults = {
   cnxTimeoutMs: 5000,
   bindTriesMax: 3,

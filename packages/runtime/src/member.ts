@@ -1,6 +1,6 @@
 /**
- * What a server of an ensemble has besides its clients: the ports to the other servers, and the disk work that its peer asks for. The
- * runtime drives it in its turns.
+ * The parts of a server that only an ensemble needs: the ports to the other servers, and the disk
+ * work of its peer. The runtime drives it in its turns.
  */
 import { type ClientOutput, type CoreOptions, type Now, type Observer, Peer } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
@@ -26,16 +26,16 @@ export interface MemberParts {
   /** See `RuntimeHooks.oracle`. */
   readonly oracle: (() => Promise<boolean>) | undefined;
   readonly logger: Logger;
-  /** Runs something as a turn of its own. */
+  /** Runs work in a turn of its own. */
   readonly turn: (work: (now: Now) => void) => void;
-  /** The server cannot go on. */
+  /** Reports that the server cannot continue. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Between two looks at what an oracle says. */
+/** Interval between two calls of the oracle. */
 const oracleIntervalMs: Millis = 100;
 
-/** A port of the server, as the runtime drives it. */
+/** A port to other servers, as the runtime drives it. */
 export type MemberPort = ElectionPort | LearnerPort;
 
 export class Member {
@@ -45,13 +45,13 @@ export class Member {
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
   #storage: EnsembleStorage | undefined;
-  /** What the peer has been told last; undefined when it has forgotten. */
+  /** The answer last given to the peer; undefined when the peer has forgotten it. */
   #oracleSaid: boolean | undefined;
   #isShut = false;
   #admitsLearners = false;
-  /** Raised whenever it begins or ends to lead. */
+  /** Incremented whenever this server starts or stops leading. */
   #leadership = 0;
-  /** None before `begin`. */
+  /** Empty before `begin`. */
   ports: readonly MemberPort[] = [];
 
   constructor(parts: MemberParts) {
@@ -65,7 +65,10 @@ export class Member {
     return this.#peer;
   }
 
-  /** Reads what the folder holds into `recovery`. Where there was nothing, a beginning is written: a log alone is not trusted. */
+  /**
+   * Loads the folder into `recovery`. In an empty folder it writes a first snapshot: a log alone is
+   * not trusted.
+   */
   async recover(recovery: ReplicaRecovery): Promise<{ readonly replica: Replica; readonly recovered: RecoveredMember }> {
     const { storage, options } = this.#parts;
     const recovered = await storage.openMember(recovery, {
@@ -73,13 +76,13 @@ export class Member {
       canRefetch: hasOtherVoters(options),
     });
     const replica = recovery.finish();
-    // A folder that is not trusted to be new waits for the leader's snapshot.
+    // A folder that is not known to be new waits for the leader's snapshot.
     if (!recovered.needsSnapshot || recovered.lastZxid < 0) return { replica, recovered };
     const source = replica.snapshot();
     try {
       if (!(await storage.takeSnapshot(replica.lastZxid, source))) {
         throw new Error(
-          `cannot begin a database in ${storage.snapshotFolder}: its first snapshot could not be written (${storage.snapshotFailure ?? 'it was given up'})`,
+          `cannot create a database in ${storage.snapshotFolder}: writing its first snapshot failed (${storage.snapshotFailure ?? 'it was abandoned'})`,
         );
       }
     } finally {
@@ -89,8 +92,9 @@ export class Member {
   }
 
   /**
-   * Makes the peer, which begins to look for a leader at once, and its ports, each of which lets in `strangersMax` connections of one kind from
-   * strangers. Nothing is listened to before `listen`.
+   * Makes the peer, which looks for a leader at once, and its ports, each of which accepts
+   * `strangersMax` connections of one kind from servers outside the configuration. No port listens
+   * before `listen`.
    */
   begin(replica: Replica, recovered: RecoveredMember, clients: ClientOutput, strangersMax: number, now: Now): Peer {
     const { world, core, options, logger, turn, observer } = this.#parts;
@@ -170,20 +174,26 @@ export class Member {
     return this.#peer;
   }
 
-  /** Others can send this server their votes. Rejects with a sentence for the operator when a port cannot be had. */
+  /**
+   * Lets other servers send their votes to this one. Rejects with a sentence for the operator when
+   * a port cannot be bound.
+   */
   async listen(): Promise<void> {
     for (const address of this.#parts.options.electionAddresses) await this.#election?.listen(address);
   }
 
-  /** At the end of each turn: all output of the ports, and what follows from the role that the peer has now. */
+  /**
+   * At the end of each turn: flushes all output of the ports, and applies the peer's current role.
+   */
   endTurn(now: Now): void {
     for (const port of this.ports) port.endTurn(now);
     this.#admitLearners();
   }
 
   /**
-   * Learners are listened to while this server leads, or tries to. One that is refused dials again a moment later; one that is let in by a
-   * server that does not lead would give up the leader it has found.
+   * Listens for learners while this server leads or tries to. A refused learner connects again a
+   * moment later; a learner accepted by a server that does not lead would give up the leader it has
+   * found.
    */
   #admitLearners(): void {
     const leads = this.peer.role === 'leading';
@@ -205,11 +215,11 @@ export class Member {
         event: 'port.unavailable',
         reason: messageOf(error),
       });
-      this.#parts.turn((now) => this.peer.standDown('its quorum port cannot be had', now));
+      this.#parts.turn((now) => this.peer.standDown('its quorum port cannot be bound', now));
     }
   }
 
-  /** Storage is about to close; `shutDown` follows. */
+  /** Called before the storage closes; `shutDown` follows. */
   beginShutDown(): void {
     this.#storage?.beginClose();
   }
@@ -227,13 +237,13 @@ export class Member {
 
   // --- An oracle
 
-  /** It is asked for as long as the server lives, since it may change its mind. */
+  /** Asks the oracle for as long as the server lives, because the answer may change. */
   async #consult(oracle: () => Promise<boolean>): Promise<void> {
     await this.#askOracle(oracle);
     if (!this.#isShut) this.#parts.world.clock.after(oracleIntervalMs, () => void this.#consult(oracle));
   }
 
-  /** The peer has forgotten what the oracle said. */
+  /** The peer has forgotten the oracle's answer. */
   #askAgain(oracle: () => Promise<boolean>): void {
     this.#oracleSaid = undefined;
     void this.#askOracle(oracle);
@@ -244,19 +254,22 @@ export class Member {
     try {
       mayGoAlone = await oracle();
     } catch {
-      // A server must not go on alone by mistake.
+      // A failure of the oracle must not let a server serve alone.
     }
     if (this.#isShut || mayGoAlone === this.#oracleSaid) return;
     this.#oracleSaid = mayGoAlone;
     this.#parts.logger.info(
-      `the oracle ${mayGoAlone ? 'lets this server go on without the other' : 'does not let this server go on alone'}`,
+      `the oracle ${mayGoAlone ? 'lets this server go on without the other one' : 'does not let this server go on alone'}`,
       { event: 'oracle.answered', allowed: mayGoAlone },
     );
     this.#parts.turn((now) => this.peer.oracleSaid(mayGoAlone, now));
   }
 }
 
-/** Whether there can be a quorum that has everything without this server. Observers belong to none. */
+/**
+ * Whether a quorum that has every txn can exist without this server. Observers are not part of a
+ * quorum.
+ */
 function hasOtherVoters({ quorum, zab }: MemberOptions): boolean {
   return [...quorum.servers.values()].some((server) => server.sid !== zab.sid && isParticipant(server));
 }
@@ -273,7 +286,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** When the first of them wants to be woken. */
+/** The earliest deadline of the ports. */
 export function firstDeadline(ports: readonly MemberPort[]): Millis {
   return Math.min(Infinity, ...ports.map((port) => (port.unfinished ? 0 : (port.deadline() ?? Infinity))));
 }

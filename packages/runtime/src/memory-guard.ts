@@ -1,8 +1,9 @@
 /**
- * Tells how near a server is to the end of its memory, and tells its operator.
+ * Watches how close a server is to its memory limits, and logs it.
  *
- * New work is refused before memory runs out, in two stages (see `MemoryState` of the core). Between entering a stage and leaving it lies
- * a twentieth of the memory and a second at least, so that a server at the edge does not flutter.
+ * New work is refused before memory runs out, in two stages (see `MemoryState` of the core). A
+ * stage is left only when use has fallen a twentieth of the memory below the point of entry, and
+ * after a second at least, so that a server at the limit does not alternate.
  */
 import type { MemoryState } from '@tskeeper/core';
 import type { Millis } from '@tskeeper/protocol';
@@ -13,16 +14,16 @@ import { LimitedLog } from './ports/limited-log.ts';
 const tightShare = 0.85;
 const fullShare = 0.9;
 const hysteresis = 0.05;
-/** A stage lasts this long at least. */
+/** Minimum duration of a stage. */
 const stageMsMin = 1000;
-/** Of the memory that the tree lies in, watches may take so much. */
+/** The share of the memory that holds the tree which watches may take. */
 const watchShare = 0.25;
 
-/** What the server itself knows of its memory. */
+/** The server's own figures of its memory. */
 export interface OwnMemory {
-  /** Free within the pages of the tree. */
+  /** Free bytes within the pages of the tree. */
   readonly idleTreeBytes: number;
-  /** Given back by the tree since it was at its largest. */
+  /** Bytes that the tree has released since it was largest. */
   readonly returnedTreeBytes: number;
   readonly watchBytes: number;
 }
@@ -33,10 +34,10 @@ export class MemoryGuard {
   readonly #logger: Logger;
   readonly #limited: LimitedLog;
   #enteredMs: Millis = -Infinity;
-  /** The last look has failed, and that has been told. */
+  /** The last call of the probe failed, and that has been logged. */
   #isBlind = false;
   state: MemoryState = 'ample';
-  /** Whether watches may become more; they have a share of their own. */
+  /** Whether more watches may be set; they have a share of their own. */
   watchesMayGrow = true;
 
   constructor(probe: MemoryProbe, own: OwnMemory, logger: Logger) {
@@ -46,7 +47,7 @@ export class MemoryGuard {
     this.#limited = new LimitedLog(logger);
   }
 
-  /** Looks at memory; returns whether anything has changed that matters. */
+  /** Measures memory; returns whether a stage or the permission for watches has changed. */
   look(nowMs: Millis): boolean {
     const found = this.#ask(nowMs);
     if (found === undefined) return false;
@@ -66,7 +67,7 @@ export class MemoryGuard {
     return true;
   }
 
-  /** undefined when the probe fails: then everything stays as it was. */
+  /** undefined when the probe fails: then nothing changes. */
   #ask(nowMs: Millis): readonly MemoryUse[] | undefined {
     try {
       const uses = this.#probe(this.#own.returnedTreeBytes);
@@ -77,7 +78,7 @@ export class MemoryGuard {
       if (!this.#isBlind) {
         this.#limited.warn(
           nowMs,
-          `this server does not know how much memory it has left (${reason}); it goes on, and refuses what it refused before`,
+          `cannot read how much memory this server has left (${reason}); it continues, and refuses what it refused before`,
           { event: 'memory.unknown', reason },
         );
       }
@@ -86,10 +87,10 @@ export class MemoryGuard {
     }
   }
 
-  /** What is used, less what the tree can use again without taking more. */
+  /** Used bytes without those that the tree can use again. */
   #needed({ usedBytes, limitBytes, slackBytes }: MemoryUse): number {
     const { idleTreeBytes, returnedTreeBytes } = this.#own;
-    // Past the limit hope is no help.
+    // At the limit, memory that the tree might use again does not count.
     const again = usedBytes >= limitBytes ? 0 : Math.max(0, Math.min(returnedTreeBytes, slackBytes));
     return usedBytes - idleTreeBytes - again;
   }
@@ -103,7 +104,7 @@ export class MemoryGuard {
       if (this.watchesMayGrow) {
         this.#limited.warn(
           nowMs,
-          `watches take ${mib(watchBytes)}, a quarter of what ${what} may take (${mib(limitBytes)}): no more are set, and such requests are answered ThrottledOp. ${remedy}`,
+          `watches take ${mib(watchBytes)} and may take a quarter of the limit of ${what} (${mib(limitBytes)}): requests that set more watches are answered with ThrottledOp. ${remedy}`,
           { event: 'memory.watches-full', what, bytes: watchBytes, limitBytes },
         );
       }
@@ -115,7 +116,7 @@ export class MemoryGuard {
   }
 
   #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
-    const figures = `${what} holds ${mib(usedBytes)} of the ${mib(limitBytes)} it may hold`;
+    const figures = `${what} uses ${mib(usedBytes)} of its limit of ${mib(limitBytes)}`;
     const fields = { what, bytes: usedBytes, limitBytes };
     switch (state) {
       case 'ample':
@@ -130,7 +131,7 @@ export class MemoryGuard {
       case 'full':
         this.#limited.warn(
           nowMs,
-          `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. ${remedy}`,
+          `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions continue. ${remedy}`,
           { event: 'memory.full', ...fields },
         );
         return;

@@ -1,27 +1,34 @@
-/** What a world can say of the memory a server lives in. Optional, like all facts about the host: without it only byte budgets hold. */
+/**
+ * What a world reports about the memory of a server. Optional, like all facts about the host:
+ * without it only the limits in bytes apply.
+ */
 
 /** One kind of memory that can run out. */
 export interface MemoryUse {
-  /** As an operator would call it, behind "of": `the JavaScript heap`. */
+  /** Its name for an operator, used after "of": `the JavaScript heap`. */
   readonly what: string;
   readonly usedBytes: number;
-  /** What may be used without harm. Reaching it is an error; something is done about it well before. */
+  /** The size that can be used safely. Reaching it is an error; the server reacts well before. */
   readonly limitBytes: number;
-  /** A sentence: how to get more. */
+  /** A sentence: how to get more memory. */
   readonly remedy: string;
-  /** The znodes' pages are among it, so that what is free in those is as good as not used. */
+  /** Whether it contains the znodes' pages; then free space in those counts as unused. */
   readonly holdsTree: boolean;
   /**
-   * What of it may be held by the allocator without being in use, at most. Where it has come from is not known; what the tree has given back is
-   * likely to be among it, and is there for the tree to take again.
+   * Upper limit of what the allocator holds without using it. Its origin is unknown; memory that
+   * the tree has released is probably part of it, and the tree can use it again.
    */
   readonly slackBytes: number;
-  /** Of the limit, what requests and garbage take for a moment: stages are shares of what is left without it. */
+  /**
+   * The part of the limit that requests and garbage may take for a moment: stages are shares of the
+   * rest.
+   */
   readonly reserveBytes: number;
 }
 
 /**
- * Looks at all kinds of memory there are. Called several times a second, so it takes some microseconds. `returnedBytes` is what the tree has given
- * back since it was at its largest: where that has grown there is garbage, worth a collection if memory is short.
+ * Measures all kinds of memory. Called several times a second, so it should take microseconds.
+ * `returnedBytes` is what the tree has released since it was largest: growth of it means garbage,
+ * which is worth a collection when memory is short.
  */
 export type MemoryProbe = (returnedBytes: number) => readonly MemoryUse[];

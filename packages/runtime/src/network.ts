@@ -1,35 +1,44 @@
 /**
- * The network, as the runtime sees it: byte streams, numbered by small integers, in batches. One call delivers everything that
- * arrived in a turn of the loop and one call takes everything the turn produced, so that an adapter may use one system call for
- * many connections. Framing, dialling, buffering and time-outs are all above this interface, in `ports/`.
+ * The network as the runtime sees it: byte streams, numbered by small integers, in batches. One
+ * call delivers everything that arrived in a turn of the loop, and one call takes everything the
+ * turn produced, so that an adapter may use one system call for many connections. Framing,
+ * dialling, buffering and time-outs are all above this interface, in `ports/`.
  */
 
 /** A stream. A number is used again only after `closed` has been delivered for it. */
 export type StreamId = number;
 
 export interface Endpoint {
-  /** Numeric address; IPv4 written plainly even when it arrived mapped into IPv6. */
+  /** Numeric address; IPv4 without the prefix of an address mapped into IPv6. */
   readonly address: string;
   readonly port: number;
 }
 
-/** What the runtime hears. All calls come from the loop, never from inside a call on `Network`. */
+/** The events of a network. All calls come from the loop, never from inside a call on `Network`. */
 export interface NetworkSink {
-  /** A peer has connected to `listener`. It is not read from before the call has returned. */
+  /** A peer has connected to `listener`. Nothing is read from it before the call returns. */
   accepted(stream: StreamId, listener: Listener, remote: Endpoint): void;
-  /** A stream asked for with `connect` is open. */
+  /** A stream opened with `connect` is connected. */
   connected(stream: StreamId): void;
-  /** Everything that arrived in this turn, in order of arrival. The buffers belong to the receiver. */
+  /**
+   * Everything that arrived in this turn, in order of arrival. The buffers belong to the receiver.
+   */
   received(batch: ReceivedBatch): void;
-  /** All output handed over for the stream has reached the operating system. */
+  /** All output of the stream has reached the operating system. */
   drained(stream: StreamId): void;
-  /** The peer will send nothing more. */
+  /** The peer has ended its side of the stream. */
   ended(stream: StreamId): void;
-  /** The stream is gone; `error` says why when it did not end well, as the system's code (`ECONNRESET`, `ECONNREFUSED` ...). */
+  /**
+   * The stream is closed; `error` is the system's code (`ECONNRESET`, `ECONNREFUSED` ...) unless it
+   * ended well.
+   */
   closed(stream: StreamId, error: string | undefined): void;
 }
 
-/** A list of (stream, bytes), reused from turn to turn: valid during the call only, the buffers excepted. */
+/**
+ * A list of (stream, bytes), reused from turn to turn: valid only during the call, except for the
+ * buffers.
+ */
 export interface ReceivedBatch {
   readonly count: number;
   readonly streams: ArrayLike<StreamId>;
@@ -38,7 +47,10 @@ export interface ReceivedBatch {
   readonly ends: ArrayLike<number>;
 }
 
-/** Output of a turn. The adapter sets `kept` for each buffer it still needs after the call; the others may be used again at once. */
+/**
+ * Output of a turn. The adapter sets `kept` for each buffer it still needs after the call; the
+ * others may be reused at once.
+ */
 export interface SendBatch {
   readonly count: number;
   readonly streams: ArrayLike<StreamId>;
@@ -49,7 +61,7 @@ export interface SendBatch {
 }
 
 export interface Listener {
-  /** With the port that was really given when 0 was asked for. */
+  /** With the actual port when port 0 was requested. */
   readonly endpoint: Endpoint;
   close(): Promise<void>;
 }
@@ -61,26 +73,26 @@ export interface ListenOptions {
   readonly port: number;
   /** Connections that wait to be accepted; undefined: the system's default. */
   readonly backlog: number | undefined;
-  /** It is other servers that connect here, not clients. */
+  /** Other servers connect here, not clients. */
   readonly forServers?: boolean;
 }
 
 export interface Network {
-  /** Called once, before anything else. */
+  /** Called once, before all other methods. */
   start(sink: NetworkSink): void;
-  /** Rejects with a sentence that names the port, and who has it when that can be known. */
+  /** Rejects with a sentence that names the port, and its owner if known. */
   listen(options: ListenOptions): Promise<Listener>;
-  /** Dials a numeric address; `connected` or `closed` follows. */
+  /** Connects to a numeric address; `connected` or `closed` follows. */
   connect(endpoint: Endpoint): StreamId;
-  /** Numeric addresses of a name, looked up anew. */
+  /** Numeric addresses of a name, resolved anew. */
   resolve(host: string): Promise<string[]>;
-  /** Takes all output of a turn. */
+  /** Sends all output of a turn. */
   send(batch: SendBatch): void;
-  /** Sends what is waiting, then says that nothing more will come. */
+  /** Sends the waiting output, then ends this side of the stream. */
   end(stream: StreamId): void;
-  /** Drops the stream at once, with what is waiting. `closed` follows. */
+  /** Closes the stream at once, without its waiting output. `closed` follows. */
   reset(stream: StreamId): void;
-  /** Stops or goes on reading. */
+  /** Stops and resumes reading. */
   pause(stream: StreamId): void;
   resume(stream: StreamId): void;
 }

@@ -3,50 +3,70 @@ import type { Millis } from '@tskeeper/protocol';
 import type { ClientPortSizes } from './ports/client-port.ts';
 
 /**
- * Everything an operator can set that changes how the runtime stores, listens and limits; what changes decisions is in the core's
- * options. Parsed once, before the runtime is built. Defaults are ZooKeeper's where a client could notice, and safer where only an
- * operator would.
+ * All settings for how the runtime stores, listens and limits; settings that change decisions are
+ * in the core's options. Parsed once, before the runtime is built. Defaults are ZooKeeper's where a
+ * client could notice, and safer where only an operator would.
  */
 export interface RuntimeOptions extends StorageOptions, PortOptions {
   /**
-   * Settings in force that give up a promise (`forceSync=no`, `skipACL=yes` ...), as the operator wrote them. They are shown by srvr
-   * and the metrics for as long as the server runs.
+   * Active settings that give up a guarantee (`forceSync=no`, `skipACL=yes` ...), as written. srvr
+   * and the metrics show them as long as the server runs.
    */
   readonly unsafe: readonly string[];
 }
 
 export interface StorageOptions {
-  /** Snapshots, and the file that tells other processes that the folder is taken. */
+  /** Folder of the snapshots and of the file that locks the folder. */
   readonly dataDir: string;
-  /** Transaction logs. */
+  /** Folder of the transaction logs. */
   readonly dataLogDir: string;
-  /** zookeeper.datadir.autocreate: make missing folders. */
+  /** zookeeper.datadir.autocreate: create missing folders. */
   readonly dataDirAutocreate: boolean;
-  /** zookeeper.db.autocreate: an empty folder is a new, empty database. Off: it needs a file `initialize`, which is used up. */
+  /**
+   * zookeeper.db.autocreate: an empty folder is a new, empty database. Off: that needs a file
+   * `initialize`, which the start deletes.
+   */
   readonly dbAutocreate: boolean;
   /** zookeeper.snapshot.trust.empty: start from logs alone although snapshots are missing. */
   readonly snapshotTrustEmpty: boolean;
-  /** zookeeper.snapCount: txns in a log before the next snapshot; each log adds a random part, up to the double. At least 2. */
+  /**
+   * zookeeper.snapCount: txns in a log before the next snapshot; each log adds a random part, up to
+   * the double. At least 2.
+   */
   readonly snapCount: number;
-  /** zookeeper.snapSizeLimitInKb, in bytes: size of a log before the next snapshot, with the same random part; 0 = no limit. */
+  /**
+   * zookeeper.snapSizeLimitInKb, in bytes: size of a log before the next snapshot, with the same
+   * random part; 0 = no limit.
+   */
   readonly snapSizeLimitBytes: number;
-  /** zookeeper.txnLogSizeLimitInKb, in bytes: a log that grows beyond is followed by a new one, without a snapshot; 0 = no limit. */
+  /**
+   * zookeeper.txnLogSizeLimitInKb, in bytes: a larger log is followed by a new one, without a
+   * snapshot; 0 = no limit.
+   */
   readonly txnLogSizeLimitBytes: number;
   /** zookeeper.preAllocSize, in bytes: logs grow in steps of this; 0 = no preallocation. */
   readonly preAllocSizeBytes: number;
-  /** zookeeper.forceSync: `false` acknowledges before the disk has the txn. */
+  /** zookeeper.forceSync: with `false`, txns are acknowledged before they are durable. */
   readonly forceSync: boolean;
   /** zookeeper.fsync.warningthresholdms: a sync that takes longer is logged. */
   readonly fsyncWarningThresholdMs: Millis;
-  /** zookeeper.flushDelay: how long a txn may wait for company before the log is synced; 0 = as soon as the disk is free. */
+  /**
+   * zookeeper.flushDelay: how long a txn may wait for others before the log is synced; 0 = sync as
+   * soon as the disk is free.
+   */
   readonly flushDelayMs: Millis;
-  /** zookeeper.maxWriteQueuePollTime: with a flush delay, sync earlier when nothing more has come for this long. */
+  /**
+   * zookeeper.maxWriteQueuePollTime: with a flush delay, sync earlier when no txn has arrived for
+   * this long.
+   */
   readonly maxWriteQueuePollMs: Millis;
   /** zookeeper.maxBatchSize: txns that may wait for one sync; 0 = no limit. */
   readonly maxBatchSize: number;
   /** zookeeper.snapshot.compression.method */
   readonly snapshotCompression: 'none' | 'gz' | 'snappy';
-  /** zookeeper.serializeLastProcessedZxid.enabled: snapshots end with the last zxid they hold. */
+  /**
+   * zookeeper.serializeLastProcessedZxid.enabled: snapshots end with the last zxid they contain.
+   */
   readonly serializeLastProcessedZxid: boolean;
   /** autopurge.snapRetainCount: snapshots kept, with the logs they need. At least 3. */
   readonly snapRetainCount: number;
@@ -60,7 +80,7 @@ export interface PortOptions {
   readonly clientPortAddress: string | undefined;
   /** clientPortListenBacklog; undefined: the system's default. */
   readonly clientPortListenBacklog: number | undefined;
-  /** Connections of one address; 0 = no limit. */
+  /** Connections from one address; 0 = no limit. */
   readonly maxClientCnxns: number;
   /** zookeeper.maxCnxns: connections in all; 0 = no limit. */
   readonly maxCnxns: number;
@@ -70,16 +90,19 @@ export interface PortOptions {
   readonly sessionlessTimeoutMs: Millis;
   /** zookeeper.largeRequestThreshold: a longer request counts as large; -1 = none does. */
   readonly largeRequestThreshold: number;
-  /** zookeeper.largeRequestMaxBytes: large requests in work may hold this much together. */
+  /** zookeeper.largeRequestMaxBytes: limit of all large requests in progress together. */
   readonly largeRequestMaxBytes: number;
-  /** Input and output held for clients, in all, where there is memory for it; no key of a configuration sets it. A simulator makes it small. */
+  /**
+   * Limit of input and output held for all clients, where there is memory for it; not a key of the
+   * configuration. A simulator makes it small.
+   */
   readonly heldBytesMax: number;
   readonly connectionThrottle: ConnectionThrottleOptions;
-  /** Sizes at which the client port begins to do otherwise, where they are not its defaults. */
+  /** Limits of the client port that differ from its defaults. */
   readonly clientPortSizes?: Partial<ClientPortSizes>;
 }
 
-/** All but the two things that have no default: where the data lives and which port to listen on. */
+/** All but the options without a default: the folders and the client port. */
 export const runtimeDefaults: Omit<RuntimeOptions, 'dataDir' | 'dataLogDir' | 'clientPort'> = {
   unsafe: [],
   dataDirAutocreate: true,
@@ -97,7 +120,8 @@ export const runtimeDefaults: Omit<RuntimeOptions, 'dataDir' | 'dataLogDir' | 'c
   snapshotCompression: 'none',
   serializeLastProcessedZxid: true,
   snapRetainCount: 3,
-  // ZooKeeper never purges by itself unless told to, which fills disks. Every hour costs nothing and keeps what a restart needs.
+  // ZooKeeper does not purge by default, which fills disks. Every hour costs nothing and keeps what
+  // a restart needs.
   purgeIntervalMs: 3_600_000,
   clientPortAddress: undefined,
   clientPortListenBacklog: undefined,

@@ -2,7 +2,10 @@ import type { ReceivedBatch, StreamId } from './network.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** What has arrived in a turn, for one call to the sink. Grows to the largest turn and stays. */
+/**
+ * Bytes that arrived in a turn, for one call to the sink. It grows to the largest turn and keeps
+ * that size.
+ */
 export class ReceivedList implements ReceivedBatch {
   #count = 0;
   readonly streams: StreamId[] = [];
@@ -22,7 +25,7 @@ export class ReceivedList implements ReceivedBatch {
     this.ends[at] = bytes.length;
   }
 
-  /** Leaves out what has arrived over streams that nobody wants to hear any more. */
+  /** Removes bytes of streams that are no longer wanted. */
   keepOnly(isWanted: (stream: StreamId) => boolean): void {
     let kept = 0;
     for (let index = 0; index < this.#count; index++) {
@@ -38,7 +41,7 @@ export class ReceivedList implements ReceivedBatch {
     this.#count = kept;
   }
 
-  /** Lets go of the buffers, which are the receiver's now. */
+  /** Drops the references to the buffers, which now belong to the receiver. */
   clear(): void {
     this.buffers.fill(nothing, 0, this.#count);
     this.#count = 0;

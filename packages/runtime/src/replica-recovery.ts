@@ -1,4 +1,7 @@
-/** Builds the replicated state out of what the storage finds: a snapshot in pieces, then the txns behind it. */
+/**
+ * Builds the replicated state from what the storage finds: a snapshot in pieces, then the txns
+ * after it.
+ */
 import type { CoreOptions } from '@tskeeper/core';
 import { fileLimits, Replica, replicaOptions, type SnapshotLimits, SnapshotLoader } from '@tskeeper/core/internal';
 import type { Txn, TxnDigest, TxnHeader, Zxid } from '@tskeeper/protocol';
@@ -27,13 +30,13 @@ export class ReplicaRecovery implements RecoveryTarget {
       feed: (piece) => loader.feed(piece),
       finish: () => {
         const snapshot = loader.finish();
-        // A first snapshot, of nothing, has no digest either.
+        // A first, empty snapshot has no digest either.
         const comparesDigests = snapshot.digest === undefined && zxid > 0 ? 'once one agrees' : 'at once';
         this.#replica = new Replica(this.#options, { snapshot, zxid, comparesDigests });
         contentZxid = Math.max(zxid, snapshot.lastZxid ?? 0, snapshot.digest?.zxid ?? 0);
         if (snapshot.ownersLikeTtl > 0) {
           this.#logger.warn(
-            `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: they are taken for ephemerals of sessions nobody knows, and deleted; set it, if they are to stay`,
+            `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: this server treats them as ephemerals of unknown sessions and deletes them; to keep them, set extendedTypesEnabled=true`,
             { event: 'recovery.ttl-owners', count: snapshot.ownersLikeTtl },
           );
         }
@@ -44,18 +47,18 @@ export class ReplicaRecovery implements RecoveryTarget {
 
   apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void {
     const job = this.#current().apply(header, txn, digest);
-    // Nobody waits for a turn while a server starts.
+    // At the start no turn has to be kept short.
     if (job !== undefined) while (job.next().done !== true);
   }
 
-  /** The state with everything in it. */
+  /** The complete state. */
   finish(): Replica {
     const replica = this.#current();
     replica.removeOrphanedEphemerals();
     const { missingCount } = replica.tree.acls;
     if (missingCount > 0) {
       this.#logger.warn(
-        `${missingCount} ACLs that znodes refer to are missing from the snapshot; those znodes can be reached by nobody but the super user until they are given another`,
+        `${missingCount} ACLs that znodes refer to are missing from the snapshot; only the super user can reach those znodes until they get another ACL`,
         { event: 'recovery.acls-missing', count: missingCount },
       );
     }

@@ -1,8 +1,9 @@
 /**
- * Puts a core to work in a world: recovers its state, listens for clients, and drives it in turns.
+ * Runs a core in a world: recovers its state, listens for clients, and drives it in turns.
  *
- * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
- * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
+ * A turn is one input from the world (a batch from the network, a completed sync, a timer), all
+ * work of the core for it, and then one flush: first the log, so that the disk works while output
+ * is sent, then all output. Time is read once per turn.
  */
 import { type CoreOptions, type Inspect, type Now, type Observer, type Peer, Server, standaloneOrder } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
@@ -28,9 +29,10 @@ import type { FlushedBatch } from './storage/txn-log.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
 /**
- * Starts a server, alone or, with `member`, as one of an ensemble; resolves when clients can connect, though one of an ensemble turns them
- * away until it leads or follows. Rejects with a sentence for the operator (`FolderInUse`, `StorageRefused`,
- * `DiskError`, a port in use) when it cannot serve; nothing is left behind then.
+ * Starts a server, standalone or, with `member`, as part of an ensemble. Resolves when clients can
+ * connect, although a server of an ensemble refuses them until it leads or follows. Rejects with a
+ * sentence for the operator (`FolderInUse`, `StorageRefused`, `DiskError`, a port in use) when it
+ * cannot serve; then everything is closed.
  */
 export async function startRuntime(
   world: World,
@@ -49,16 +51,19 @@ export async function startRuntime(
   return server;
 }
 
-/** How often the sizes of the folders are measured anew; nobody needs them to the second, and each time costs a look at every file. */
+/**
+ * Interval between two measurements of the folders' sizes. They need not be exact to the second,
+ * and each measurement looks at every file.
+ */
 const sizesIntervalMs = 10_000;
 
-/** How long a server that ends gives its clients to take what was written to them. */
+/** How long a closing server waits for its clients to read their last replies. */
 const lastAnswersMs = 1000;
 const pollMs = 10;
 
-/** How often a server looks at its memory and at its disk. */
+/** How often a server checks its memory and its disk. */
 const vigilMs = 100;
-/** The least time that a disk gets for one batch of the log, or for the end of everything. */
+/** Minimum time limit of the disk for one batch of the log, and for closing. */
 const patienceMsMin = 10_000;
 
 class ServerRuntime implements Runtime, NetworkSink, StorageSink {
@@ -68,11 +73,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #hooks: RuntimeHooks;
   readonly #storage: Storage;
   readonly #books: Bookkeeping;
-  /** The books, and whoever else listens to the core. */
+  /** The bookkeeping and the observer of the hooks, if there is one. */
   readonly #observer: Observer;
   readonly #member: MemberOptions | undefined;
   #core!: Server | Peer;
-  /** What a server of an ensemble has besides. */
+  /** The parts that only an ensemble needs. */
   #others: Member | undefined;
   #port!: ClientPort;
   readonly #budgets: { readonly core: number; readonly port: number };
@@ -84,25 +89,28 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #vigilTimer: TimerHandle | undefined;
   #guard: MemoryGuard | undefined;
   #descriptorPlan: DescriptorPlan | undefined;
-  /** For how long it has been closing, in time in which it was awake. */
+  /** How long the server has been closing, without time in which the process was suspended. */
   #closingMs: Millis = 0;
   #timer: TimerHandle | undefined;
-  /** When the last turn began. */
+  /** Start of the last turn. */
   #lastTurnMs: Millis = Infinity;
-  /** When the timer goes off; Infinity without one. */
+  /** When the timer is due; Infinity without one. */
   #timerDueMs: Millis = Infinity;
   #wakeIsSoon = false;
-  /** Everything that had arrived by then has been delivered. */
+  /** Everything that had arrived by this time has been delivered. */
   #heardMs: Millis = -Infinity;
-  /** When the round under way began, at whose end that will be so. */
+  /** Start of the round in progress; when it ends, `#heardMs` becomes this. */
   #roundBeganMs: Millis | undefined;
   #wakeAfterRound = false;
   #snapshotWanted = false;
   #snapshotUnderWay: Promise<void> | undefined;
-  /** `closing`: no more input is taken, and what was taken is finished. `ended`: nothing is done any more. */
+  /**
+   * `closing`: no more input is accepted, and accepted input is completed. `ended`: nothing happens
+   * any more.
+   */
   #state: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   #closed: Promise<void> | undefined;
-  /** Who waits for a session to be gone. */
+  /** Callers that wait for the end of a session. */
   #farewells: Farewell[] = [];
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, member: MemberOptions | undefined) {
@@ -165,7 +173,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#state = 'serving';
     void this.#measureSizes();
     this.#keepVigil();
-    // Behind the client port: while the own name is waited for, four letter words tell how things are.
+    // After the client port: while this server waits for its own name to resolve, four letter words
+    // show its state.
     await this.#others?.listen();
     this.#turn(nothing);
     const { address: host, port } = this.#listener.endpoint;
@@ -198,7 +207,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const recovered = await this.#storage.open(recovery);
     if (recovered.lastZxid < 0) {
       throw new Error(
-        `${this.#options.dataDir} is empty and db.autocreate is false; put the data in place, or make a file named initialize there to begin a new database`,
+        `${this.#options.dataDir} is empty and db.autocreate is false; restore the data, or create a file named initialize there to start a new database`,
       );
     }
     this.#port = this.#newClientPort();
@@ -227,7 +236,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     return recovered;
   }
 
-  /** Made once the files of the storage are open: the number of connections depends on how many descriptors are left. */
+  /**
+   * Made after the storage has opened its files: the number of connections depends on how many
+   * descriptors are left.
+   */
   #newClientPort(): ClientPort {
     const descriptors = this.#descriptors();
     const throttle = this.#options.connectionThrottle;
@@ -239,7 +251,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         ...this.#options,
         ...this.#options.clientPortSizes,
         maxCnxns: descriptors.cnxns,
-        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} if there may be more` }),
+        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} to allow more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
         inFlightBytesMax: Math.min(this.#options.heldBytesMax, this.#budgets.port),
         turnUnits: this.#coreOptions.turnUnits,
@@ -253,8 +265,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   }
 
   /**
-   * Each start takes a snapshot of what it has loaded. Where there was none it must be there before the log is: a log alone would be
-   * taken for a folder that has lost its snapshots.
+   * Each start writes a snapshot of the loaded state. In an empty folder the snapshot must exist
+   * before the log: a log alone would look like a folder that has lost its snapshots.
    */
   async #firstSnapshot(recovered: Recovered): Promise<void> {
     this.#beginSnapshot();
@@ -262,10 +274,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     await this.#snapshotUnderWay;
     const { snapshotFailure } = this.#storage;
     if (snapshotFailure !== undefined)
-      throw new Error(`cannot begin a database in ${this.#options.dataDir}: its first snapshot could not be written (${snapshotFailure})`);
+      throw new Error(`cannot create a database in ${this.#options.dataDir}: writing its first snapshot failed (${snapshotFailure})`);
   }
 
-  /** Whoever asks again waits for the same end. */
+  /** Later calls wait for the same end. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
   }
@@ -276,16 +288,16 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#state = 'closing';
     this.#cancelTimers();
     this.#others?.beginShutDown();
-    // What has been taken in is made durable and answered; only then do the connections go.
+    // Everything accepted is made durable and answered; only then do the connections close.
     await this.#storage.close();
     await this.#snapshotUnderWay;
-    // The disk may have failed over it. Then nobody gets an answer any more.
+    // The disk may have failed meanwhile. Then no client gets an answer.
     if (wasServing && !this.#hasEnded()) {
       const { clock } = this.#world;
       while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, -Infinity));
       await Promise.all([this.#port.shutDown(clock.now()), this.#others?.shutDown(clock.now())]);
       this.#turn(nothing);
-      // Their last answers are on the way; a client that does not take them is not waited for.
+      // Their last replies are on the way; a client that does not read them is not waited for.
       const goneMs = clock.now().elapsedMs + lastAnswersMs;
       while (this.#port.cnxnCount > 0 && clock.now().elapsedMs < goneMs) {
         await new Promise<void>((resolve) => clock.after(pollMs, resolve));
@@ -301,7 +313,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     return this.#state === 'ended';
   }
 
-  /** A broken belief, or a disk that has failed: from here on nothing is done, so that nothing is acknowledged. */
+  /**
+   * A failed assertion or a failed disk: from here on nothing happens, so that nothing is
+   * acknowledged.
+   */
   failed(error: unknown): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
@@ -323,19 +338,19 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   // --- At an operator's word
 
   expireSession(session: SessionId): Promise<boolean> {
-    if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
+    if (this.#state !== 'serving') return Promise.reject(new Error('cannot expire a session: this server is closing'));
     return new Promise((resolve, reject) => {
       this.#turn((now) => {
         const askedOf = this.#server;
         if (askedOf === undefined)
-          reject(new Error('this server serves nobody at the moment, and ends no session; ask one that leads or follows'));
+          reject(new Error('cannot expire a session: this server does not serve clients now; ask one that leads or follows'));
         else if (this.#core.expireSession(session, now)) this.#farewells.push({ session, askedOf, resolve, reject });
         else resolve(false);
       });
     });
   }
 
-  /** What clients speak to; in an ensemble a new one with each role. */
+  /** The server of the clients; in an ensemble each role has a new one. */
   get #server(): Server | undefined {
     return this.#core instanceof Server ? this.#core : this.#core.server;
   }
@@ -348,7 +363,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         resolve(true);
         return false;
       }
-      // The role it was asked of is over, and the wish may have been lost with it.
+      // The role that was asked is over, and the request may have been lost with it.
       if (server !== undefined && server !== askedOf) {
         farewell.askedOf = server;
         this.#core.expireSession(session, now);
@@ -358,7 +373,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   }
 
   #breakFarewells(): void {
-    for (const { reject } of this.#farewells) reject(new Error('the server ended before the session did'));
+    for (const { reject } of this.#farewells) reject(new Error('the server closed before the session ended'));
     this.#farewells = [];
   }
 
@@ -409,9 +424,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   };
 
   /**
-   * Whoever is silent is so only as far as we have listened: the process may have stood still, or been busy, and bytes may wait unread. A round
-   * reads everything that has arrived before it began: one pass of the loop to accept who has connected, one to read what they have sent, one to
-   * have it delivered. Sessions are judged as of its beginning, so that no gap has to be noticed, and none puts off anything.
+   * A session is silent only as far as the server has listened: the process may have been suspended
+   * or busy, and bytes may wait unread. A round reads everything that arrived before it began: one
+   * pass of the loop to accept connections, one to read their bytes, one to deliver them. Sessions
+   * are judged as of its beginning, so that gaps in time need not be detected, and none postpones
+   * anything.
    */
   #beginRound(now: Now): void {
     if (this.#roundBeganMs !== undefined) return;
@@ -435,7 +452,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #wake = (): void => {
     this.#wakeIsSoon = false;
     this.#turn((now) => {
-      // Who closes has ceased to listen, and ends no session.
+      // A closing server does not listen any more, and expires no session.
       this.#core.wake(now, this.#state === 'serving' ? this.#heardMs : -Infinity);
       this.#port.wake(now);
       if (this.#others !== undefined) for (const port of this.#others.ports) port.wake(now);
@@ -455,7 +472,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#turn((now) => this.#portOf(stream)?.connected(stream, now));
   }
 
-  /** The port to other servers that the stream belongs to; undefined for a client's. */
+  /** The port to other servers that the stream belongs to; undefined for a client's stream. */
   #portOf(stream: StreamId): MemberPort | undefined {
     return this.#others?.ports.find((port) => port.ownsStream(stream));
   }
@@ -463,7 +480,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   received(batch: ReceivedBatch): void {
     if (this.#state === 'closing') return;
     this.#turn((now) => {
-      // Each takes out of the batch what is its own.
+      // Each port removes its own entries from the batch.
       this.#port.received(batch, now);
       if (this.#others !== undefined) for (const port of this.#others.ports) port.received(batch, now);
     });
@@ -505,7 +522,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
   // --- Snapshots
 
-  /** Never in the middle of a long job: the tree would be between two zxids. */
+  /** Never during a long job: the tree would be between two zxids. */
   #beginSnapshot(): void {
     this.#snapshotWanted = false;
     this.#snapshotUnderWay = this.#snapshot().catch((error: unknown) => this.failed(error));
@@ -524,7 +541,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     }
   }
 
-  /** Tells the observer of each step that ends in the midst of a snapshot. */
+  /** Notifies the observer of each step that ends during a snapshot. */
   #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean; abandon(): void }) {
     return {
       abandon: () => source.abandon(),
@@ -545,7 +562,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const look = (): void => {
       this.#vigilTimer = this.#world.clock.after(vigilMs, look);
       this.#lookAtMemory();
-      // By then every session that waits for it has heard nothing for all its life. Who waits on serves nobody.
+      // By then every session that waits for the disk has expired. A server that waits longer
+      // serves no client.
       this.#storage.giveUpAfter(patienceMs, vigilMs);
       if (this.#state === 'closing' && (this.#closingMs += vigilMs) >= patienceMs) {
         this.failed(new DiskError('ETIMEDOUT', 'close', this.#options.dataDir));
@@ -554,7 +572,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#vigilTimer = this.#world.clock.after(vigilMs, look);
   }
 
-  /** Nothing where the probe fails; the guard says so when it looks. */
+  /** Empty when the probe fails; the guard logs it at its next measurement. */
   #memoryAtStart(): readonly MemoryUse[] {
     try {
       return this.#hooks.memory?.(0) ?? [];
@@ -577,7 +595,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#vigilTimer = undefined;
   }
 
-  /** Made when the files of the storage are open, which are counted then. */
+  /** Made after the storage has opened its files, because it counts open descriptors. */
   #descriptors(): DescriptorPlan {
     if (this.#descriptorPlan !== undefined) return this.#descriptorPlan;
     const peers = this.#member === undefined ? 0 : this.#member.quorum.servers.size - 1;
@@ -627,7 +645,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     try {
       this.#sizes = await this.#storage.sizes();
     } catch {
-      // The folder may be in the middle of a purge; the next look will tell.
+      // A purge may be running; the next measurement works again.
     }
     if (this.#state === 'serving') this.#sizesTimer = this.#world.clock.after(sizesIntervalMs, () => void this.#measureSizes());
   }
@@ -642,7 +660,7 @@ function countServers({ quorum }: MemberOptions): { readonly voters: number; rea
   return { voters, observers: servers.length - voters };
 }
 
-/** Of the line that says that a server of an ensemble can be reached. */
+/** The fields of `server.serving` that only an ensemble has. */
 function ensembleFields(member: MemberOptions) {
   return { electionAddresses: member.electionAddresses.map(formatHostPort), ...countServers(member) };
 }
@@ -655,7 +673,7 @@ function nameOf(member: MemberOptions): string {
   return `server ${zab.sid} of ${counted(voters, 'voter')}${observers === 0 ? '' : ` and ${counted(observers, 'observer')}`}`;
 }
 
-/** The ports are those that others know. */
+/** With the ports that other servers use. */
 function ensembleConf({ zab, role, quorum }: MemberOptions): EnsembleConf {
   const { addresses } = quorum.servers.get(zab.sid)!;
   return {
@@ -667,7 +685,10 @@ function ensembleConf({ zab, role, quorum }: MemberOptions): EnsembleConf {
   };
 }
 
-/** What may be held for clients at once, as a share of what there is: little memory must not be used up by one moment. */
+/**
+ * Limits of what is held for clients at once, as shares of the memory: a small memory must not be
+ * used up in a moment.
+ */
 function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; readonly port: number } {
   let core = Infinity;
   let port = Infinity;

@@ -1,6 +1,7 @@
 /**
- * What happens to sessions, in the log. A hundred thousand clients that reconnect at once must not cost the server as many lines, so each
- * event has room for some lines a second; the rest is counted, and one line gives the number when the second is over.
+ * Session events in the log. A hundred thousand clients that reconnect at once must not cause as
+ * many lines, so each event may have some lines a second; the rest is counted, and one line after
+ * that second gives the number.
  */
 import type { CloseReason, CnxnContext, Inspect } from '@tskeeper/core';
 import { formatHostPort, formatSessionId, type Millis, type SessionId } from '@tskeeper/protocol';
@@ -14,12 +15,12 @@ const intervalMs: Millis = 1000;
 
 type SessionEvent = Extract<LogEvent, `session.${string}`>;
 
-/** One event in the second that runs. */
+/** The lines of one event in the current second. */
 interface Window {
   readonly sinceMs: Millis;
   lines: number;
   leftOut: number;
-  /** Set from the first line that is left out, to the end of the second. */
+  /** Set from the first line that is left out to the end of the second. */
   timer: TimerHandle | undefined;
 }
 
@@ -33,7 +34,7 @@ export class SessionLog {
     this.#clock = clock;
   }
 
-  /** A handshake has been accepted. As ZooKeeper's "Established session". */
+  /** A handshake was accepted. ZooKeeper's "Established session". */
   accepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void {
     const event = isNew ? 'session.opened' : 'session.resumed';
     if (!this.#mayLog(event)) return;
@@ -52,8 +53,9 @@ export class SessionLog {
   }
 
   /**
-   * Every server of an ensemble applies the end of every session. It is of interest where the client is connected, and, since an expired
-   * session often has no connection, at the server that decides on expiry. All others log it at debug.
+   * Every server of an ensemble applies the end of every session. It matters at the server of the
+   * client and, because an expired session often has no connection, at the server that decides on
+   * expiry. All others log it at debug.
    */
   ended(
     session: SessionId,
@@ -82,7 +84,7 @@ export class SessionLog {
     }
   }
 
-  /** A connection is gone; `session` is 0 when it never had one. */
+  /** A connection is closed; `session` is 0 when it never had one. */
   disconnected(session: SessionId, context: CnxnContext, reason: CloseReason | undefined): void {
     if (session === 0n) return;
     if (reason === 'session moved') {
@@ -106,12 +108,15 @@ export class SessionLog {
     });
   }
 
-  /** Logs how many lines were left out in the second that runs, and cancels its timers. */
+  /** Logs how many lines were left out in the current second, and cancels its timers. */
   close(): void {
     for (const event of this.#windows.keys()) this.#end(event);
   }
 
-  /** Whether there is room for one more line of this event. Called before a line is put together, since that is what costs. */
+  /**
+   * Whether one more line of this event may be logged. Called before a line is composed, because
+   * that is the costly part.
+   */
   #mayLog(event: SessionEvent): boolean {
     const { elapsedMs } = this.#clock.now();
     let window = this.#windows.get(event);

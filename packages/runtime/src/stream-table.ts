@@ -1,8 +1,8 @@
 import type { StreamId } from './network.ts';
 
 /**
- * What an adapter of the network keeps of its streams, by number. A number is free again when `closed` has been told of it, and not before; the
- * latest one is used first, so that a mix-up shows.
+ * The streams of a network adapter, by number. A number is free again once `closed` has been
+ * delivered for it, and not before; the number freed last is used first, so that a mix-up shows.
  */
 export class StreamTable<T> {
   readonly #streams: (T | undefined)[] = [];

@@ -7,7 +7,10 @@ import type { MemoryProbe } from './memory-use.ts';
 import type { Endpoint, Network } from './network.ts';
 import type { Random } from './random.ts';
 
-/** The four things a runtime touches, and nothing else. `server` brings the real ones, the simulator virtual ones. */
+/**
+ * The four interfaces to the outside of a runtime, and the only ones. `server` has the real ones,
+ * the simulator virtual ones.
+ */
 export interface World {
   readonly disk: Disk;
   readonly network: Network;
@@ -15,56 +18,66 @@ export interface World {
   readonly random: Random;
 }
 
-/** Snappy's raw block format; the framing around the blocks is the snapshot's own. */
+/** Snappy's raw block format; the framing of the blocks belongs to the snapshot. */
 export interface SnappyCodec {
   compress(bytes: Uint8Array): Uint8Array;
-  /** `maxBytes` bounds what an announced length may allocate. Throws on anything that is not a block. */
+  /**
+   * `maxBytes` limits the allocation for an announced length. Throws on bytes that are not a block.
+   */
   uncompress(bytes: Uint8Array, maxBytes: number): Uint8Array;
 }
 
-/** What a server can say of the program and the machine it runs on, for four letter words. */
+/** Facts about the program and the machine, for four letter words. */
 export interface HostFacts {
-  /** After `Zookeeper version: `: the release of ZooKeeper whose behaviour this is, our own, and `, built on mm/dd/yyyy hh:mm GMT`. Tools parse it. */
+  /**
+   * Printed after `Zookeeper version: `: the release of ZooKeeper with this behaviour, our own
+   * version, and `, built on mm/dd/yyyy hh:mm GMT`. Tools parse it.
+   */
   readonly version: string;
-  /** Names and values of envi, in the order they are printed. */
+  /** Names and values of envi, in the order of printing. */
   environment(): Iterable<readonly [name: string, value: string]>;
-  /** undefined where the system does not say. */
+  /** undefined where the system does not report it. */
   openFileDescriptors(): number | undefined;
   maxFileDescriptors(): number | undefined;
 }
 
-/** What else whoever starts a runtime brings along. */
+/** Further parts that the caller of `startRuntime` provides. */
 export interface RuntimeHooks {
   readonly logger: Logger;
   readonly host: HostFacts;
-  /** Without one the server does not know how much memory there is, and bounds only what it holds for clients. */
+  /**
+   * Without one the server does not know how much memory there is, and limits only what it holds
+   * for clients.
+   */
   readonly memory?: MemoryProbe | undefined;
   /** undefined: snapshots compressed with snappy can neither be written nor read. */
   readonly snappy: SnappyCodec | undefined;
-  /** Hears all that the core tells, behind the server's own metrics. */
+  /** Receives all calls of the core, after the server's own metrics. */
   readonly observer?: Observer | undefined;
   /**
-   * Of an ensemble of two (oraclePath): whether somebody outside, who says so to one of them at most, lets this server go on without the other.
-   * It is asked ten times a second, and at once when the other is lost. A rejection is a no.
+   * Of an ensemble of two (oraclePath): whether an outside authority, which allows it to at most
+   * one of them, lets this server go on without the other. It is called ten times a second, and at
+   * once when the other server is lost. A rejection counts as no.
    */
   readonly oracle?: (() => Promise<boolean>) | undefined;
   /**
-   * Called once when the runtime cannot go on: a failing disk, a broken belief. Nothing is acknowledged after it. Whoever started the
-   * runtime ends the process.
+   * Called once when the runtime cannot continue: a failing disk or a failed assertion. Nothing is
+   * acknowledged after it. The caller of `startRuntime` should end the process.
    */
   failed(error: unknown): void;
 }
 
-/** A server at work. */
+/** A running server. */
 export interface Runtime {
-  /** Where clients connect, with the port that was really given when 0 was asked for. */
+  /** The address for clients, with the actual port when port 0 was requested. */
   readonly clientEndpoint: Endpoint;
   readonly inspect: Inspect;
   /**
-   * Ends a session as if its time were up. Resolves when its ephemerals are gone and its client has been told so, with false when there
-   * was no such session or it was ending already. Rejects when the server ends before.
+   * Ends a session as if it had expired. Resolves when its ephemerals are deleted and its client
+   * has been notified, with false when there was no such session or it was already ending. Rejects
+   * when the server closes before that.
    */
   expireSession(session: SessionId): Promise<boolean>;
-  /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
+  /** Stops accepting, makes everything acknowledged durable, and releases the data folder. */
   close(): Promise<void>;
 }

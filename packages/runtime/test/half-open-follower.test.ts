@@ -1,4 +1,7 @@
-/** The host of a follower loses its power, which nobody is told: to its leader the old connection looks like one over which nothing is said. */
+/**
+ * The host of a follower loses power without notifying its leader, which sees the old connection as
+ * a silent one.
+ */
 import { makeZxid, PacketType, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { MemberRig } from './member-rig.ts';
@@ -14,7 +17,7 @@ function packetOf(type: number, zxid: number, write?: (writer: Writer) => void):
   return Buffer.from(packet.written());
 }
 
-describe('a follower that comes back while its leader still has its old connection', () => {
+describe('a follower that restarts while its leader still has its old connection', () => {
   it.each([1000, 2000, 6000])('serves within 2 s of its start, with ticks of %i ms', async (tickTimeMs) => {
     const rig = new MemberRig({ zab: { tickTimeMs } });
     const [lost, ...others] = rig.nodes;

@@ -1,4 +1,4 @@
-/** Servers of an ensemble with all they have, on a network, disks and a clock in memory. */
+/** Complete servers of an ensemble, on a network, disks and a clock in memory. */
 import { coreDefaults, type ZabOptions } from '@tskeeper/core';
 import { type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import {
@@ -19,12 +19,12 @@ const tickTimeMs = 1000;
 
 export interface MemberRigOptions {
   readonly servers?: number;
-  /** The last of the servers observe, so many. */
+  /** How many of the servers, the last ones, are observers. */
   readonly observers?: number;
   readonly options?: Partial<MemberOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly runtime?: Partial<RuntimeOptions>;
-  /** An oracle is asked, and takes its time. */
+  /** There is an oracle, which takes time to answer. */
   readonly oracle?: boolean;
 }
 
@@ -35,7 +35,7 @@ export class MemberNode {
   readonly disk = new MemoryDisk();
   runtime: Runtime | undefined;
   failure: unknown;
-  /** What the oracle says to it; undefined: there is none. */
+  /** The oracle's answer to it; undefined: there is no oracle. */
   oracle: string | undefined;
 
   constructor(sid: Sid) {
@@ -58,7 +58,7 @@ export class MemberRig {
     this.nodes = Array.from({ length: setup.servers ?? 3 }, (_, index) => new MemberNode(index + 1));
   }
 
-  /** All of them, until one leads and the others follow or observe it. */
+  /** Starts all of them, until one leads and the others follow or observe it. */
   static async start(setup: MemberRigOptions = {}): Promise<MemberRig> {
     const rig = new MemberRig(setup);
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
@@ -75,7 +75,7 @@ export class MemberRig {
     return this.nodes.find(({ role }) => role === 'leader')!;
   }
 
-  /** Those that are something else than the leader, in order. */
+  /** Servers other than the leader, in order. */
   get learners(): MemberNode[] {
     return this.nodes.filter(({ role }) => role !== 'leader');
   }
@@ -135,7 +135,7 @@ export class MemberRig {
     await Promise.all([runtime!.close(), this.rig.run(1500, 10)]);
   }
 
-  /** Lets time pass until it is so; throws when it never is. */
+  /** Advances the time until the condition holds; throws when it does not. */
   async until(isSo: () => boolean, atMostMs: number): Promise<void> {
     for (let passed = 0; !isSo(); passed += 5) {
       if (passed >= atMostMs) throw new Error(`still not so after ${atMostMs} ms; the last words: ${this.#lastWords()}`);
@@ -161,7 +161,7 @@ export class MemberRig {
     await this.until(() => end.received.length >= 41, 2000);
   }
 
-  /** What a server answers to a four letter word. */
+  /** The reply of a server to a four letter word. */
   async word(node: MemberNode, word: string): Promise<string> {
     const end = this.dial(node, clientPort);
     end.send(Buffer.from(word));

@@ -1,11 +1,11 @@
-/** A server of an ensemble as its parts work together: what it listens to, whom it lets in, what it says of itself. */
+/** A whole server of an ensemble: its ports, which connections it accepts, and what it reports. */
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
 
 describe('the quorum port', () => {
-  it('is listened to by the server that leads, and by no other', async () => {
+  it('is open at the server that leads, and at no other', async () => {
     const rig = await MemberRig.start({ observers: 1, servers: 4 });
     const ends = rig.nodes.map((node) => rig.dial(node, quorumPort));
     await rig.rig.run(20);
@@ -13,7 +13,7 @@ describe('the quorum port', () => {
     expect(refused).toEqual(rig.learners);
   });
 
-  it('is given up with the leadership, and taken by whoever leads next', async () => {
+  it('is closed with the end of the leadership, and opened by the next leader', async () => {
     const rig = await MemberRig.start();
     const old = rig.leader;
     const others = rig.learners;
@@ -27,7 +27,7 @@ describe('the quorum port', () => {
     expect(old.role).toBe('follower');
   });
 
-  it('that cannot be had keeps a server from leading, until it can', async () => {
+  it('that cannot be bound keeps a server from leading until it can be bound', async () => {
     const rig = new MemberRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
@@ -40,8 +40,8 @@ describe('the quorum port', () => {
   });
 });
 
-describe('a server whose own name is not known yet', () => {
-  it('waits for it, says how it is meanwhile, and takes part once it is', async () => {
+describe('a server whose own name does not resolve yet', () => {
+  it('waits for it, answers four letter words meanwhile, and takes part once it resolves', async () => {
     const electionAddresses = [{ host: 'zk', port: electionPort }];
     const rig = new MemberRig({ servers: 1, options: { electionAddresses } });
     const only = rig.nodes[0]!;
@@ -56,11 +56,11 @@ describe('a server whose own name is not known yet', () => {
   });
 });
 
-describe('what an operator is told', () => {
+describe('an operator', () => {
   const info = (node: MemberNode) =>
     node.lines.filter((line) => /^info (server|election)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
 
-  it('which server of what ensemble this is, and each change of its role in one line', async () => {
+  it('reads in the log which server of which ensemble this is, and each change of its role in one line', async () => {
     const rig = await MemberRig.start({ servers: 4, observers: 1 });
     const [old] = [rig.leader];
     const told = (node: MemberNode, role: string) => [
@@ -83,7 +83,7 @@ describe('what an operator is told', () => {
     }
   });
 
-  it('by four letter words what each server is, and what it knows of the others', async () => {
+  it('reads in four letter words the role of each server, and what it knows of the others', async () => {
     const rig = await MemberRig.start({ servers: 4, observers: 1 });
     const metricsOf = async (node: MemberNode) =>
       new Map((await rig.word(node, 'mntr')).split('\n').map((line) => line.split('\t') as [string, string]));
@@ -119,7 +119,7 @@ describe('what an operator is told', () => {
 });
 
 describe('sessions in the logs of an ensemble', () => {
-  it('are at info where the client is connected, and at the leader when they expire; other servers log their end at debug', async () => {
+  it('are logged at info by the server of the client, and by the leader when they expire; other servers log their end at debug', async () => {
     const rig = await MemberRig.start();
     const [here, there] = rig.learners as [MemberNode, MemberNode];
     const linesOf = (node: MemberNode) =>
@@ -144,7 +144,7 @@ describe('sessions in the logs of an ensemble', () => {
     expect(linesOf(rig.leader)).toEqual(['info session.expired']);
   });
 
-  it('bear the role, the leader, the epoch and the zxid of each change of role', async () => {
+  it('name the role, the leader, the epoch and the zxid of each change of role', async () => {
     const rig = await MemberRig.start();
     const follower = rig.learners[0]!;
     expect(follower.logged.filter(({ event }) => /^(role|leader)\./.test(event))).toEqual([
@@ -156,11 +156,11 @@ describe('sessions in the logs of an ensemble', () => {
 });
 
 describe('an oracle', () => {
-  it('A57: lets one of two servers go on without the other, and back again', async () => {
+  it('A57: that says yes lets one of two servers serve without the other, until the other returns', async () => {
     const rig = await MemberRig.start({ servers: 2, oracle: true });
     const [leader, follower] = [rig.leader, rig.learners[0]!];
     leader.oracle = '1';
-    // While both are there it has no say.
+    // While both servers run, the oracle has no effect.
     await rig.rig.run(500, 5);
     expect([leader.role, follower.role]).toEqual(['leader', 'follower']);
     await rig.close(follower);
@@ -174,7 +174,7 @@ describe('an oracle', () => {
     expect(follower.runtime!.inspect.lastZxid()).toBe(leader.runtime!.inspect.lastZxid());
   });
 
-  it('that says no, or nothing, lets nobody', async () => {
+  it('that says no, or does not answer, lets no server serve alone', async () => {
     const rig = await MemberRig.start({ servers: 2, oracle: true });
     const leader = rig.leader;
     await rig.close(rig.learners[0]!);
@@ -187,12 +187,12 @@ describe('an oracle', () => {
     await rig.until(() => leader.role === 'looking', 5000);
   });
 
-  it('is asked anew when the other is lost: what it said before is of no account', async () => {
+  it('is asked again when the other server is lost: an earlier answer does not count', async () => {
     const rig = await MemberRig.start({ servers: 2, oracle: true });
     const leader = rig.leader;
     leader.oracle = '1';
     await rig.rig.run(500, 5);
-    // It changes its mind just before, and has not been looked at again.
+    // The answer changes just before, and the server has not asked again.
     leader.oracle = '0';
     const client = rig.dial(leader, clientPort);
     void rig.learners[0]!.runtime!.close();
@@ -207,7 +207,7 @@ describe('an oracle', () => {
 });
 
 describe('observer.election.DelayMs', () => {
-  it('spreads the observers of a leader that has gone over time, and nobody else', async () => {
+  it('spreads the elections of the observers of a lost leader over time, and of no other server', async () => {
     const delays = async (observerElectionDelayMs: number) => {
       const rig = await MemberRig.start({ servers: 7, observers: 4, options: { observerElectionDelayMs } });
       const old = rig.leader;
@@ -226,7 +226,7 @@ describe('observer.election.DelayMs', () => {
 });
 
 describe('standaloneEnabled=false', () => {
-  it('A59: one server alone is an ensemble: it elects itself and serves', async () => {
+  it('A59: a single server is an ensemble: it elects itself and serves', async () => {
     const rig = await MemberRig.start({ servers: 1 });
     const only = rig.nodes[0]!;
     const client = rig.dial(only, clientPort);
@@ -238,7 +238,7 @@ describe('standaloneEnabled=false', () => {
 });
 
 describe('leaderServes=no', () => {
-  it('A61: leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
+  it('A61: the leader refuses clients, and reports that it does not serve', async () => {
     const rig = new MemberRig({ options: { leaderServes: false } });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.nodes.filter(({ role }) => role === 'follower').length === 2, 5000);
@@ -257,13 +257,13 @@ describe('leaderServes=no', () => {
     });
     await rig.until(() => refused!.closed !== undefined && served!.received.length > 0, 1000);
     expect(refused!.received).toHaveLength(0);
-    // The length of the answer, and the protocol version that it begins with.
+    // The length of the reply, and the protocol version that it begins with.
     expect(served!.received.subarray(0, 8)).toEqual(Buffer.from('0000002500000000', 'hex'));
   });
 });
 
 describe('expireSession', () => {
-  it('ends a session of any server, whichever server is asked, and knows of none that is not there', async () => {
+  it('ends a session of any server, whichever server is asked, and resolves to false for an unknown one', async () => {
     const rig = await MemberRig.start({ observers: 1, servers: 4 });
     for (const asked of rig.nodes) {
       for (const node of rig.nodes) {
@@ -281,7 +281,7 @@ describe('expireSession', () => {
     }
   });
 
-  it('is asked for again when the role it was asked of is over', async () => {
+  it('is requested again when the role that it was requested from ends', async () => {
     const rig = await MemberRig.start();
     const asked = rig.learners[0]!;
     const end = rig.dial(asked, clientPort);
@@ -292,7 +292,7 @@ describe('expireSession', () => {
     rig.rig.wire.cut(addressOf(asked.sid), addressOf(leader.sid));
     const ended = asked.runtime!.expireSession(session);
     await rig.until(() => asked.role === 'looking', 10_000);
-    await expect(asked.runtime!.expireSession(session)).rejects.toThrow('this server serves nobody at the moment');
+    await expect(asked.runtime!.expireSession(session)).rejects.toThrow('cannot expire a session: this server does not serve clients now');
     const other = rig.learners.find((node) => node !== asked)!;
     rig.rig.wire.cut(addressOf(other.sid), addressOf(leader.sid));
     await rig.until(() => [asked, other].some(({ role }) => role === 'leader'), 20_000);

@@ -4,7 +4,7 @@ import { MemoryGuard } from '../src/internal.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** A guard over a heap of 100 MiB and a process of 1000, and what they hold at the moment, in MiB. */
+/** A guard over a heap of 100 MiB and a process of 1000, and their current use, in MiB. */
 class Rig {
   heap = 10;
   process = 100;
@@ -52,7 +52,7 @@ class Rig {
 
   #nowMs = 0;
 
-  /** The state after a look, a second after the one before. */
+  /** The state after a measurement, a second after the previous one. */
   look(
     changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'returnedTree' | 'slack' | 'reserve' | 'watches'>>,
     afterMs = 1000,
@@ -64,13 +64,13 @@ class Rig {
   }
 }
 
-it('F34: memory is tight from 85 % of the nearer limit on and full from 90 % on', () => {
+it('F34: memory is tight from 85 % of the closer limit, and full from 90 %', () => {
   const rig = new Rig();
   expect([84, 85, 89, 90, 100].map((heap) => rig.look({ heap }))).toEqual(['ample', 'tight', 'tight', 'full', 'full']);
   expect([840, 850, 900].map((process) => new Rig().look({ process }))).toEqual(['ample', 'tight', 'full']);
 });
 
-it('F34: a stage is left only well below where it begins', () => {
+it('F34: a stage is left only well below its start', () => {
   const rig = new Rig();
   expect([90, 86, 85, 84, 81, 80, 79].map((heap) => rig.look({ heap }))).toEqual([
     'full', 'full', 'full', 'tight', 'tight', 'tight', 'ample',
@@ -84,26 +84,26 @@ it('F34: a stage is entered at once and lasts a second', () => {
   expect([rig.look({ heap: 95 }, 1), rig.look({ heap: 10 }, 999)]).toEqual(['full', 'full']);
 });
 
-it('F34: each change of stage is told once, with figures and the remedy', () => {
+it('F34: each change of stage is logged once, with figures and the remedy', () => {
   const rig = new Rig();
   for (const heap of [50, 86, 87, 91, 95, 83, 50, 51]) rig.look({ heap });
   expect(rig.lines).toEqual([
-    'warn memory is getting tight: the JavaScript heap holds 86.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
-    'warn memory is full: the JavaScript heap holds 91.0 MiB of the 100.0 MiB it may hold. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. Get the JavaScript heap more.',
-    'warn memory is getting tight: the JavaScript heap holds 83.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
-    'info memory pressure is over: the JavaScript heap holds 50.0 MiB of the 100.0 MiB it may hold; accepting all requests',
+    'warn memory is getting tight: the JavaScript heap uses 86.0 MiB of its limit of 100.0 MiB. New sessions and long multis are refused. Get the JavaScript heap more.',
+    'warn memory is full: the JavaScript heap uses 91.0 MiB of its limit of 100.0 MiB. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions continue. Get the JavaScript heap more.',
+    'warn memory is getting tight: the JavaScript heap uses 83.0 MiB of its limit of 100.0 MiB. New sessions and long multis are refused. Get the JavaScript heap more.',
+    'info memory pressure is over: the JavaScript heap uses 50.0 MiB of its limit of 100.0 MiB; accepting all requests',
   ]);
 });
 
-it('F34: what deletes have made free within the pages of the tree counts as free, though the process keeps it', () => {
+it('F34: free space within the pages of the tree counts as free, although the process keeps it', () => {
   const rig = new Rig();
   expect(rig.look({ process: 950 })).toBe('full');
   expect(rig.look({ idleTree: 300 })).toBe('ample');
-  // The heap holds no znodes.
+  // The heap does not contain the znodes.
   expect(rig.look({ heap: 95 })).toBe('full');
 });
 
-it('F34: what the tree has given back counts as free as far as the process may still hold it, unless it is over its limit', () => {
+it('F34: memory that the tree has released counts as free as far as the process may still hold it, unless the process is over its limit', () => {
   expect(new Rig().look({ process: 950, returnedTree: 300, slack: 0 })).toBe('full');
   expect(new Rig().look({ process: 950, returnedTree: 300, slack: 30 })).toBe('full');
   expect(new Rig().look({ process: 950, returnedTree: 30, slack: 300 })).toBe('full');
@@ -119,12 +119,12 @@ it('F34: watches may take a quarter of the memory of the process', () => {
   };
   expect([250, 251, 220, 199].map(mayGrow)).toEqual([true, false, false, true]);
   expect(rig.lines).toEqual([
-    'warn watches take 251.0 MiB, a quarter of what this process may take (1000.0 MiB): no more are set, and such requests are answered ThrottledOp. Get this process more.',
+    'warn watches take 251.0 MiB and may take a quarter of the limit of this process (1000.0 MiB): requests that set more watches are answered with ThrottledOp. Get this process more.',
     'info watches take 199.0 MiB: more may be set again',
   ]);
 });
 
-it('what a moment takes is no part of what a stage is a share of', () => {
+it('the reserve for a moment is not part of the memory that stages are shares of', () => {
   expect(new Rig().look({ process: 840, reserve: 0 })).toBe('ample');
   expect(new Rig().look({ process: 840, reserve: 50 })).toBe('tight');
   expect(new Rig().look({ process: 840, reserve: 100 })).toBe('full');

@@ -1,4 +1,7 @@
-/** Very many clients come back at once to the followers of an ensemble, each of which asks the leader whether the session lives. */
+/**
+ * Very many clients reconnect at once to the followers of an ensemble, each of which asks the
+ * leader whether the session lives.
+ */
 import { FrameCutter, type Reader, readConnectResponse, type SessionId, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
@@ -30,7 +33,7 @@ function handshake({ id, password }: Session): Buffer {
   return Buffer.from(writer.written());
 }
 
-/** What the server has answered to the handshake; a time-out of 0 is a refusal. */
+/** The server's reply to the handshake; a time-out of 0 is a refusal. */
 function answerOf({ received }: RawEnd): { readonly timeOut: number; readonly session: Session } {
   let answer: ReturnType<typeof answerOf> | undefined;
   const take = (reader: Reader) => {
@@ -44,12 +47,12 @@ function answerOf({ received }: RawEnd): { readonly timeOut: number; readonly se
 }
 
 describe('an ensemble whose clients have all lost their connections', () => {
-  it('C2-13: takes up thousands of sessions at once at other servers, though the leader is asked about each, and goes on with its followers', async () => {
+  it('C2-13: resumes thousands of sessions at once at other servers, although the leader is asked about each, and keeps its followers', async () => {
     const rig = await MemberRig.start({ runtime: { maxClientCnxns: 0 } });
     const { leader, learners } = rig;
     const zxid = () => leader.runtime!.inspect.lastZxid();
     const isAnswered = (end: RawEnd) => end.pieces.length > 0 || end.closed !== undefined;
-    /** Client by client: its server is the one or the other follower, by turns. */
+    /** The clients alternate between the two followers. */
     const shake = async (sessions: readonly Session[], serverOf: (at: number) => MemberNode): Promise<RawEnd[]> => {
       const ends = sessions.map((session, at) => {
         const end = rig.dial(serverOf(at), clientPort);
@@ -79,7 +82,8 @@ describe('an ensemble whose clients have all lost their connections', () => {
       return timeOut !== timeoutMs || session.id !== sessions[at]!.id;
     });
     expect(wrong).toEqual([]);
-    // A client gives a server up that is silent for a third of its time-out, and so it would all begin anew.
+    // A client gives up a server that is silent for a third of its time-out, and then all of them
+    // would start again.
     expect(tookMs).toBeLessThan(timeoutMs / 3);
     // The leader was asked about each of them once, and nothing was proposed for any.
     expect((await asked()) - askedBefore).toBe(count);

@@ -1,4 +1,4 @@
-/** Clients of a follower write more than its link to the leader takes. */
+/** Clients of a follower write more than its link to the leader can carry. */
 import { OpCode, operations, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { clientPort, MemberRig } from './member-rig.ts';

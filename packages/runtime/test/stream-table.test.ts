@@ -12,7 +12,7 @@ test('a number is free again once its stream is deleted, the latest first', () =
   expect([table.add(named('d')), table.add(named('e')), table.add(named('f'))]).toEqual(['d2', 'e0', 'f3']);
 });
 
-test('what is deleted twice is free once', () => {
+test('a number that is deleted twice is free once', () => {
   const table = new StreamTable<string>();
   table.add(named('a'));
   table.delete(0);
@@ -20,7 +20,7 @@ test('what is deleted twice is free once', () => {
   expect([table.add(named('b')), table.add(named('c'))]).toEqual(['b0', 'c1']);
 });
 
-test('it counts the streams there are, and lists them by number', () => {
+test('it counts its streams, and lists them by number', () => {
   const table = new StreamTable<string>();
   for (const name of ['a', 'b', 'c']) table.add(named(name));
   table.delete(1);

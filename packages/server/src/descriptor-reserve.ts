@@ -1,15 +1,15 @@
 /**
- * File descriptors that are kept open for nothing, so that logs, snapshots and folders can be opened when clients, or other parts of this
- * process, have taken all others. A log that cannot be opened ends the server.
+ * File descriptors held in reserve, so that logs, snapshots and folders can be opened when clients,
+ * or other parts of this process, use all others. A log that cannot be opened ends the server.
  */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 
-/** What a roll of the log and a snapshot open at the same time, and one more for each. */
+/** As many as a roll of the log and a snapshot open at the same time, and one more for each. */
 const reservedCount = 8;
 
 export interface DescriptorSource {
-  /** Throws where there is none left. */
+  /** Throws when none is left. */
   take(): number;
   giveBack(descriptor: number): void;
 }
@@ -20,7 +20,7 @@ export class DescriptorReserve {
   readonly #count: number;
   readonly #source: DescriptorSource;
   readonly #held: number[] = [];
-  /** Nothing is kept before somebody who needs it says so. */
+  /** The reserve stays empty until the first `fill`. */
   #isWanted = false;
 
   constructor(count: number = reservedCount, source: DescriptorSource = ofSystem) {
@@ -28,22 +28,25 @@ export class DescriptorReserve {
     this.#source = source;
   }
 
-  /** Whether some were given away that have not come back. */
+  /** Whether descriptors were given away and not taken back yet. */
   get isShort(): boolean {
     return this.#isWanted && this.#held.length < this.#count;
   }
 
-  /** Takes what is missing, as far as there is any. */
+  /** Takes the missing descriptors, as far as there are any. */
   fill(): void {
     this.#isWanted = true;
     try {
       while (this.#held.length < this.#count) this.#held.push(this.#source.take());
     } catch {
-      // Tried again when one of ours is closed.
+      // The next close of a file tries again.
     }
   }
 
-  /** Does work that needs a descriptor. Where there is none, one of the reserve is given up for it, and another as long as somebody else is faster. */
+  /**
+   * Does work that needs a descriptor. When none is left, it closes one of the reserve for it, and
+   * another one each time something else takes that descriptor first.
+   */
   async use<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

@@ -3,13 +3,16 @@ import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/run
 import { ConfigError } from './config/config-error.ts';
 import { ListenError } from './net-network.ts';
 
-/** How a server process ends. Supervisors may tell these apart: restarting helps after 1 and perhaps after 3, never after 2. */
+/** Exit codes of a server process. A restart helps after 1, perhaps after 3, and never after 2. */
 export const exitCodes = {
-  /** Ended as asked, by SIGTERM or SIGINT. */
+  /** Stopped by SIGTERM or SIGINT. */
   ended: 0,
-  /** A broken belief or an error nobody expected. */
+  /** A failed assertion or an unexpected error. */
   internalError: 1,
-  /** The server cannot start as configured: a slip in the configuration, a port or a folder in use, a folder it may not use, data it refuses. */
+  /**
+   * The server cannot start as configured: a mistake in the configuration, a port or folder in use,
+   * a folder that it may not use, data that it refuses.
+   */
   refused: 2,
   /** The disk failed. */
   diskFailure: 3,
@@ -17,7 +20,7 @@ export const exitCodes = {
 
 const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused, ConfigurationConflict];
 
-/** What the operator is told about an error that ends the process, and with which code. */
+/** The message for the operator about an error that ends the process, and the exit code. */
 export function verdictOf(error: unknown): { readonly code: number; readonly message: string } {
   if (error instanceof DiskError) {
     return { code: exitCodes.diskFailure, message: `the disk failed: ${error.message}. ${remedyOf(error)}` };
@@ -44,7 +47,7 @@ function remedyOf({ code }: DiskError): string {
     case 'ENFILE':
       return 'Raise the limit of open files (ulimit -n, LimitNOFILE).';
     case 'ETIMEDOUT':
-      return 'It has not come back for as long as a session may live. Check the disk; if it is well, something else has taken all threads of this process that wait for disks, and a new start is the cure.';
+      return 'The operation did not complete within the longest session time-out. Check the disk; if it is healthy, something else occupies all threads of this process that wait for disks: start the server again.';
     default:
       return 'Check the disk before starting the server again.';
   }

@@ -1,6 +1,7 @@
 /**
- * Quorum and election ports believe whoever reaches them: the id that it gives, what it says it has accepted, the requests that it passes on for
- * clients, whoever those say they are. TLS and SASL between servers are not built, so who can reach these ports is for the operator to see to.
+ * Quorum and election ports trust every connection: its sid, the txns it claims to have accepted,
+ * and the identities of the clients whose requests it forwards. TLS and SASL between servers are
+ * not supported, so the operator must limit who can reach these ports.
  */
 import { formatHostPort } from '@tskeeper/protocol';
 import type { MemberOptions } from '@tskeeper/runtime';
@@ -14,10 +15,10 @@ export function exposedPorts({
   return [...quorumAddresses, ...electionAddresses].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
 }
 
-/** One sentence of what is wrong, one of what to do. */
+/** One sentence with the problem, one with the remedy. */
 export function exposedSentence(addresses: readonly string[]): string {
   return (
-    `The ports for other servers (${addresses.join(', ')}) are open to other machines and believe whoever reaches them, as they have neither TLS nor SASL. ` +
-    `Let a firewall admit nobody but the servers of the ensemble, or name an address of a private network in the server lines and leave quorumListenOnAllIPs off.`
+    `The ports for other servers (${addresses.join(', ')}) are open to other machines and trust every connection, because they have neither TLS nor SASL. ` +
+    `Let a firewall admit only the servers of the ensemble, or name an address of a private network in the server lines and leave quorumListenOnAllIPs off.`
   );
 }

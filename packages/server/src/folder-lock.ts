@@ -8,17 +8,23 @@ import { type Clock, FolderInUse, type FolderLock } from '@tskeeper/runtime';
 import { SystemClock } from './system-clock.ts';
 
 /**
- * Keeps two servers off one data folder, without a lock of the operating system, which Node does not offer.
+ * Prevents two servers from using one data folder, without a lock of the operating system, which
+ * Node does not offer.
  *
- * Each contender puts up a file of its own, `tskeeper.claim.<nonce>`, and only then looks who else is there. Of two contenders at least
- * the later one to look sees the other, so both cannot believe to be alone. Whoever sees a live owner gives up; of two live claims the
- * larger nonce gives up and the smaller waits for that; whoever is alone renames its claim to `tskeeper.lock.<nonce>`. No name is ever
- * used twice, so removing the file of a dead process cannot hit a living one, which is what makes taking over free of races.
+ * Each contender first creates a file of its own, `tskeeper.claim.<nonce>`, and only then looks for
+ * others. Of two contenders at least the one that looks later sees the other, so that they cannot
+ * both believe to be alone. A contender that sees a live owner gives up. Of two live claims the one
+ * with the larger nonce gives up, and the other waits for that. A contender that is alone renames
+ * its claim to `tskeeper.lock.<nonce>`. No name is ever used twice, so removing the file of a dead
+ * process cannot hit the file of a live one; this makes a takeover free of races.
  *
- * An owner is dead when its process is gone, when it is a zombie (it has ended, and its parent has not waited for it), or when the pid
- * belongs to a process that started at another time. A killed process takes a moment to end, so a contender retries for a second
- * (`endingMs`) before it refuses the folder because of another process of this machine. All of that can be decided only within the same run of the kernel and the same pid namespace (containers have their own). An owner that started under an earlier run of
- * the kernel on this host is dead. Any other owner is watched: a live one touches its file every two seconds.
+ * An owner is dead when its process does not exist, when it is a zombie (it has ended, and its
+ * parent has not waited for it), or when the pid belongs to a process that started at another time.
+ * A killed process takes a moment to end, so a contender retries for a second (`endingMs`) before
+ * it refuses the folder because of another process of this machine. All of that can be decided only
+ * within the same run of the kernel and the same pid namespace (containers have their own). An
+ * owner that started under an earlier run of the kernel on this host is dead. Any other owner is
+ * observed: a live one touches its file every two seconds.
  */
 export interface LockTimes {
   /** How often an owner touches its file. */
@@ -30,29 +36,29 @@ export interface LockTimes {
 const defaultTimes: LockTimes = { beatMs: 2000, silenceMs: 6000 };
 const claimPrefix = 'tskeeper.claim.';
 const lockPrefix = 'tskeeper.lock.';
-/** How often a contender with precedence looks whether the other claim is gone. */
+/** How often a contender with precedence checks whether the other claim is removed. */
 const lookAgainMs = 10;
-/** How long a process may take to end: until then a contender retries. */
+/** How long a process may take to end: a contender retries that long. */
 const endingMs = 1000;
 /** How often a contender retries while the owner may be ending. */
 const retryMs = 50;
 
-/** A process, wherever it runs. What the system does not tell is an empty text. */
+/** A process on any machine. Facts that the system hides are empty texts. */
 export interface Owner {
   readonly pid: number;
   readonly host: string;
   /** Start of the process, in clock ticks since the kernel booted. */
   readonly started: string;
-  /** One run of one kernel. */
+  /** Identifies one run of one kernel. */
   readonly boot: string;
   readonly pidNamespace: string;
 }
 
-/** How `lockFolder` keeps time. */
+/** Times and clock of `lockFolder`. */
 export interface LockOptions {
   /** Default: an owner touches its file every 2000 ms and is dead after 6000 ms of silence. */
   readonly times?: LockTimes;
-  /** By which a contender waits for an owner that may be ending. Default: the clock of this machine. */
+  /** The clock for the wait for an owner that may be ending. Default: the clock of this machine. */
   readonly clock?: Clock;
 }
 
@@ -64,7 +70,9 @@ interface Holder {
   readonly mayBeEnding: boolean;
 }
 
-/** Takes the folder for this process. Rejects with FolderInUse when a living process has it. */
+/**
+ * Locks the folder for this process. Rejects with FolderInUse when a live process has locked it.
+ */
 export async function lockFolder(
   folder: string,
   { times = defaultTimes, clock = new SystemClock() }: LockOptions = {},
@@ -108,7 +116,9 @@ async function tryToLock(folder: string, times: LockTimes): Promise<FolderLock |
   };
 }
 
-/** Returns undefined when no other claim and no owner is left, otherwise the one we have to give way to. */
+/**
+ * Returns undefined when there is no other claim and no owner, otherwise the one with precedence.
+ */
 async function untilAlone(folder: string, nonce: string, times: LockTimes): Promise<Holder | undefined> {
   for (;;) {
     let waiting = false;
@@ -133,7 +143,7 @@ async function untilAlone(folder: string, nonce: string, times: LockTimes): Prom
   }
 }
 
-/** undefined: the file says nothing readable, as when its writer is just starting or lost power. */
+/** undefined: the file is not readable, as when its writer has just created it or lost power. */
 async function readOwner(path: string): Promise<Owner | undefined | 'gone'> {
   try {
     const read: unknown = JSON.parse(await readFile(path, 'utf8'));
@@ -146,19 +156,23 @@ async function readOwner(path: string): Promise<Owner | undefined | 'gone'> {
   }
 }
 
-/** `startOf` gives the start of a process of this namespace, '' when the system hides it, undefined when no such process lives. */
+/**
+ * `startOf` returns the start of a process of this namespace, '' when the system hides it,
+ * undefined when there is no live process with that pid.
+ */
 export function judge(owner: Owner, here: Owner, startOf: (pid: number) => string | undefined): 'alive' | 'dead' | 'unknown' {
   if (owner.boot !== here.boot) return owner.host === here.host ? 'dead' : 'unknown';
   if (owner.pidNamespace !== here.pidNamespace || (owner.boot === '' && owner.host !== here.host)) return 'unknown';
   const started = startOf(owner.pid);
-  // A /proc mounted with hidepid shows nothing of other users' processes.
+  // A /proc mounted with hidepid hides other users' processes.
   if (started === '' && owner.started !== '') return 'unknown';
   return started === owner.started ? 'alive' : 'dead';
 }
 
 /**
- * Watches the file's time of change, which needs no clock to agree with another machine's. Silence is counted in looks: time in which this process
- * stood still may be time in which the owner's machine stood still as well.
+ * Observes the file's time of change, so that the clocks of two machines need not agree. Silence is
+ * counted in looks: while this process was suspended, the owner's machine may have been suspended
+ * too.
  */
 async function beats(path: string, { beatMs, silenceMs }: LockTimes): Promise<boolean> {
   const before = await changeTime(path);
@@ -205,15 +219,16 @@ export function self(): Owner {
 }
 
 /**
- * Field 22 of /proc/<pid>/stat, unless field 3, the state, says that the process has ended (Z: a zombie, X: dead). The main thread of a
- * process may be a zombie while another one still waits for the disk; field 20, the number of threads, is larger than 1 then, and the
- * process lives. The second field, the program's name in brackets, may itself hold blanks and brackets.
+ * Field 22 of /proc/<pid>/stat, unless field 3, the state, says that the process has ended (Z: a
+ * zombie, X: dead). The main thread of a process may be a zombie while another one still waits for
+ * the disk; then field 20, the number of threads, is larger than 1, and the process is alive. The
+ * second field, the program's name in brackets, may itself contain blanks and brackets.
  */
 function processStart(pid: number): string | undefined {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it exists and is another user's.
+    // EPERM: the process exists and belongs to another user.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined;
   }
   const text = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -16,9 +16,9 @@ const closeFile = promisify(fs.close);
 /**
  * Files over node:fs.
  *
- * A log write goes into the page cache with a plain system call, which takes a few microseconds, and only the sync goes through the
- * thread pool: measured against handing both to the pool this saves a third of the time of a commit, and while one sync runs the next
- * batch gathers.
+ * A write to the log is a plain system call into the page cache, which takes a few microseconds;
+ * only the sync uses the thread pool. Measured against using the pool for both, this saves a third
+ * of the time of a commit, and the next batch is gathered while a sync runs.
  */
 export class FsDisk implements Disk {
   /** Windows cannot open a folder for syncing. */
@@ -26,7 +26,10 @@ export class FsDisk implements Disk {
   readonly #clock: Clock;
   readonly #reserve: DescriptorReserve;
 
-  /** `clock` times how long `lock` waits for a process that may be ending. From the first lock on, descriptors are held in `reserve`. */
+  /**
+   * `clock` measures how long `lock` waits for a process that may be ending. From the first lock
+   * on, `reserve` holds descriptors.
+   */
   constructor(clock: Clock = new SystemClock(), reserve: DescriptorReserve = descriptorReserve) {
     this.#clock = clock;
     this.#reserve = reserve;
@@ -97,8 +100,9 @@ export class FsDisk implements Disk {
 }
 
 /**
- * Makes a folder and the parents that are missing, and returns those it has made. `mkdir` of node does that too (`recursive`), but never returns
- * where the system says ENOENT though the parent exists, as /proc does.
+ * Creates a folder and its missing parents, and returns those it has created. `mkdir` of node can
+ * do that too (`recursive`), but never returns where the system says ENOENT although the parent
+ * exists, as /proc does.
  */
 async function makeFolders(folder: string): Promise<string[]> {
   const { mkdir } = fs.promises;
@@ -121,7 +125,7 @@ async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-/** For tools that look at files they may have no right to change. */
+/** For tools that read files which they may have no right to change. */
 export async function openForReading(path: string): Promise<ReadableFile> {
   return new FsFile(path, await attempt('open', path, () => openFile(path, fs.constants.O_RDONLY)), descriptorReserve);
 }
@@ -132,7 +136,10 @@ class FsFile implements DiskFile {
   readonly path: string;
   readonly #fd: number;
   readonly #reserve: DescriptorReserve;
-  /** The first write that failed. What the file holds is unknown from then on, so no sync may succeed any more. */
+  /**
+   * The first write that failed. After it the content of the file is unknown, so that no later sync
+   * may succeed.
+   */
   #failed: DiskError | undefined;
 
   constructor(path: string, fd: number, reserve: DescriptorReserve) {
@@ -146,7 +153,7 @@ class FsFile implements DiskFile {
   }
 
   async read(position: number, length: number): Promise<Buffer> {
-    // What is asked for may come from a damaged file; what is allocated is bounded by what is there.
+    // `length` may come from a damaged file, so the allocation is limited by the size of the file.
     const available = Math.max(0, Math.min(length, (await this.size()) - position));
     const buffer = Buffer.allocUnsafe(available);
     let filled = 0;
@@ -163,7 +170,7 @@ class FsFile implements DiskFile {
   write(position: number, bytes: Uint8Array): void {
     try {
       let written = 0;
-      // The system may take less than it was given: at the end of a full disk, or when a signal came.
+      // The system may write less than asked: at the end of a full disk, or after a signal.
       while (written < bytes.length) {
         const count = fs.writeSync(this.#fd, bytes, written, bytes.length - written, position + written);
         if (count === 0) throw Object.assign(new Error('the system wrote nothing'), { code: 'EIO' });
@@ -177,7 +184,8 @@ class FsFile implements DiskFile {
 
   extend(size: number): void {
     try {
-      // A hole and one zero byte, as ZooKeeper pads its logs: the file's length is settled, so that a sync need not settle it each time.
+      // A hole and one zero byte, as ZooKeeper pads its logs: the file's length is fixed, so that
+      // the next syncs need not write it.
       if (fs.fstatSync(this.#fd).size < size) fs.writeSync(this.#fd, zero, 0, 1, size - 1);
     } catch (error) {
       this.#failed ??= diskError('extend', this.path, error);
@@ -204,14 +212,14 @@ class FsFile implements DiskFile {
   }
 }
 
-/** What the reserve has given away comes back to it at once, before a connection can take it. */
+/** Refills the reserve at once, before a connection can take the descriptor. */
 async function close(fd: number, reserve: DescriptorReserve): Promise<void> {
   if (!reserve.isShort) return await closeFile(fd);
   fs.closeSync(fd);
   reserve.fill();
 }
 
-/** Names the operation and the path of whatever the system refuses. Errors of other kinds pass. */
+/** Adds the operation and the path to errors of the system. Other errors pass unchanged. */
 async function attempt<T>(operation: string, path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

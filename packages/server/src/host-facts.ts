@@ -1,15 +1,17 @@
-/** What this program is and what it runs on, for srvr, envi and mntr. */
+/** Facts about this program and its machine, for srvr, envi and mntr. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { arch, freemem, homedir, hostname, release, tmpdir, totalmem, type, userInfo } from 'node:os';
 import type { HostFacts } from '@tskeeper/runtime';
 
-/** The release of Apache ZooKeeper whose behaviour this is. Tools that ask for a version compare it with such numbers. */
+/** The release of Apache ZooKeeper with this behaviour. Tools compare it with version numbers. */
 export const zookeeperRelease = '3.9.5';
 const megabyte = 1024 * 1024;
 /** What Java prints for a property without a value. */
 const notKnown = '<NA>';
 
-/** `buildDate` is set with `version`, by each release: an installed package keeps no date of its own. */
+/**
+ * Each release sets `buildDate` along with `version`: an installed package has no date of its own.
+ */
 const own = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string; buildDate: string };
 export const ownVersion = own.version;
 
@@ -21,8 +23,8 @@ export const hostFacts: HostFacts = {
 };
 
 /**
- * `mm/dd/yyyy hh:mm GMT`, as ZooKeeper up to 3.6 prints it. Later releases print `yyyy-mm-dd hh:mm UTC`, which go-zookeeper cannot parse;
- * no parser is known that needs the later form.
+ * `mm/dd/yyyy hh:mm GMT`, as ZooKeeper up to 3.6 prints it. Later releases print `yyyy-mm-dd hh:mm
+ * UTC`, which go-zookeeper cannot parse; no parser is known that needs the later form.
  */
 export function formatBuildDate(text: string): string {
   const date = new Date(text);
@@ -36,7 +38,7 @@ export function formatBuildDate(text: string): string {
 function* environment(): Iterable<readonly [string, string]> {
   yield ['zookeeper.version', hostFacts.version];
   yield ['host.name', valueOf(hostname)];
-  // Scripts and ZooKeeper's own tests look for the names.
+  // Scripts and ZooKeeper's own tests expect these names.
   yield ['java.version', `none (Node ${process.version})`];
   yield ['java.vendor', 'none (tskeeper)'];
   yield ['java.home', notKnown];
@@ -62,7 +64,7 @@ function inMegabytes(bytes: number): string {
   return `${Math.floor(bytes / megabyte)}MB`;
 }
 
-/** The system may refuse to say: a folder that is gone, or no descriptor left to look. */
+/** The system may refuse: the folder is gone, or no descriptor is left. */
 function valueOf(read: () => string): string {
   try {
     return read();
@@ -71,7 +73,7 @@ function valueOf(read: () => string): string {
   }
 }
 
-/** A process may run under a number that no user has. */
+/** The process may run under a number without a user. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -2,24 +2,24 @@ import { hostname } from 'node:os';
 import type { Logger, LogFields } from '@tskeeper/runtime';
 import { destination, pino, type DestinationStream } from 'pino';
 
-/** What a log can be limited to, from everything to nothing. */
+/** The levels of a log, from everything to nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-/** One of `logLevels`: messages of this level and those behind it are written. */
+/** One of `logLevels`: messages of this level and of the more severe ones are written. */
 export type LogLevel = (typeof logLevels)[number];
 
-/** What a log looks like, and where it goes. */
+/** Level, form and destination of a log. */
 export interface LogOptions {
-  /** Below it nothing is written. */
+  /** Messages below this level are not written. */
   readonly level: LogLevel;
   /** `text` for people, `json` for collectors: one line per message either way. */
   readonly format: 'text' | 'json';
-  /** Takes whole lines; standard output unless given. */
+  /** Receives whole lines. Default: standard output. */
   readonly write?: ((line: string) => void) | undefined;
 }
 
 /**
- * The server's log. Lines are written at once rather than gathered: the last ones before an end are the ones that get read, and the
- * server writes no line per request.
+ * The server's log. Lines are written at once and not gathered: the last ones before the process
+ * ends matter most, and the server writes no line per request.
  */
 export function createLogger(options: LogOptions): Logger {
   const out: DestinationStream = options.write === undefined ? standardOutput() : { write: options.write };
@@ -28,7 +28,7 @@ export function createLogger(options: LogOptions): Logger {
     {
       level: options.level,
       base: { pid: process.pid, host: hostname() },
-      // Collectors sort by words and ISO times; pino's numbers are for its own tools.
+      // Collectors search for level names and ISO times; pino's numbers serve its own tools.
       formatters: { level: (level) => ({ level }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
@@ -42,23 +42,23 @@ export function createLogger(options: LogOptions): Logger {
   };
 }
 
-/** What waits for a disk that is full, or a reader that does not read. Beyond it lines are left out. */
+/** Limit of the lines that wait for a full disk or a slow reader. Further lines are left out. */
 const waitingBytesMax = 1024 * 1024;
 
 function standardOutput(): DestinationStream {
-  // A reader that does not read must not hold the server up: its lines wait for the next one.
+  // A reader that does not read must not block the server: its lines wait for the next write.
   const out = destination({ fd: 1, sync: true, maxLength: waitingBytesMax, retryEAGAIN: () => false });
   out.on('error', () => undefined);
   return out;
 }
 
-/** No line of a log is worth a server: what the logger cannot write is left out. */
+/** A line of the log must not end the server: lines that the logger cannot write are left out. */
 export function loggerThatNeverThrows(logger: Logger): Logger {
   const attempt = (write: () => void): void => {
     try {
       write();
     } catch {
-      // There is no place left to say so.
+      // There is no other place to report it.
     }
   };
   return {
@@ -69,7 +69,10 @@ export function loggerThatNeverThrows(logger: Logger): Logger {
   };
 }
 
-/** `2026-01-31 12:00:00.000 warn  message`, in local time. The message says what the fields say. */
+/**
+ * `2026-01-31 12:00:00.000 warn  message`, in local time. The message contains the content of the
+ * fields.
+ */
 function readable(line: string): string {
   const { time, level, msg } = JSON.parse(line) as { time: string; level: string; msg: string };
   const at = new Date(time);

@@ -1,13 +1,15 @@
 /**
- * How much memory this process has and uses. Two kinds can run out, and the process dies of either.
+ * How much memory this process has and uses. Either of two kinds can run out, and that ends the
+ * process.
  *
- * **The JavaScript heap** holds connections, requests under way, ACLs and quotas. What counts is what lives in its old part: V8 lets garbage
- * pile up there until it gets near the limit, so a figure that looks like too much is checked by a collection. Long before the limit
- * V8 gives up ("Ineffective mark-compacts near heap limit", from four fifths on), and one long request needs room for a moment; both are
- * taken off the limit.
+ * **The JavaScript heap** holds connections, requests in progress, ACLs and quotas. What counts is
+ * the live part of the old space: V8 lets garbage accumulate there until it approaches the limit,
+ * so a collection checks a figure that looks too large. V8 gives up long before the limit
+ * ("Ineffective mark-compacts near heap limit", from four fifths on), and one long request needs
+ * room for a moment; both are subtracted from the limit.
  *
- * **The process as a whole** holds znodes, watches and buffers besides, outside of the JavaScript heap and of its limit. Where its end is,
- * the machine says, or the container, or the operator.
+ * **The whole process** also holds znodes, watches and buffers, outside of the JavaScript heap and
+ * its limit. Its limit is set by the machine, the container or the operator.
  */
 import { totalmem } from 'node:os';
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
@@ -16,30 +18,39 @@ import type { MemoryProbe, MemoryUse } from '@tskeeper/runtime';
 
 const mebibyte = 1024 * 1024;
 
-/** Where V8 begins to count collections that gain little, as a share of the old part; after four of them it ends the process. */
+/**
+ * The share of the old space at which V8 starts to count collections that free little; after four
+ * of them it ends the process.
+ */
 const v8GivesUpShare = 0.8;
 /**
- * What a multi of a megabyte takes while it is judged, and about what V8 wants to have left: with less than two new spaces below the limit it
- * collects without end.
+ * What a multi of a megabyte takes while it is validated, and about what V8 needs to have left:
+ * with less than two new spaces below the limit it collects without end.
  */
 const momentaryBytes = 32 * mebibyte;
-/** The young part is as large as three semispaces, and each of these this large unless told otherwise. */
+/** The young part consists of three semispaces, each of this size by default. */
 const semiSpaceMiB = 16;
-/** Below this share of the limit nobody cares how much of it is garbage. */
+/** Below this share of the limit the amount of garbage does not matter. */
 const checkedFromShare = 0.8;
-/** Collections to check the figure may take a fifth of the time while it grows, and little when it does not. */
+/**
+ * Collections to check the figure may take a fifth of the time while it grows, and little when it
+ * does not.
+ */
 const restPerCollection = 4;
 const idleRestPerCollection = 20;
 const idleRestMsMin = 5000;
-/** A figure that has changed by less than this share of the limit has not changed. */
+/** A change by less than this share of the limit does not count as a change. */
 const changeShare = 0.02;
 
 export interface MemoryLimits {
-  /** tskeeper.memoryLimitInMb, in bytes; undefined: what the container or the machine has. */
+  /** tskeeper.memoryLimitInMb, in bytes; undefined: the limit of the container or the machine. */
   readonly processBytes: number | undefined;
 }
 
-/** `resident` asks the system for what this process holds, and throws where no file can be opened to ask it. */
+/**
+ * `resident` asks the system how much this process holds, and throws when no file can be opened for
+ * that.
+ */
 export function memoryProbe({ processBytes }: MemoryLimits, resident: () => number = () => process.memoryUsage.rss()): MemoryProbe {
   const nowMs = (): number => performance.now();
   const heapBytes = usableBytes(oldSpaceBytes());
@@ -47,7 +58,8 @@ export function memoryProbe({ processBytes }: MemoryLimits, resident: () => numb
   const wholeBytes = processBytes ?? machineBytes();
   const held = new ResidentBytes(resident);
   const ownBytes = held.slackBytes();
-  // Pages that the tree has given back are garbage as well, and a server that only refuses makes no other that would have it collected.
+  // Pages that the tree has released are garbage too, and a server that only refuses requests makes
+  // no other garbage that would cause their collection.
   const wholeUsableBytes = wholeBytes - processReserve(wholeBytes);
   const whole = new LiveMemory({ limitBytes: wholeUsableBytes, usedBytes: () => held.usedBytes(), collect, nowMs });
   return (returnedBytes) => [
@@ -69,8 +81,9 @@ function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
 }
 
 /**
- * What this process holds. To ask the system takes a free file descriptor; without one the figure is what was neither heap nor buffers when it
- * last answered, and what V8 knows of heap and buffers by itself.
+ * Memory of this process. Asking the system takes a free file descriptor; without one the figure is
+ * the sum of what was neither heap nor buffers at the last answer, and V8's own figures for heap
+ * and buffers.
  */
 class ResidentBytes {
   readonly #resident: () => number;
@@ -84,12 +97,12 @@ class ResidentBytes {
     return this.slackBytes() + heapAndBufferBytes();
   }
 
-  /** What is neither heap nor buffers: the program itself, and what the allocator keeps of what was freed. */
+  /** Neither heap nor buffers: the program itself, and freed memory that the allocator keeps. */
   slackBytes(): number {
     try {
       this.#slackBytes = this.#resident() - heapAndBufferBytes();
     } catch {
-      // The figure of before has to do.
+      // Use the previous figure.
     }
     return this.#slackBytes;
   }
@@ -105,43 +118,48 @@ function processUse(usedBytes: number, limitBytes: number, slackBytes: number): 
     what: 'this process',
     usedBytes,
     limitBytes,
-    remedy: 'Delete znodes, or give the machine or container more memory (and tskeeper.memoryLimitInMb, if that is set).',
+    remedy: 'Delete znodes, or give the machine or container more memory (and raise tskeeper.memoryLimitInMb, if that is set).',
     holdsTree: true,
     slackBytes,
     reserveBytes: processReserve(limitBytes),
   };
 }
 
-/** The young part of the heap grows within milliseconds, and requests with it: sooner than anyone looks. */
+/**
+ * The young part of the heap and the requests grow within milliseconds, faster than the memory is
+ * checked.
+ */
 function processReserve(limitBytes: number): number {
   return Math.min(momentaryBytes, limitBytes / 8);
 }
 
-/** Of the container if it has a limit, and of the machine. */
+/** The limit of the container if it has one, and of the machine. */
 function machineBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-/** What memory is asked, so that the rules can be tried without filling it. */
+/** The memory to measure; an interface, so that the rules can be tested without filling memory. */
 export interface MemoryReader {
   readonly limitBytes: number;
-  /** Garbage that has not been collected included. */
+  /** Includes garbage that has not been collected. */
   usedBytes(): number;
   collect(): void;
   nowMs(): number;
 }
 
-/** How much of what is used is no garbage, looked at closely only when it matters. */
+/** How much of the used memory is live, measured exactly only when it matters. */
 export class LiveMemory {
   readonly #memory: MemoryReader;
   /** As of the last collection made to check the figure. */
   #liveBytes = 0;
-  /** What is used is judged against this; Infinity as long as the figure was too small to be checked. */
+  /**
+   * Used bytes are compared with this; Infinity as long as the figure was too small to be checked.
+   */
   #seenBytes = Infinity;
   #restUntilMs = 0;
   #idleUntilMs = 0;
-  /** The least that had been given back, at any time since that collection. */
+  /** The smallest value of `returnedBytes` since that collection. */
   #returnedBytes = 0;
 
   constructor(memory: MemoryReader) {
@@ -149,8 +167,9 @@ export class LiveMemory {
   }
 
   /**
-   * At most so much lives: what lived when it was last known exactly, and all that has come since. Whoever gives back what he had, which is
-   * told by `returnedBytes`, makes garbage that the figure does not show.
+   * An upper limit of the live bytes: those of the last exact measurement, and all growth since. A
+   * tree that releases memory, as `returnedBytes` says, makes garbage that the figure does not
+   * show.
    */
   usedBytes(returnedBytes: number): number {
     const { limitBytes } = this.#memory;
@@ -180,7 +199,10 @@ export class LiveMemory {
 
 let collectAll: (() => void) | undefined;
 
-/** V8 has no other way to be asked for a collection. It is looked for when it is first needed, which on most servers is never. */
+/**
+ * V8 has no other way to request a collection. It is looked up when it is first needed, which on
+ * most servers is never.
+ */
 function collect(): void {
   if (collectAll === undefined) {
     setFlagsFromString('--expose-gc');
@@ -193,7 +215,10 @@ function usableBytes(oldBytes: number): number {
   return oldBytes * v8GivesUpShare - Math.min(momentaryBytes, oldBytes / 3);
 }
 
-/** The limit of the old part, from flags where they say it: V8 itself tells only the sum of old and young. */
+/**
+ * The limit of the old space, from flags where they set it: V8 itself reports only the sum of old
+ * and young.
+ */
 function oldSpaceBytes(): number {
   const told = flagMiB('max-old-space-size');
   if (told !== undefined) return told * mebibyte;
@@ -203,7 +228,7 @@ function oldSpaceBytes(): number {
 function flagMiB(name: string): number | undefined {
   const flags = [...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/), ...process.execArgv];
   const pattern = new RegExp(`^--${name.replaceAll('-', '[-_]')}=(\\d+)$`);
-  // Of two, the later counts; those of the command line come last.
+  // Of two, the later one applies; those of the command line come last.
   for (const flag of flags.toReversed()) {
     const value = pattern.exec(flag)?.[1];
     if (value !== undefined) return Number(value);

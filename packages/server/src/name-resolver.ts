@@ -2,11 +2,13 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
 /**
- * Names to addresses, asked of the operating system (getaddrinfo), so that /etc/hosts and everything else an operator configured counts.
+ * Resolves names through the operating system (getaddrinfo), so that /etc/hosts and all other
+ * configuration applies.
  *
- * getaddrinfo blocks a thread of the small pool that fsync needs as well, and may block it for half a minute when a name server is
- * down. So one look-up runs at a time, whatever the number of callers. Each dial asks anew, since addresses move; an answer seen
- * before is used again when the new one does not come in time or is an error.
+ * getaddrinfo blocks a thread of the small pool that fsync needs as well, and may block it for half
+ * a minute when a name server is down. So one look-up runs at a time, whatever the number of
+ * callers. Each connection attempt resolves anew, because addresses change; an earlier answer is
+ * used again when the new one is late or an error.
  */
 export class NameResolver {
   readonly #lookup: (host: string) => Promise<string[]>;
@@ -15,7 +17,7 @@ export class NameResolver {
   readonly #underway = new Map<string, Promise<string[]>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `patienceMs`: how long a caller waits for a new answer when there is an old one. */
+  /** `patienceMs`: how long a caller waits for a new answer when there is an earlier one. */
   constructor(lookupAll: (host: string) => Promise<string[]> = systemLookup, patienceMs = 1000) {
     this.#lookup = lookupAll;
     this.#patienceMs = patienceMs;

@@ -15,28 +15,34 @@ export interface NetNetworkOptions {
 const streamKey = Symbol('stream');
 type NumberedSocket = Socket & { [streamKey]: Stream };
 
-/** A connection. One object and one function each, since there may be tens of thousands. */
+/** A connection. One object and one function each, because there may be tens of thousands. */
 interface Stream {
   readonly id: StreamId;
   readonly socket: NumberedSocket;
-  /** Shared by all writes of the stream; tells the sink when a write that had to wait is through. */
+  /**
+   * Shared by all writes of the stream; notifies the sink when a write that had to wait is
+   * complete.
+   */
   readonly written: () => void;
-  /** Output is waiting in the process, because the system would not take it at once. */
+  /** Output waits in the process because the system did not accept it at once. */
   waiting: boolean;
-  /** We dropped it: nothing that still arrives is of interest. */
+  /** The stream was reset: later events are ignored. */
   dropped: boolean;
   error: string | undefined;
 }
 
-/** A process out of file descriptors fails to accept many times a second; one line says it. */
+/**
+ * A process without free descriptors fails to accept many times a second; one line per interval
+ * reports it.
+ */
 const acceptWarningEveryMs = 10_000;
 
 /**
  * TCP over node:net.
  *
- * Everything that arrived in a turn of the loop is gathered, and delivered by one call in the turn's check phase; endings are delivered
- * behind the bytes that came before them. Output is written once per stream and turn: system calls, not bytes, are what a small request
- * costs.
+ * Everything that arrives in a turn of the loop is gathered and delivered by one call in the turn's
+ * check phase; the end of a stream is delivered after the bytes that arrived before it. Output is
+ * written once per stream and turn: the cost of a small request is in system calls, not in bytes.
  */
 export class NetNetwork implements Network {
   readonly #logger: Logger;
@@ -69,7 +75,8 @@ export class NetNetwork implements Network {
     const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive });
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
-      // Without a host Node listens on ::, IPv4 included, and on 0.0.0.0 where the machine has no IPv6.
+      // Without a host Node listens on ::, IPv4 included, and on 0.0.0.0 where the machine has no
+      // IPv6.
       const host = options.address === undefined ? {} : { host: options.address };
       const backlog = options.backlog === undefined ? {} : { backlog: options.backlog };
       server.listen({ port: options.port, ...host, ...backlog }, resolve);
@@ -82,13 +89,14 @@ export class NetNetwork implements Network {
   }
 
   connect(endpoint: Endpoint): StreamId {
-    // The caller tries addresses one by one with its own time limit; Node's own racing of addresses would cut attempts short.
+    // The caller tries addresses one by one with its own time limit; Node's own racing of addresses
+    // would cut attempts short.
     const socket = connect({
       host: endpoint.address,
       port: endpoint.port,
       allowHalfOpen: true,
       noDelay: true,
-      // A server dials other servers only.
+      // A server connects to other servers only.
       keepAlive: this.#serverKeepAlive,
       autoSelectFamily: false,
     });
@@ -113,7 +121,8 @@ export class NetNetwork implements Network {
       const end = batch.ends[index]!;
       if (start === end) continue;
       stream.socket.write(start === 0 && end === whole.length ? whole : whole.subarray(start, end), stream.written);
-      // Nothing is left in the process when the system took all of it at once, which is the common case.
+      // Nothing is left in the process when the system accepted all of it at once, which is the
+      // common case.
       if (stream.socket.writableLength > 0) {
         stream.waiting = true;
         batch.kept[index] = true;
@@ -130,8 +139,9 @@ export class NetNetwork implements Network {
     if (found === undefined || found.dropped) return;
     found.dropped = true;
     const { socket } = found;
-    // Node would put off the reset of a socket that is still dialling until it is connected. While the system is asked to send the end of
-    // a stream it refuses a reset, and Node would then neither close the socket nor say so: the descriptor would be lost.
+    // Node would postpone the reset of a socket that is still connecting until it is connected.
+    // While the system is asked to send the end of a stream it refuses a reset, and then Node would
+    // neither close the socket nor report it: the descriptor would be lost.
     if (socket.connecting || (socket.writableEnded && socket.writableLength === 0)) socket.destroy();
     else socket.resetAndDestroy();
   }
@@ -151,7 +161,7 @@ export class NetNetwork implements Network {
 
   #accept(socket: Socket, listener: Listener): void {
     const { remoteAddress, remotePort } = socket;
-    // Gone again before we looked at it.
+    // The connection was closed before this call.
     if (remoteAddress === undefined || remotePort === undefined) {
       socket.on('error', () => undefined);
       socket.destroy();
@@ -165,7 +175,7 @@ export class NetNetwork implements Network {
     const socket = plain as NumberedSocket;
     const stream = this.#streams.add((id) => this.#newStream(id, socket));
     socket[streamKey] = stream;
-    // `this` of a listener is the socket, so the listeners are shared by all of them.
+    // `this` of a listener is the socket, so all sockets share the listeners.
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('error', onError);
@@ -216,7 +226,7 @@ export class NetNetwork implements Network {
     this.#spare = batch;
     const endings = this.#endings;
     this.#endings = [];
-    // A stream may have been dropped after its bytes arrived.
+    // A stream may have been reset after its bytes arrived.
     batch.keepOnly(this.#isHeard);
     try {
       if (batch.count > 0) sink.received(batch);
@@ -257,7 +267,10 @@ function endpointOf(server: Server): Endpoint {
   return { address: plainAddress(bound.address), port: bound.port };
 }
 
-/** Resolves once the port is free again. Node's own callback would also wait for the accepted connections to end. */
+/**
+ * Resolves once the port is free again. Node's own callback would also wait for the accepted
+ * connections to end.
+ */
 function closeListener(server: Server): Promise<void> {
   server.close();
   return new Promise((resolve) => setImmediate(resolve));
@@ -273,7 +286,7 @@ export function formatEndpoint({ address, port }: Endpoint): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** A port we could not listen on. The message is a sentence for the operator. */
+/** A failure to listen on a port. The message is a sentence for the operator. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
@@ -298,6 +311,6 @@ export function listenSentence(code: string, address: string | undefined, port: 
     case 'EAI_AGAIN':
       return `${where} cannot be used because the name does not resolve (${code}). Correct the address to listen on, or leave it out to listen on all.`;
     default:
-      return `${where} cannot be listened on (${code}).`;
+      return `cannot listen on ${where} (${code}).`;
   }
 }

@@ -1,4 +1,7 @@
-/** Refuses a Node that is too old, in one sentence. To be imported first, before a module asks for what an old Node lacks. */
+/**
+ * Refuses a Node that is too old, in one sentence. Import it first, before a module that needs what
+ * an old Node lacks.
+ */
 import { nodeVersionFault } from '@tskeeper/protocol/internal';
 
 const fault = nodeVersionFault(process.versions.node);

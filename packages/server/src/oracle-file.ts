@@ -1,11 +1,14 @@
 /**
- * The oracle of an ensemble of two (oraclePath): a file whose first character is 1 lets this server go on without the other. Whoever writes it
- * sees to it that it says so to one of the two at most.
+ * The oracle of an ensemble of two (oraclePath): a file whose first character is 1 lets this server
+ * go on without the other one. The writer of the files must allow it to at most one of the two.
  */
 import { open } from 'node:fs/promises';
 import type { Logger } from '@tskeeper/runtime';
 
-/** Asks the file each time. One that cannot be read says no, and the log says why, once. */
+/**
+ * Reads the file at each call. A file that cannot be read counts as no, and the log gives the
+ * reason once.
+ */
 export function oracleOf(path: string, logger: Logger): () => Promise<boolean> {
   let complaint: string | undefined;
   return async () => {

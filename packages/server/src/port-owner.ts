@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Finds the process that listens on a TCP port, so that "address already in use" can say by whom. Linux only, and only as far as this
- * user may look: the kernel lists listening sockets by inode, and a process shows its sockets as links in /proc/<pid>/fd.
+ * Finds the process that listens on a TCP port, for the message about a port in use. Linux only,
+ * and only for what this user may read: the kernel lists listening sockets by inode, and a process
+ * shows its sockets as links in /proc/<pid>/fd.
  */
 export interface PortOwner {
   readonly pid: number;
@@ -29,7 +30,10 @@ export function portOwner(port: number, proc = '/proc'): PortOwner | undefined {
   return undefined;
 }
 
-/** Lines look like `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...`, addresses as HEX:PORT. */
+/**
+ * Lines look like `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...`,
+ * addresses as HEX:PORT.
+ */
 function* listeners(table: string, port: number): Iterable<string> {
   const text = attempt(() => readFileSync(table, 'utf8'));
   if (text === undefined) return;
@@ -41,7 +45,10 @@ function* listeners(table: string, port: number): Iterable<string> {
   }
 }
 
-/** Processes come and go while we look, and other users' are closed to us: what cannot be read is skipped. */
+/**
+ * Processes end during the search, and those of other users are unreadable: what cannot be read is
+ * skipped.
+ */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

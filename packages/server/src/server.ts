@@ -31,40 +31,42 @@ import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
 import { SystemRandom } from './system-random.ts';
 
-/** What an operator wants. Without any: a standalone server on 127.0.0.1:2181 with data in ./data. */
+/**
+ * Options of `startServer`. Without any: a standalone server on 127.0.0.1:2181 with data in ./data.
+ */
 export interface ServerOptions {
   /** Path of a zoo.cfg. Default: none, and 127.0.0.1, port 2181, data in ./data. */
   readonly configFile?: string | undefined;
-  /** Wins over zoo.cfg, for transaction logs as well. Default: as zoo.cfg says. */
+  /** Overrides zoo.cfg, for transaction logs as well. Default: as in zoo.cfg. */
   readonly dataDir?: string | undefined;
-  /** Wins over zoo.cfg; 0 for any free port. Default: as zoo.cfg says. */
+  /** Overrides zoo.cfg; 0 for any free port. Default: as in zoo.cfg. */
   readonly clientPort?: number | undefined;
-  /** Wins over zoo.cfg. Default: as zoo.cfg says. */
+  /** Overrides zoo.cfg. Default: as in zoo.cfg. */
   readonly clientAddress?: string | undefined;
-  /** `name=value` each, as after -D on Java's command line. Default: none. */
+  /** `name=value` each, as with -D on Java's command line. Default: none. */
   readonly definitions?: readonly string[] | undefined;
-  /** Where JVMFLAGS and SERVER_JVMFLAGS are looked up; nowhere unless given. */
+  /** Variables that may hold JVMFLAGS and SERVER_JVMFLAGS. Default: none. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Nothing is logged unless given. */
+  /** Default: nothing is logged. */
   readonly logger?: Logger | undefined;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface Server extends AsyncDisposable {
-  /** What a client on this machine connects to. */
+  /** The address for a client on this machine. */
   readonly connectString: string;
-  /** The folder it keeps its data in. */
+  /** The folder of its data. */
   readonly dataDir: string;
-  /** What it knows of itself: sessions, connections, watches, znodes, zxids. */
+  /** The server's view of itself: sessions, connections, watches, znodes, zxids. */
   readonly inspect: Inspect;
   /**
-   * Ends a session as if its time were up. Resolves when its ephemerals are gone, with false when there was no such session or it was
-   * ending already. Rejects when the server ends before.
+   * Ends a session as if it had expired. Resolves when its ephemerals are deleted, with false when
+   * there was no such session or it was already ending. Rejects when the server closes before that.
    */
   expireSession(session: SessionId): Promise<boolean>;
   /** Resolves after `close`; rejects when the server has failed and the process should end. */
   readonly ended: Promise<void>;
-  /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
+  /** Stops accepting, makes everything acknowledged durable, and releases the data folder. */
   close(): Promise<void>;
 }
 
@@ -76,22 +78,22 @@ export type StartRuntime = (
   member?: MemberOptions,
 ) => Promise<Runtime>;
 
-/** What takes the place of the real thing: for tests. */
+/** Replacements for parts of the real world: for tests. */
 export interface Surroundings {
   readonly disk?: Disk | undefined;
-  /** Stands between the server and the network of this machine. */
+  /** Wraps the network of this machine. */
   readonly network?: ((real: Network) => Network) | undefined;
-  /** Time, other than this machine's. */
+  /** Replaces the clock of this machine. */
   readonly clock?: Clock | undefined;
-  /** Stands between the server and what it can learn of its memory. */
+  /** Wraps the memory figures. */
   readonly memory?: ((real: MemoryProbe) => MemoryProbe) | undefined;
-  /** Instead of a configuration file. */
+  /** Replaces the configuration file. */
   readonly config?: ConfigFile | undefined;
-  /** What the file says that tells a server of an ensemble its number. Throws as readFileSync. */
+  /** Replaces the file myid. Throws as readFileSync. */
   readonly readMyid?: ((path: string) => string) | undefined;
 }
 
-/** Builds the real world out of what an operator wrote, and hands it to a runtime. */
+/** Builds the real world from the options and starts a runtime in it. */
 export async function startServerWith(
   startRuntime: StartRuntime,
   options: ServerOptions,
@@ -172,17 +174,17 @@ function logStart(config: ServerConfig, member: MemberOptions | undefined, confi
   );
 }
 
-/** What the system refuses to a timer is told of, as often as a log can bear. */
+/** Logs what the system refuses to timers, within the limits of the log. */
 function warningOfRefusals(logger: Logger): (error: Error) => void {
   const limited = new LimitedLog(logger);
   return ({ message }) =>
-    limited.warn(performance.now(), `a timer was refused something by the system (${message}); the server goes on`, {
+    limited.warn(performance.now(), `the system refused a call of a timer (${message}); the server continues`, {
       event: 'timer.refused',
       reason: message,
     });
 }
 
-/** Each line of a server of an ensemble bears its number. */
+/** Adds the number of a server of an ensemble to each line. */
 function ofServer(sid: number | undefined, logger: Logger): Logger {
   if (sid === undefined) return logger;
   return {
@@ -237,7 +239,7 @@ class RunningServer implements Server {
   }
 }
 
-/** How a server ended, told once. */
+/** How a server ended, reported once. */
 class End {
   readonly promise: Promise<void>;
   #resolve!: () => void;
@@ -248,7 +250,7 @@ class End {
       this.#resolve = resolveEnd;
       this.#reject = rejectEnd;
     });
-    // Nobody has to listen: a caller who only calls `close` hears of a failure there.
+    // A caller may ignore this promise: one that only calls `close` gets the failure there.
     this.promise.catch(() => undefined);
   }
 
@@ -265,7 +267,7 @@ function sourcesOf(options: ServerOptions, { config, readMyid, disk }: Surroundi
   const sources = withDefaults(options);
   const { readFile } = sources;
   const readOne = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
-  // What another disk has is not seen here.
+  // Files of another disk are not visible here.
   const isFile = disk === undefined ? isFileOnDisk : undefined;
   return { ...sources, readFile: readOne, isFile, ...(config === undefined ? {} : { file: config }) };
 }
@@ -282,12 +284,15 @@ function isFileOnDisk(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
   } catch {
-    // What may not be looked at shows when the folder is used.
+    // What cannot be examined shows when the folder is used.
     return false;
   }
 }
 
-/** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */
+/**
+ * A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder
+ * as under ZooKeeper.
+ */
 function readConfigFile(path: string, readText: (path: string) => string): ConfigFile {
   try {
     return { name: path, text: readText(path) };

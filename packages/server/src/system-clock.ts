@@ -2,15 +2,16 @@ import type { Now } from '@tskeeper/core';
 import type { Clock, TimerHandle } from '@tskeeper/runtime';
 
 /**
- * Time as the operating system keeps it. Sessions expire by the monotonic clock, which neither an operator nor NTP can move; the wall
- * clock only ever ends up in ctime and mtime.
+ * Time of the operating system. Sessions expire by the monotonic clock, which neither an operator
+ * nor NTP can move; the wall clock is used for ctime and mtime only.
  */
 export class SystemClock implements Clock {
   readonly #run: (callback: () => void) => void;
 
   /**
-   * `onRefusal` is told what the system has refused to a callback, as a descriptor when there is none left: what is done for the sake of a figure
-   * or a line must not end the process. Every other error goes through. Without `onRefusal` all do.
+   * `onRefusal` receives what the system refused to a callback, such as a descriptor when none is
+   * left: work for a figure or a line of the log must not end the process. Every other error is
+   * thrown. Without `onRefusal` all are.
    */
   constructor(onRefusal?: (error: Error) => void) {
     this.#run = onRefusal === undefined ? (callback) => callback() : (callback) => runGuarded(callback, onRefusal);
@@ -21,8 +22,8 @@ export class SystemClock implements Clock {
   }
 
   after(delayMs: number, callback: () => void): TimerHandle {
-    // Node may fire a timer a fraction of a millisecond early, and `elapsedMs` is rounded down: one millisecond more keeps the promise
-    // that whoever is woken finds its deadline passed.
+    // Node may fire a timer a fraction of a millisecond early, and `elapsedMs` is rounded down: one
+    // more millisecond guarantees that the callback finds its deadline passed.
     return setTimeout(this.#run, delayMs + 1, callback);
   }
 

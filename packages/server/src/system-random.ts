@@ -1,7 +1,10 @@
 import { randomFillSync } from 'node:crypto';
 import type { Random } from '@tskeeper/runtime';
 
-/** Randomness nobody can predict; session ids and snapshot offsets come from here. Drawn in blocks, since each draw costs a system call. */
+/**
+ * Unpredictable randomness; session ids and snapshot offsets come from here. Drawn in blocks,
+ * because each draw costs a system call.
+ */
 export class SystemRandom implements Random {
   readonly #block = new Uint32Array(256);
   #next = this.#block.length;

@@ -1,4 +1,6 @@
-/** Promises that take a whole server to show: several clients, a clock, a restart. See docs/reference/behaviour. */
+/**
+ * Guarantees that only a whole server can show: several clients, a clock, a restart. See
+ * docs/reference/behaviour. */
 import { CreateMode, openAcl, type Stat } from '@tskeeper/protocol';
 import { MemoryDisk } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
@@ -56,7 +58,7 @@ describe('a Stat', () => {
     expect(owners).toEqual([client.session, 0n, 0n]);
   });
 
-  it('A4: cversion shows twice the creates less the children that are left', async () => {
+  it('A4: cversion is twice the number of creates minus the number of children', async () => {
     const client = await (await VirtualServer.start()).join();
     await client.create('/p');
     const seen: number[] = [];
@@ -73,7 +75,7 @@ describe('a Stat', () => {
 });
 
 describe('time', () => {
-  it('C2-15, C3-28: sessions do not notice when the wall clock is set, Stats show it', async () => {
+  it('C2-15, C3-28: setting the wall clock changes the times in Stats and not the life of sessions', async () => {
     const server = await VirtualServer.start();
     const client = await server.join(undefined, 10_000);
     const year = 365 * 24 * 3_600_000;
@@ -90,7 +92,7 @@ describe('time', () => {
     expect(client.closed).toBe(true);
   });
 
-  it('C3-28: the age of a TTL znode is counted by the wall clock', async () => {
+  it('C3-28: the age of a TTL znode is measured by the wall clock', async () => {
     const server = await VirtualServer.start('extendedTypesEnabled=true', { definitions: ['znode.container.checkIntervalMs=1000'] });
     const client = await server.join();
     await client.call('createTTL', { path: '/t', data: null, acl: openAcl, flags: CreateMode.persistentWithTtl, ttl: 3_600_000 });
@@ -101,7 +103,7 @@ describe('time', () => {
 });
 
 describe('order', () => {
-  it('A18, C3-25: writes of many clients have one order, in which each client sees its own as it sent them', async () => {
+  it('A18, C3-25: writes of many clients have one order, which keeps the order of the writes of each client', async () => {
     const server = await VirtualServer.start();
     const clients = await Promise.all([1, 2, 3, 4, 5].map((n) => server.join(`10.0.9.${n}`)));
     const sent = clients.map(() => [] as number[]);
@@ -116,7 +118,7 @@ describe('order', () => {
     expect(new Set(zxids.flat()).size).toBe(100);
   });
 
-  it('C3-12: whoever reads while others write sees the data whole, as one of them wrote it', async () => {
+  it('C3-12: a read during concurrent writes returns the complete data of one of them', async () => {
     const server = await VirtualServer.start();
     const [writer, reader] = [await server.join('10.0.9.1'), await server.join('10.0.9.2')];
     await writer.create('/whole', 'a'.repeat(30_000));
@@ -134,7 +136,7 @@ describe('order', () => {
 });
 
 describe('sessions', () => {
-  it('A30, C2-7, C2-8, C2-11: id and password open the session again after a restart, with its ephemerals, within its timeout', async () => {
+  it('A30, C2-7, C2-8, C2-11: id and password resume the session with its ephemerals after a restart, within its time-out', async () => {
     const disk = new MemoryDisk();
     const first = await VirtualServer.start([], { disk });
     const client = await first.join();
@@ -149,7 +151,7 @@ describe('sessions', () => {
     expect((await statOf(again, '/mine')).ephemeralOwner).toBe(client.session);
   });
 
-  it('C2-9, C2-12: a wrong password is refused, and so is a session whose time is over', async () => {
+  it('C2-9, C2-12: resuming a session with a wrong password, or after it expired, is refused', async () => {
     const server = await VirtualServer.start();
     const client = await server.join();
     await client.create('/mine', '', CreateMode.ephemeral);
@@ -163,7 +165,7 @@ describe('sessions', () => {
     expect((await (await server.join()).call('exists', { path: '/mine', watch: false })).err).toBe('NoNode');
   });
 
-  it('C2-16: watchers hear of the ephemerals of an expired session within a tick', async () => {
+  it('C2-16: watches on the ephemerals of an expired session fire within a tick', async () => {
     const server = await VirtualServer.start('tickTime=1000');
     const owner = await server.join('10.0.9.1', 4000);
     await owner.create('/mine', '', CreateMode.ephemeral);

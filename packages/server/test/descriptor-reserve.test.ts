@@ -1,4 +1,4 @@
-/** Whoever takes the last file descriptor of a process does not take the log's. */
+/** A process without free file descriptors can still open its log. */
 import { describe, expect, it } from 'vitest';
 import { DescriptorReserve } from '../src/descriptor-reserve.ts';
 
@@ -19,8 +19,8 @@ class FewDescriptors {
   readonly open = (): Promise<number> => Promise.resolve().then(() => this.take());
 }
 
-describe('F34: descriptors in reserve', () => {
-  it('are given to the log when there are no others, one for each', async () => {
+describe('F34: the descriptor reserve', () => {
+  it('gives up one descriptor for each file that the log opens when there are no others', async () => {
     const system = new FewDescriptors(10);
     const reserve = new DescriptorReserve(4, system);
     reserve.fill();
@@ -28,7 +28,7 @@ describe('F34: descriptors in reserve', () => {
     await reserve.use(system.open);
     await reserve.use(system.open);
     expect([system.free, reserve.isShort]).toEqual([0, true]);
-    // What one of these closes is in reserve again before anyone else can have it.
+    // A descriptor that one of these closes is in reserve again before anything else can take it.
     system.giveBack();
     reserve.fill();
     expect(system.free).toBe(0);
@@ -36,7 +36,7 @@ describe('F34: descriptors in reserve', () => {
     await expect(reserve.use(system.open)).rejects.toMatchObject({ code: 'EMFILE' });
   });
 
-  it('are given up one after the other while somebody else is faster', async () => {
+  it('gives up one descriptor after the other while something else takes them first', async () => {
     const system = new FewDescriptors(4);
     const reserve = new DescriptorReserve(4, system);
     reserve.fill();
@@ -48,7 +48,7 @@ describe('F34: descriptors in reserve', () => {
     await expect(opened).resolves.toBe(0);
   });
 
-  it('are not touched by any other error, and not taken before a folder is claimed', async () => {
+  it('is not used for any other error, and is empty before a folder is locked', async () => {
     const system = new FewDescriptors(4);
     const reserve = new DescriptorReserve(4, system);
     expect([system.free, reserve.isShort]).toEqual([4, false]);

@@ -38,13 +38,13 @@ it.each<[Error, number, string]>([
   [
     new DiskError('ETIMEDOUT', 'append to the log in', '/d'),
     exitCodes.diskFailure,
-    'the disk failed: append to the log in /d: ETIMEDOUT. It has not come back for as long as a session may live. Check the disk; if it is well, something else has taken all threads of this process that wait for disks, and a new start is the cure.',
+    'the disk failed: append to the log in /d: ETIMEDOUT. The operation did not complete within the longest session time-out. Check the disk; if it is healthy, something else occupies all threads of this process that wait for disks: start the server again.',
   ],
-])('%s ends the process with a code of its own and a sentence', (error, code, message) => {
+])('%s ends the process with its own exit code and a sentence', (error, code, message) => {
   expect(verdictOf(error)).toEqual({ code, message });
 });
 
-it('an error nobody expected is told with its stack', () => {
+it('an unexpected error is reported with its stack', () => {
   const { code, message } = verdictOf(new TypeError('x is not a function'));
   expect(code).toBe(exitCodes.internalError);
   expect(message).toMatch(/^unexpected error, please report it: TypeError: x is not a function\n {4}at /);

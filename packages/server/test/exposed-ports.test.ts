@@ -1,4 +1,7 @@
-/** A server of an ensemble tells its operator that anybody who reaches its ports for other servers is believed. */
+/**
+ * A server of an ensemble warns its operator when its ports for other servers trust every
+ * connection from other machines.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +30,7 @@ describe('ports for other servers', () => {
     ['127.0.0.1', '', 0],
     ['127.0.0.1', 'quorumListenOnAllIPs=true', 1],
     ['zoo1', '', 1],
-  ])('of a server at %s with "%s" are warned of %i times at its start', async (host, line, times) => {
+  ])('of a server at %s with "%s" cause %i warnings at its start', async (host, line, times) => {
     const folder = mkdtempSync(join(tmpdir(), 'exposed-'));
     try {
       writeFileSync(join(folder, 'myid'), '1');
@@ -40,8 +43,7 @@ describe('ports for other servers', () => {
       await expect(startServerWith(start, { configFile, logger })).rejects.toThrow('far enough');
       const told = warnings.filter(([, { event }]) => event === 'server.exposed');
       expect(told).toHaveLength(times);
-      for (const [text] of told)
-        expect(text).toMatch(/believe whoever reaches them.*Let a firewall admit nobody but the servers of the ensemble/);
+      for (const [text] of told) expect(text).toMatch(/trust every connection.*Let a firewall admit only the servers of the ensemble/);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -24,7 +24,7 @@ function plant(owner: Partial<Owner> | string, name = 'tskeeper.lock.0123456789a
   return path;
 }
 
-/** The pid of a process that has been killed and reaped, and what it called itself while it lived. */
+/** The pid of a process that has been killed and reaped, and its start time. */
 async function killedProcess(): Promise<{ pid: number; started: string }> {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   await once(child, 'spawn');
@@ -40,20 +40,23 @@ function startTimeOf(pid: number): string {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
 }
 
-/** A process that was killed and stays in the process table, since its parent (a shell that has become `sleep`) never waits for it. */
+/**
+ * A killed process that stays in the process table, because its parent (a shell that has become
+ * `sleep`) never waits for it.
+ */
 async function zombieProcess(): Promise<{ pid: number; started: string; endParent(): void }> {
   const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(line.toString());
   const started = startTimeOf(pid);
-  // Until the exec a shell would wait for its child.
+  // Before the exec a shell would wait for its child.
   await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n');
   process.kill(pid, 'SIGKILL');
   await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
   return { pid, started, endParent: () => void parent.kill('SIGKILL') };
 }
 
-/** Time that passes when the test says so. */
+/** A clock that the test advances. */
 class HandClock implements Clock {
   #nowMs = 0;
   #timers: { atMs: number; callback: () => void }[] = [];
@@ -92,7 +95,7 @@ class HandClock implements Clock {
 }
 
 describe('a folder', () => {
-  it('is taken once, and can be taken again after it was given back', async () => {
+  it('is locked once, and can be locked again after its release', async () => {
     const lock = await lockFolder(folder);
     expect(readdirSync(folder)).toEqual([expect.stringMatching(/^tskeeper\.lock\.[0-9a-f]{16}$/)]);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUse);
@@ -101,7 +104,7 @@ describe('a folder', () => {
     await (await lockFolder(folder)).release();
   });
 
-  it('in use is refused with the process, the folder and what to do', async () => {
+  it('in use is refused with a message that names the process, the folder and the remedy', async () => {
     const lock = await lockFolder(folder);
     const [name] = readdirSync(folder);
     await expect(lockFolder(folder)).rejects.toThrow(
@@ -111,7 +114,7 @@ describe('a folder', () => {
     await lock.release();
   });
 
-  it('goes to exactly one of many who want it at the same time', async () => {
+  it('is locked by exactly one of many contenders at the same time', async () => {
     for (let round = 0; round < 20; round++) {
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
       const winners = results.filter((result) => result.status === 'fulfilled');
@@ -121,7 +124,7 @@ describe('a folder', () => {
     }
   });
 
-  it('left by a killed process is taken over at once by exactly one', async () => {
+  it('left by a killed process is taken over at once by exactly one contender', async () => {
     plant(await killedProcess());
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
     const winners = results.filter((result) => result.status === 'fulfilled');
@@ -136,7 +139,7 @@ describe('a folder', () => {
       const zombie = await zombieProcess();
       try {
         plant(zombie);
-        // A clock that stands still: the lock is not waited for.
+        // A clock that never advances: the test fails if the lock waits.
         const lock = await lockFolder(folder, { clock: new HandClock() });
         expect(readdirSync(folder)).toHaveLength(1);
         await lock.release();
@@ -160,7 +163,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('of a process that runs on for a second is refused, and only then', async () => {
+  it('of a process that still runs after a second is refused, and not before', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
     await once(child, 'spawn');
     try {
@@ -173,7 +176,7 @@ describe('a folder', () => {
       );
       const waits = async (): Promise<boolean> => !(await Promise.race([clock.asked().then(() => false), isOver]));
       while (await waits()) {
-        // While it waits it claims nothing.
+        // While it waits there is no claim of its own.
         expect(readdirSync(folder)).toHaveLength(1);
         clock.pass(50);
       }
@@ -184,7 +187,7 @@ describe('a folder', () => {
     }
   });
 
-  it('of a pid that another process has now is taken over', async () => {
+  it('with the pid of an owner that belongs to another process now is taken over', async () => {
     plant({ pid: process.ppid, started: '1' });
     await (await lockFolder(folder)).release();
     expect(readdirSync(folder)).toEqual([]);
@@ -206,7 +209,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('of an owner elsewhere who touches the file stays theirs', async () => {
+  it('of an owner elsewhere that touches its file stays locked', async () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
     const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
     try {
@@ -217,7 +220,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  it('of an owner elsewhere stays theirs when the machine of both has stood still for longer than an owner may be silent', async () => {
+  it('of an owner elsewhere stays locked when the machine of both was suspended for longer than an owner may be silent', async () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
     const locking = lockFolder(folder, { times: quick });
     while (!readdirSync(folder).some((name) => name.startsWith('tskeeper.claim.'))) await delay(1);
@@ -237,25 +240,28 @@ describe('a folder', () => {
     const lock = await lockFolder(folder, { times: quick });
     const path = join(folder, readdirSync(folder)[0]!);
     const text = readFileSync(path, 'utf8');
-    // Seen from elsewhere, only the beat tells that the owner lives.
+    // From elsewhere, only the beat shows that the owner lives.
     writeFileSync(path, JSON.stringify({ ...(JSON.parse(text) as Owner), pidNamespace: 'pid:[1]' }));
     await expect(lockFolder(folder, { times: quick })).rejects.toThrow(FolderInUse);
     await lock.release();
   });
 
-  it.each(['', '{', '[]', '{"pid":"x"}'])('with a lock file that says %j, and is silent, is taken over after a while', async (text) => {
-    plant(text);
-    await (await lockFolder(folder, { times: quick })).release();
-    expect(readdirSync(folder)).toEqual([]);
-  });
+  it.each(['', '{', '[]', '{"pid":"x"}'])(
+    'with a lock file that contains %j, and is not touched, is taken over after a while',
+    async (text) => {
+      plant(text);
+      await (await lockFolder(folder, { times: quick })).release();
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
 
-  it('keeps every other file', async () => {
+  it('keeps every other file when it is locked', async () => {
     writeFileSync(join(folder, 'log.1'), 'x');
     await (await lockFolder(folder)).release();
     expect(readdirSync(folder)).toEqual(['log.1']);
   });
 
-  it('that does not exist cannot be taken', async () => {
+  it('that does not exist cannot be locked', async () => {
     await expect(lockFolder(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
@@ -266,12 +272,12 @@ describe('an owner', () => {
 
   it.each<[string, Partial<Owner>, string]>([
     ['whose process runs is alive', { pid: 5, started: '50' }, 'alive'],
-    ['whose process is gone is dead', { pid: 6 }, 'dead'],
+    ['whose process has ended is dead', { pid: 6 }, 'dead'],
     ['whose pid started at another time is dead', { pid: 5, started: '49' }, 'dead'],
     ['of an earlier run of this host is dead', { pid: 5, started: '50', boot: 'c' }, 'dead'],
-    ['of another host is not for us to judge', { pid: 6, boot: 'c', host: 'i' }, 'unknown'],
-    ['of another user, whose start the system hides, is not for us to judge', { pid: 7, started: '70' }, 'unknown'],
-    ['of another container is not for us to judge', { pid: 6, pidNamespace: 'm' }, 'unknown'],
+    ['of another host is unknown', { pid: 6, boot: 'c', host: 'i' }, 'unknown'],
+    ['of another user, whose start the system hides, is unknown', { pid: 7, started: '70' }, 'unknown'],
+    ['of another container is unknown', { pid: 6, pidNamespace: 'm' }, 'unknown'],
   ])('%s', (_, owner, verdict) => {
     expect(judge({ ...here, ...owner }, here, running)).toBe(verdict);
   });

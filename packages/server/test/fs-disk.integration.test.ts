@@ -19,14 +19,14 @@ function synced(file: { sync(done: (error: DiskError | undefined) => void): void
   return new Promise((resolve) => file.sync(resolve));
 }
 
-/** What this process has open in a folder. */
+/** The files in a folder that this process has open. */
 function openBelow(path: string): string[] {
   return readdirSync('/proc/self/fd')
     .map((fd) => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`);
       } catch {
-        // The one that listed the others.
+        // The descriptor that listed the others.
         return '';
       }
     })
@@ -34,7 +34,7 @@ function openBelow(path: string): string[] {
 }
 
 describe('FsDisk', () => {
-  it('writes at any position, syncs, and reads back what is there', async () => {
+  it('writes at any position, syncs, and reads back the content', async () => {
     const file = await disk.open(join(folder, 'a'), 'create');
     file.write(0, Buffer.from('hello world'));
     file.write(6, Buffer.from('WORLD'));
@@ -47,14 +47,14 @@ describe('FsDisk', () => {
     await file.close();
   });
 
-  it('never allocates by the length it is asked for', async () => {
+  it('limits the allocation of a read to the size of the file', async () => {
     const file = await disk.open(join(folder, 'a'), 'create');
     file.write(0, Buffer.from('abc'));
     expect(await file.read(0, 2 ** 40)).toHaveLength(3);
     await file.close();
   });
 
-  it('opens an existing file, makes a missing one, or empties it', async () => {
+  it('opens an existing file, creates a missing one, or empties it', async () => {
     const path = join(folder, 'a');
     await expect(disk.open(path, 'existing')).rejects.toMatchObject({ name: 'DiskError', code: 'ENOENT', operation: 'open', path });
     const made = await disk.open(path, 'create');
@@ -68,7 +68,7 @@ describe('FsDisk', () => {
     await emptied.close();
   });
 
-  it('extends with zeros that take no room, and never cuts', async () => {
+  it('extends a file with zeros that take no space on the disk, and never cuts it', async () => {
     const file = await disk.open(join(folder, 'a'), 'create');
     file.write(0, Buffer.from('abc'));
     file.extend(8 << 20);
@@ -82,7 +82,7 @@ describe('FsDisk', () => {
     await file.close();
   });
 
-  it('makes folders with their parents, lists, renames over and removes', async () => {
+  it('creates folders with their parents, lists, renames over files and removes', async () => {
     const deep = join(folder, 'x/y/z');
     expect(await disk.list(deep)).toEqual([]);
     expect([await disk.ensureFolder(deep), await disk.ensureFolder(deep)]).toEqual([true, false]);
@@ -102,7 +102,7 @@ describe('FsDisk', () => {
     await expect(disk.remove(join(deep, 'b'))).rejects.toThrow(`remove ${join(deep, 'b')}: ENOENT`);
   });
 
-  it('names the operation, the path and the code of what fails', async () => {
+  it('reports a failure with its operation, path and code', async () => {
     const path = join(folder, 'a');
     writeFileSync(path, '');
     await expect(disk.ensureFolder(join(path, 'b'))).rejects.toMatchObject({ operation: 'make folder', code: 'ENOTDIR' });
@@ -110,19 +110,19 @@ describe('FsDisk', () => {
     await expect(disk.syncFolder(join(folder, 'none'))).rejects.toMatchObject({ operation: 'sync folder', code: 'ENOENT' });
   });
 
-  it('says that a link to nowhere is no folder', async () => {
+  it('refuses to create a folder in place of a broken link', async () => {
     const link = join(folder, 'link');
     symlinkSync(join(folder, 'gone/data'), link);
     await expect(disk.ensureFolder(link)).rejects.toMatchObject({ operation: 'make folder', code: 'EEXIST' });
     await expect(disk.ensureFolder(join(link, 'version-2'))).rejects.toMatchObject({ operation: 'make folder', code: 'EEXIST' });
   });
 
-  // /proc takes no folders, and the system says so with ENOENT, as if a parent were missing.
-  it.runIf(process.platform === 'linux')('gives up where the system makes no folder in one that exists', async () => {
+  // /proc refuses to create folders, with ENOENT, as if a parent were missing.
+  it.runIf(process.platform === 'linux')('gives up where the system refuses to create a folder in an existing one', async () => {
     await expect(disk.ensureFolder('/proc/tskeeper/version-2')).rejects.toMatchObject({ operation: 'make folder', code: 'ENOENT' });
   });
 
-  // /dev/full takes an open and refuses every write with ENOSPC.
+  // /dev/full can be opened and refuses every write with ENOSPC.
   it.runIf(process.platform === 'linux')('a write that failed is thrown, and no later sync succeeds', async () => {
     const file = await disk.open('/dev/full', 'existing');
     expect(() => file.write(0, Buffer.from('abc'))).toThrow('write /dev/full: ENOSPC');
@@ -133,13 +133,13 @@ describe('FsDisk', () => {
     await file.close();
   });
 
-  it('a sync on a file that is closed reports an error rather than success', async () => {
+  it('a sync on a closed file reports an error', async () => {
     const file = await disk.open(join(folder, 'a'), 'create');
     await file.close();
     expect(await synced(file)).toMatchObject({ operation: 'sync', code: 'EBADF' });
   });
 
-  it('leaves nothing open', async () => {
+  it('leaves no file open', async () => {
     for (let index = 0; index < 20; index++) {
       await disk.syncFolder(folder);
       const file = await disk.open(join(folder, 'a'), 'create');

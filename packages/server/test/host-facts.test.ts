@@ -1,4 +1,7 @@
-/** What programs parse of the facts about this server: go-zookeeper's `FLWSrvr`, ZooKeeper's own tests, scripts that grep `envi`. */
+/**
+ * The facts about this server that programs parse: go-zookeeper's `FLWSrvr`, ZooKeeper's own tests,
+ * scripts that grep `envi`.
+ */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { formatBuildDate, hostFacts } from '../src/host-facts.ts';
 
@@ -22,7 +25,7 @@ describe('the version of the server', () => {
 describe('envi', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('leaves open what the system does not say: a process without a free descriptor, or in a folder that is gone', () => {
+  it('prints <NA> for what the system does not report: in a process without a free descriptor, or in a removed folder', () => {
     const fail = (): never => {
       throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' });
     };

@@ -1,4 +1,7 @@
-/** docs/reference/logging.md, the table of events in the code, and the lines that the code writes are the same list. */
+/**
+ * docs/reference/logging.md, the table of events in the code, and the lines that the code writes
+ * are the same list.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,7 +27,7 @@ function known(events: Rows): [string, string, readonly string[]][] {
   return Object.entries(events).map(([name, { level, fields }]) => [name, level, fields]);
 }
 
-/** Level and event of each line that some source writes, where both are written out. */
+/** Level and event of each line that a source writes, where both are literals. */
 function written(source: string): string[] {
   const parts = source.split(/\.(debug|info|warn|error)\(/);
   const found: string[] = [];
@@ -46,7 +49,7 @@ describe('docs/reference/logging.md', () => {
     expect(documented(page)).toEqual(known(logEvents));
   });
 
-  it('would be caught with a missing event, an invented one, a wrong level or a wrong field', () => {
+  it('fails the comparison with a missing event, an invented one, a wrong level or a wrong field', () => {
     const rows = known(logEvents);
     expect(documented(page.replace(/^\| `session.moved`.*\n/m, ''))).not.toEqual(rows);
     expect(documented(`${page}\n| \`session.invented\` | info |  | x |\n`)).not.toEqual(rows);
@@ -62,9 +65,10 @@ describe('docs/reference/logging.md', () => {
     expect([...new Set(explained)].sort()).toEqual([...used].sort());
   });
 
-  it('names levels and events that the code writes: each of them at its level, and none that it does not write', () => {
+  it('lists exactly the events that the code writes, each at its level', () => {
     const lines = new Set(sources.flatMap(written));
-    // Which of two it is depends: opened or resumed, expired or closed; and the level of what was left out is that of its event.
+    // These are chosen at run time: opened or resumed, expired or closed; and `log.left-out` has
+    // the level of its event.
     for (const line of ['info session.opened', 'info session.resumed', 'info session.expired', 'info session.closed']) lines.add(line);
     lines.delete('warn log.left-out');
     const all = Object.entries(logEvents).filter(([event]) => event !== 'log.left-out');

@@ -27,14 +27,14 @@ describe('the log', () => {
     expect(new Date(time).toISOString()).toBe(time);
   });
 
-  it('writes time, level and message for people', () => {
+  it('writes time, level and message in text form', () => {
     expect(lines({ level: 'info', format: 'text' })).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} info {2}a fact\n$/),
       expect.stringMatching(/ warn {2}a worry\n$/),
     ]);
   });
 
-  it('leaves out what is below its level', () => {
+  it('leaves out messages below its level', () => {
     expect(lines({ level: 'debug', format: 'text' })).toHaveLength(3);
     expect(lines({ level: 'warn', format: 'text' })).toHaveLength(1);
     expect(lines({ level: 'silent', format: 'text' })).toEqual([]);

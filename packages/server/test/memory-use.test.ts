@@ -9,7 +9,10 @@ const mebibyte = 1024 ** 2;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Collects what other tests have left in this worker, until V8 has given back all it will: else it would do so between two readings. */
+/**
+ * Collects garbage that other tests have left in this worker, until V8 has released all it can:
+ * otherwise it would do so between two readings.
+ */
 async function settle(): Promise<void> {
   for (let before = Infinity, rests = 0; rests < 3;) {
     collect();
@@ -21,7 +24,7 @@ async function settle(): Promise<void> {
 }
 
 describe('F34: the memory of this process', () => {
-  it('is told as a heap and as a whole, both below their limits', () => {
+  it('is reported for the heap and for the whole process, both below their limits', () => {
     const [heap, whole] = memoryProbe({ processBytes: undefined })(0);
     for (const { usedBytes, limitBytes } of [heap!, whole!]) {
       expect(usedBytes).toBeGreaterThan(mebibyte);
@@ -31,17 +34,17 @@ describe('F34: the memory of this process', () => {
     expect([heap!.holdsTree, whole!.holdsTree]).toEqual([false, true]);
   });
 
-  it('is limited as the operator says', () => {
+  it('has the limit of the configuration', () => {
     expect(memoryProbe({ processBytes: 123 * mebibyte })(0)[1]!.limitBytes).toBe(123 * mebibyte);
   });
 });
 
-describe('F34: a process that has no file descriptor left, so that the system does not say what it holds', () => {
+describe('F34: the memory of a process without a free file descriptor, which cannot ask the system', () => {
   const outOfFiles = (): never => {
     throw Object.assign(new Error('EMFILE, too many open files'), { code: 'EMFILE', syscall: 'uv_resident_set_memory' });
   };
 
-  it('is judged by what it held before and what it has taken since', async () => {
+  it('is the last answer of the system plus the growth of heap and buffers since', async () => {
     let isOut = false;
     const resident = (): number => (isOut ? outOfFiles() : process.memoryUsage.rss());
     const probe = memoryProbe({ processBytes: undefined }, resident);
@@ -55,12 +58,15 @@ describe('F34: a process that has no file descriptor left, so that the system do
     expect(kept.length).toBe(64 * mebibyte);
   });
 
-  it('has a probe from the start', () => {
+  it('has a probe from the start, which does not throw', () => {
     expect(memoryProbe({ processBytes: undefined }, outOfFiles)(0)[1]!.usedBytes).toBeGreaterThan(mebibyte);
   });
 });
 
-/** A heap of 100 units, of which some live and some are garbage. A collection takes ten milliseconds. */
+/**
+ * A heap of 100 units, of which some live and some are garbage. A collection takes ten
+ * milliseconds.
+ */
 class TestHeap {
   readonly limitBytes = 100;
   live = 0;
@@ -85,19 +91,19 @@ class TestHeap {
   }
 }
 
-describe('F34: what lives of a heap', () => {
-  it('is not asked for while all of it is little', () => {
+describe('F34: the live part of a heap', () => {
+  it('is not measured while the whole heap is small', () => {
     const test = new TestHeap();
     expect([test.look(10, 0), test.look(10, 69), test.collections]).toEqual([10, 79, 0]);
   });
 
-  it('is found out by a collection when garbage alone may be too much', () => {
+  it('is measured by a collection when garbage alone may exceed the limit', () => {
     const test = new TestHeap();
     expect([test.look(10, 80), test.collections]).toEqual([10, 1]);
     expect([test.look(95, 0), test.collections]).toEqual([95, 1]);
   });
 
-  it('counts whatever has come since as living, until it may be looked at again', () => {
+  it('includes all growth since the last collection, until the next one is due', () => {
     const test = new TestHeap();
     test.look(70, 15);
     expect([test.look(70, 21), test.collections]).toEqual([91, 1]);
@@ -105,7 +111,7 @@ describe('F34: what lives of a heap', () => {
     expect([test.look(70, 25), test.collections]).toEqual([70, 2]);
   });
 
-  it('is looked at now and then although it does not grow, since it may have become garbage', () => {
+  it('is measured now and then without growth, because it may have become garbage', () => {
     const test = new TestHeap();
     test.look(90, 0);
     test.now += 4999;
@@ -114,7 +120,7 @@ describe('F34: what lives of a heap', () => {
     expect([test.look(20, 70), test.collections]).toEqual([20, 2]);
   });
 
-  it('is looked at soon after much has been given back, which is garbage whatever the figure says', () => {
+  it('is measured soon after the tree has released much, which is garbage whatever the figure says', () => {
     const test = new TestHeap();
     test.look(90, 0, 5);
     test.now += 39;

@@ -1,4 +1,4 @@
-/** What `mntr` prints of a whole server at work, through client, core, log and metrics. */
+/** The output of `mntr` of a whole running server, through client, core, log and metrics. */
 import { describe, expect, it } from 'vitest';
 import { VirtualServer } from './support/virtual-server.ts';
 
@@ -49,7 +49,7 @@ describe('mntr', () => {
     expect(only(await metricsOf(server), /_app_read_per_namespace$/)).toMatchObject({ zk_cnt_app_read_per_namespace: 0 });
   });
 
-  it('counts every txn once on its way through the log and to the tree', async () => {
+  it('counts every txn once in the log and once in the tree', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=mntr');
     const client = await server.join();
     await client.create('/a');
@@ -81,7 +81,7 @@ describe('mntr', () => {
     expect((await metricsOf(server)).get('zk_watch_bytes')).toBe(String(16 + 4 + 4 + 4 + 2));
   });
 
-  it('gives no sample of latency for a session that is taken up again', async () => {
+  it('counts no latency for a resumed session', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=mntr');
     const client = await server.join();
     const before = only(await metricsOf(server), /^zk_(cnt_updatelatency|packets_sent|connection_revalidate_count)$/);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NameResolver } from '../src/name-resolver.ts';
 
-/** Look-ups that end when the test says so. */
+/** Look-ups that the test completes. */
 function controlled() {
   const asked: { host: string; answer: (addresses: string[]) => void; fail: (code: string) => void }[] = [];
   const lookup = (host: string) =>
@@ -14,7 +14,7 @@ function controlled() {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('NameResolver', () => {
-  it('answers numeric addresses without asking', async () => {
+  it('answers numeric addresses without a look-up', async () => {
     const { asked, lookup } = controlled();
     const resolver = new NameResolver(lookup);
     expect(await resolver.resolve('10.0.0.1')).toEqual(['10.0.0.1']);
@@ -22,7 +22,7 @@ describe('NameResolver', () => {
     expect(asked).toEqual([]);
   });
 
-  it('looks up one name at a time, and a name once for all who wait for it', async () => {
+  it('looks up one name at a time, and a name once for all waiting callers', async () => {
     const { asked, lookup } = controlled();
     const resolver = new NameResolver(lookup);
     const answers = Promise.all([resolver.resolve('a'), resolver.resolve('b'), resolver.resolve('a')]);
@@ -35,7 +35,7 @@ describe('NameResolver', () => {
     expect(await answers).toEqual([['1.1.1.1'], ['2.2.2.2'], ['1.1.1.1']]);
   });
 
-  it('D15, E11: asks anew each time, and falls back to what it knew when that fails', async () => {
+  it('D15, E11: looks up anew each time, and returns the earlier addresses when that fails', async () => {
     const { asked, lookup } = controlled();
     const resolver = new NameResolver(lookup, 60_000);
     const answers = ['1.1.1.1', undefined, '2.2.2.2'].map(async (address, index) => {
@@ -49,7 +49,7 @@ describe('NameResolver', () => {
     expect(await Promise.all(answers)).toEqual([['1.1.1.1'], ['1.1.1.1'], ['2.2.2.2']]);
   });
 
-  it('answers with what it knew while a look-up takes long, and uses its result later', async () => {
+  it('returns the earlier addresses while a look-up takes long, and uses its result later', async () => {
     const { asked, lookup } = controlled();
     const resolver = new NameResolver(lookup, 1);
     const first = resolver.resolve('a');
@@ -63,7 +63,7 @@ describe('NameResolver', () => {
     asked[2]!.answer([]);
   });
 
-  it('says which name cannot be resolved', async () => {
+  it('names the host that cannot be resolved', async () => {
     const { asked, lookup } = controlled();
     const answer = new NameResolver(lookup).resolve('nowhere.test');
     await turn();

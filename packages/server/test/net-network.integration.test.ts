@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatEndpoint, listenSentence, NetNetwork, plainAddress } from '../src/net-network.ts';
 import { portOwner } from '../src/port-owner.ts';
 
-/** Writes down what it hears, and lets a test wait for it. */
+/** Records its calls, and lets a test wait for them. */
 class Recorder implements NetworkSink {
   readonly heard: string[] = [];
   readonly text = new Map<StreamId, string>();
@@ -97,7 +97,7 @@ async function client(): Promise<Socket> {
   return socket;
 }
 
-/** Unlike `once`, no error of the socket gets in the way. */
+/** Unlike `once`, it does not reject on an error of the socket. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.on('close', () => resolve()));
 }
@@ -126,7 +126,7 @@ describe.skipIf(!existsSync('/proc/net/tcp'))('NetNetwork with keep-alive', () =
   it.each([
     [{ keepAlive: true }, [true, false, false]],
     [{ serverKeepAlive: true }, [false, true, true]],
-  ])('%j has those connections probed that it names: of clients, from servers, to servers', async (options, probed) => {
+  ])('%j: the kernel probes exactly the configured connections: of clients, from servers, to servers', async (options, probed) => {
     const own = new NetNetwork({ logger: silentLogger, ...options });
     const heard = new Recorder();
     own.start(heard);
@@ -165,7 +165,7 @@ describe('NetNetwork', () => {
     expect(await answer).toBe('world');
   });
 
-  it('sends the part of a buffer it is told to', async () => {
+  it('sends the given part of a buffer', async () => {
     const socket = await client();
     await sink.untilHeard('accepted 0 true');
     const answer = text(socket, 3);
@@ -176,7 +176,7 @@ describe('NetNetwork', () => {
   it('delivers what arrived on many streams in one turn by one call', async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, client));
     await sink.until(() => sink.heard.length === 20);
-    // Nothing is read while this turn lasts, so all of it lies ready for the next one.
+    // Nothing is read during this turn, so all of it is ready for the next one.
     await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.write('x', () => resolve()))));
     const until = performance.now() + 20;
     while (performance.now() < until);
@@ -185,7 +185,7 @@ describe('NetNetwork', () => {
     expect(Math.max(...sink.batches.map((batch) => batch.length))).toBeGreaterThan(1);
   });
 
-  it('keeps a buffer the system would not take at once, and tells when it is through', async () => {
+  it('keeps a buffer that the system does not accept at once, and calls drained when it is sent', async () => {
     const socket = await client();
     socket.pause();
     await sink.untilHeard('accepted 0 true');
@@ -204,7 +204,7 @@ describe('NetNetwork', () => {
     expect(length).toBe(big.length);
   });
 
-  it('tells the end of a peer behind its last bytes, and can still answer', async () => {
+  it('reports the end of a peer after its last bytes, and can still answer', async () => {
     const socket = await client();
     socket.end('last');
     await sink.untilHeard('ended 0');
@@ -216,7 +216,7 @@ describe('NetNetwork', () => {
     await sink.untilHeard('closed 0 undefined');
   });
 
-  it('tells why a stream is gone', async () => {
+  it('reports why a stream was closed', async () => {
     const socket = await client();
     await sink.untilHeard('accepted 0 true');
     socket.resetAndDestroy();
@@ -224,7 +224,7 @@ describe('NetNetwork', () => {
     expect(sink.heard).toEqual(['accepted 0 true', 'closed 0 ECONNRESET']);
   });
 
-  it('drops a stream at once, delivers nothing more of it, and uses its number again after that', async () => {
+  it('resets a stream at once, delivers none of its later bytes, and reuses its number after closed', async () => {
     const socket = await client();
     await sink.untilHeard('accepted 0 true');
     socket.write('never seen');
@@ -242,10 +242,11 @@ describe('NetNetwork', () => {
     await sink.until(() => sink.heard.filter((line) => line === 'accepted 0 true').length === 2);
   });
 
-  it.each([0, 1, 2, 3])('drops a stream whose end was asked for %i ticks ago, and tells that it is gone', async (ticks) => {
+  it.each([0, 1, 2, 3])('resets a stream whose end was requested %i ticks ago, and reports that it is closed', async (ticks) => {
     sink.onAccepted = (stream) => {
       network.end(stream);
-      // On the way to the system the end passes through stages; at one of them the system refuses a reset.
+      // On the way to the system the end passes through stages; in one of them the system refuses a
+      // reset.
       let drop = () => network.reset(stream);
       for (let tick = 0; tick < ticks; tick++) {
         const then = drop;
@@ -259,7 +260,7 @@ describe('NetNetwork', () => {
     expect(sink.heard.filter((line) => line.startsWith('closed'))).toHaveLength(1);
   });
 
-  it('can drop a stream while it is told of it', async () => {
+  it('can reset a stream within a call that reports it', async () => {
     sink.onAccepted = (stream) => network.reset(stream);
     const socket = connect({ host: '127.0.0.1', port: listener.endpoint.port });
     socket.on('error', () => undefined);
@@ -280,7 +281,7 @@ describe('NetNetwork', () => {
     await sink.until(() => sink.text.get(0) === 'held back');
   });
 
-  it('dials, and tells what became of it', async () => {
+  it('connects, and reports the result', async () => {
     const server = createServer((socket) => socket.end('hi')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
@@ -297,7 +298,7 @@ describe('NetNetwork', () => {
     await sink.untilHeard(`closed ${refused} ECONNREFUSED`);
   });
 
-  it('gives up dialling at once when told to', async () => {
+  it('gives up a connection attempt at once after a reset', async () => {
     const stream = network.connect({ address: '127.0.0.1', port: listener.endpoint.port });
     network.reset(stream);
     await sink.untilHeard(`closed ${stream} undefined`);
@@ -311,7 +312,7 @@ describe('NetNetwork', () => {
 });
 
 describe('listening', () => {
-  it('without an address takes IPv4, written plainly, as well as IPv6', async () => {
+  it('without an address accepts IPv4, written without its mapping, as well as IPv6', async () => {
     const everywhere = await network.listen({ address: undefined, port: 0, backlog: 10 });
     const socket = connect({ host: '127.0.0.1', port: everywhere.endpoint.port });
     clients.push(socket);
@@ -320,7 +321,7 @@ describe('listening', () => {
     await everywhere.close();
   });
 
-  it.runIf(hasIpv6)('without an address takes IPv6', async () => {
+  it.runIf(hasIpv6)('without an address accepts IPv6', async () => {
     const everywhere = await network.listen({ address: undefined, port: 0, backlog: undefined });
     clients.push(connect({ host: '::1', port: everywhere.endpoint.port }));
     await sink.untilHeard('accepted 0 true');
@@ -328,7 +329,7 @@ describe('listening', () => {
     await everywhere.close();
   });
 
-  it('ends at once although connections stay', async () => {
+  it('stops at once although connections stay open', async () => {
     const socket = await client();
     await sink.untilHeard('accepted 0 true');
     await listener.close();
@@ -340,7 +341,7 @@ describe('listening', () => {
     expect(await answer).toBe('still');
   });
 
-  it.runIf(process.platform === 'linux')('on a port in use says by whom', async () => {
+  it.runIf(process.platform === 'linux')('on a port in use names the process that uses it', async () => {
     const { port } = listener.endpoint;
     const { program } = portOwner(port)!;
     await expect(network.listen({ address: '127.0.0.1', port, backlog: undefined })).rejects.toThrow(
@@ -349,7 +350,7 @@ describe('listening', () => {
     expect(portOwner(1)).toBeUndefined();
   });
 
-  it('on an address of another machine says so', async () => {
+  it('on an address of another machine is explained', async () => {
     await expect(network.listen({ address: '192.0.2.1', port: 0, backlog: undefined })).rejects.toThrow(
       'port 0 of 192.0.2.1 cannot be used because this machine has no such address. Correct the address to listen on, or leave it out to listen on all.',
     );
@@ -363,7 +364,7 @@ describe('listening', () => {
       'nowhere',
       'port 1 of nowhere cannot be used because the name does not resolve (ENOTFOUND). Correct the address to listen on, or leave it out to listen on all.',
     ],
-    ['EOTHER', undefined, 'port 1 cannot be listened on (EOTHER).'],
+    ['EOTHER', undefined, 'cannot listen on port 1 (EOTHER).'],
   ])('refused with %s is explained', (code, address, sentence) => {
     expect(listenSentence(code, address, 1, undefined)).toBe(sentence);
   });
@@ -380,7 +381,7 @@ describe('addresses', () => {
     expect(plainAddress(address)).toBe(plain);
   });
 
-  it('stand in brackets before a port when they are IPv6', () => {
+  it('are written in brackets before a port when they are IPv6', () => {
     expect([formatEndpoint({ address: '::1', port: 2 }), formatEndpoint({ address: '10.0.0.1', port: 2 })]).toEqual([
       '[::1]:2',
       '10.0.0.1:2',

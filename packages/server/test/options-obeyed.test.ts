@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 /**
- * Every key of zoo.cfg that is called built does what it says, shown on a whole server: what an operator writes goes in, and what
- * clients, the disk or the log show comes out. A title begins with the keys it is about; test/behaviour-reference.test.ts at the
- * top of the repository sees to it that none is left out.
+ * Every supported key of zoo.cfg takes effect, shown on a whole server: a configuration goes in,
+ * and the effect shows at clients, on the disk or in the log. A title begins with the keys it is
+ * about; test/behaviour-reference.test.ts checks that none is missing.
  */
 import { gunzipSync } from 'node:zlib';
 import { CreateMode, digestId, openAcl, Perms } from '@tskeeper/protocol';
@@ -30,7 +30,7 @@ function logsOf(server: VirtualServer, folder?: string): string[] {
 
 const world = (perms: number) => [{ perms, id: { scheme: 'world', id: 'anyone' } }];
 
-describe('where it lives and listens', () => {
+describe('data folders and client addresses', () => {
   it('option dataDir, dataLogDir: snapshots are in the one, logs in the other', async () => {
     const server = await VirtualServer.start('dataLogDir=/logs');
     await fill(server, 1);
@@ -38,12 +38,12 @@ describe('where it lives and listens', () => {
     expect(logsOf(server, '/logs/version-2')).toEqual(['log.1']);
   });
 
-  it('A46: option clientPort, clientPortAddress, clientPortListenBacklog: the port is opened as they say', async () => {
+  it('A46: option clientPort, clientPortAddress, clientPortListenBacklog: the port is opened with these settings', async () => {
     const server = await VirtualServer.start(['clientPortAddress=10.0.0.1', 'clientPortListenBacklog=7']);
     expect(server.listened).toEqual({ address: '10.0.0.1', port: 2181, backlog: 7 });
   });
 
-  it('A84: option server.*, dynamicConfigFile: the client port may stand in the line of the server, and that in a file of its own', async () => {
+  it('A84: option server.*, dynamicConfigFile: the client port may be in the line of the server, and that line in a file of its own', async () => {
     const line = 'server.1=10.0.0.1:2888:3888;10.0.0.1:2181';
     const server = await VirtualServer.start(line);
     expect(server.listened!.address).toBe('10.0.0.1');
@@ -63,7 +63,7 @@ describe('where it lives and listens', () => {
     await expect(VirtualServer.start('datadir.autocreate=false')).rejects.toThrow('does not exist and datadir.autocreate is false');
   });
 
-  it('A63: option db.autocreate: without it an empty folder needs a file initialize, which is used up', async () => {
+  it('A63: option db.autocreate: without it an empty folder needs a file initialize, which the start deletes', async () => {
     await expect(VirtualServer.start('db.autocreate=false')).rejects.toThrow('/data is empty and db.autocreate is false');
     const disk = new MemoryDisk();
     disk.plant('/data/initialize', Buffer.alloc(0));
@@ -80,14 +80,14 @@ describe('time and sessions', () => {
     expect((await server.join(undefined, 3_600_000)).timeoutMs).toBe(20_000);
   });
 
-  it('A29: option minSessionTimeout, maxSessionTimeout: they win over ticks', async () => {
+  it('A29: option minSessionTimeout, maxSessionTimeout: they override the number of ticks', async () => {
     const server = await VirtualServer.start(['minSessionTimeout=5000', 'maxSessionTimeout=7000']);
     expect((await server.join(undefined, 1)).timeoutMs).toBe(5000);
     expect((await server.join(undefined, 6000)).timeoutMs).toBe(6000);
     expect((await server.join(undefined, 3_600_000)).timeoutMs).toBe(7000);
   });
 
-  it('option nio.sessionlessCnxnTimeout: a connection that never shakes hands is closed after it', async () => {
+  it('option nio.sessionlessCnxnTimeout: a connection without a handshake is closed after it', async () => {
     const server = await VirtualServer.start('nio.sessionlessCnxnTimeout=3000');
     const client = await server.dial();
     await server.pass(2900);
@@ -98,14 +98,14 @@ describe('time and sessions', () => {
 });
 
 describe('logs and snapshots', () => {
-  it('A69: option snapCount: so many txns make a snapshot and a new log', async () => {
+  it('A69: option snapCount: after so many txns a snapshot and a new log follow', async () => {
     const server = await VirtualServer.start('snapCount=20');
     for (let n = 0; n < 6; n++) await fill(server, 10);
     expect(snapshotsOf(server).length).toBeGreaterThan(2);
     expect(logsOf(server).length).toBeGreaterThan(2);
   });
 
-  it('A69: option snapSizeLimitInKb: so many bytes make a snapshot', async () => {
+  it('A69: option snapSizeLimitInKb: after so many bytes a snapshot follows', async () => {
     const server = await VirtualServer.start('snapSizeLimitInKb=40');
     await fill(server, 12, 10 * KiB);
     expect(snapshotsOf(server).length).toBeGreaterThan(1);
@@ -126,7 +126,7 @@ describe('logs and snapshots', () => {
     expect(server.disk.contents('/data/version-2/log.1')).toHaveLength(128 * KiB + 16);
   });
 
-  it('A71: option forceSync: a write waits for the disk, unless it says no', async () => {
+  it('A71: option forceSync: a write waits for the disk, unless it is no', async () => {
     for (const forceSync of ['yes', 'no']) {
       const server = await VirtualServer.start(`forceSync=${forceSync}`);
       const client = await server.join();
@@ -139,7 +139,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A83: option fsync.warningthresholdms: a slower sync is warned of', async () => {
+  it('A83: option fsync.warningthresholdms: a slower sync causes a warning', async () => {
     for (const [threshold, warned] of [
       [500, true],
       [900, false],
@@ -154,7 +154,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A71: option flushDelay: a write waits so long for company before its sync', async () => {
+  it('A71: option flushDelay: a write waits so long for others before its sync', async () => {
     const server = await VirtualServer.start(['flushDelay=200', 'maxWriteQueuePollTime=200']);
     // The delay counts from the last sync, which was that of the session.
     const client = await server.join();
@@ -172,7 +172,7 @@ describe('logs and snapshots', () => {
     expect([client.answer(second)!.err, client.answer(third)!.err]).toEqual(['Ok', 'NoNode']);
   });
 
-  it('A71: option maxWriteQueuePollTime: a pause ends the wait for company', async () => {
+  it('A71: option maxWriteQueuePollTime: a pause ends the wait for other writes', async () => {
     const server = await VirtualServer.start(['flushDelay=10000', 'maxWriteQueuePollTime=30']);
     const client = await server.join();
     for (const path of ['/a', '/b']) {
@@ -184,7 +184,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A71: option maxBatchSize: so many writes do not wait for more', async () => {
+  it('A71: option maxBatchSize: so many writes are synced without waiting for more', async () => {
     const server = await VirtualServer.start(['flushDelay=10000', 'maxWriteQueuePollTime=10000', 'maxBatchSize=3']);
     const client = await server.join();
     for (const path of ['/a', '/b']) client.send('create', { path, data: null, acl: openAcl, flags: 0 });
@@ -195,7 +195,7 @@ describe('logs and snapshots', () => {
     expect([early, client.answered]).toEqual([0, 3]);
   });
 
-  it('A67: option snapshot.compression.method: gz and snappy are written so, and any is read', async () => {
+  it('A67: option snapshot.compression.method: snapshots are written in gz or snappy, and read in any form', async () => {
     for (const [method, magic] of [
       ['gz', '1f8b'],
       ['snappy', '8253'],
@@ -210,7 +210,7 @@ describe('logs and snapshots', () => {
       const bytes = disk.contents(`/data/version-2/${name}`);
       expect(bytes.toString('hex', 0, 2)).toBe(magic);
       if (method === 'gz') expect(gunzipSync(bytes).toString('latin1', 0, 4)).toBe('ZKSN');
-      // Without its logs only the snapshot can hold it.
+      // Without its logs, only the snapshot can contain it.
       for (const file of second.files().filter((one) => one.startsWith('log.') || one.startsWith('synced.')))
         disk.lose(`/data/version-2/${file}`);
       const third = await VirtualServer.start([], { disk });
@@ -218,7 +218,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A63: option snapshot.trust.empty: logs alone are refused, unless it says that they may be trusted', async () => {
+  it('A63: option snapshot.trust.empty: logs alone are refused, unless it is on', async () => {
     const disk = new MemoryDisk();
     const first = await VirtualServer.start([], { disk });
     await (await first.join()).create('/kept');
@@ -236,7 +236,7 @@ describe('logs and snapshots', () => {
         return server.disk.contents('/data/version-2/snapshot.0').length;
       }),
     );
-    // A zxid, and the seal behind it.
+    // A zxid, and the seal after it.
     expect(on! - off!).toBe(8 + 13);
   });
 
@@ -261,7 +261,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A70, D12, E13, E25: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
+  it('A70, D12, E13, E25: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs are deleted, the newest are kept', async () => {
     const kept: number[] = [];
     for (const lines of [['autopurge.snapRetainCount=4', 'autopurge.purgeInterval=2'], ['autopurge.purgeInterval=0']]) {
       const server = await VirtualServer.start(['snapCount=4', ...lines]);
@@ -276,7 +276,7 @@ describe('logs and snapshots', () => {
 });
 
 describe('limits', () => {
-  it('A3, C3-14: option jute.maxbuffer: a longer request costs the connection', async () => {
+  it('A3, C3-14: option jute.maxbuffer: a longer request closes the connection', async () => {
     const server = await VirtualServer.start([], { definitions: ['jute.maxbuffer=2048'] });
     const client = await server.join();
     expect((await client.create('/a', 'x'.repeat(1900))).err).toBe('Ok');
@@ -292,13 +292,13 @@ describe('limits', () => {
     expect((await client.call('setData', { path: '/a', data: Buffer.from('y'), version: 0 })).err).toBe('Ok');
     expect(other.events).toMatchObject([{ path: '/a' }]);
     for (let n = 0; n < 40; n++) expect((await client.create(`/a/a-long-name-of-a-child-${n}`)).err).toBe('Ok');
-    // The limit is of what is asked, not of what is answered.
+    // The limit applies to requests, not to replies.
     expect((await other.call('getChildren', { path: '/a', watch: false })).body.children.length).toBe(40);
     expect((await client.create('/b', 'x'.repeat(500))).err).toBe('closed');
     expect((await other.call('exists', { path: '/b', watch: false })).err).toBe('NoNode');
   });
 
-  it('F31, E19: option jute.maxbuffer.extrasize: by so much a txn may be longer than a request', async () => {
+  it('F31, E19: option jute.maxbuffer.extrasize: a txn may be longer than a request by this much', async () => {
     const errors: string[] = [];
     for (const extra of [1024, 4096]) {
       const server = await VirtualServer.start(`jute.maxbuffer.extrasize=${extra}`, { definitions: ['jute.maxbuffer=2048'] });
@@ -328,7 +328,7 @@ describe('limits', () => {
     expect(clients.map(({ closed }) => closed)).toEqual([false, false, true]);
   });
 
-  it('F34: option tskeeper.memoryLimitInMb: a process that takes more serves nothing that grows, and says so', async () => {
+  it('F34: option tskeeper.memoryLimitInMb: a process that uses more refuses requests that grow, and logs it', async () => {
     // No test process is smaller than 64 MB, and none as large as a terabyte.
     for (const [megabytes, answer] of [
       [64, 'ThrottledOp'],
@@ -339,11 +339,11 @@ describe('limits', () => {
       await server.pass(500);
       expect((await client.create('/a')).err).toBe(answer);
       expect((await client.call('exists', { path: '/', watch: false })).err).toBe('Ok');
-      expect(server.lines.some((line) => line.includes('this process holds'))).toBe(megabytes === 64);
+      expect(server.lines.some((line) => line.includes('this process uses'))).toBe(megabytes === 64);
     }
   });
 
-  it('A47: option globalOutstandingLimit: beyond it a connection with a request of its own in work is not read', async () => {
+  it('A47: option globalOutstandingLimit: above it a connection with an outstanding request is not read', async () => {
     const taken: number[] = [];
     for (const limit of [2, 1000]) {
       const server = await VirtualServer.start(`globalOutstandingLimit=${limit}`);
@@ -358,7 +358,7 @@ describe('limits', () => {
     expect(taken).toEqual([3, 10]);
   });
 
-  it('A47: option request_throttle_max_requests: beyond it requests wait, and are served in the end', async () => {
+  it('A47: option request_throttle_max_requests: above it requests wait, and are served later', async () => {
     const server = await VirtualServer.start('request_throttle_max_requests=3');
     const clients = await Promise.all([1, 2, 3, 4, 5].map((n) => server.join(`10.0.9.${n}`)));
     server.holdSyncs();
@@ -369,7 +369,7 @@ describe('limits', () => {
     expect(clients.map(({ answered }) => answered)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it('A47: option request_throttle_drop_stale: what waited for a client that is gone is dropped, unless it is off', async () => {
+  it('A47: option request_throttle_drop_stale: requests that waited for a client that has left are dropped, unless it is off', async () => {
     const made: string[] = [];
     for (const value of [true, false]) {
       const server = await VirtualServer.start(['request_throttle_max_requests=1', `request_throttle_drop_stale=${value}`]);
@@ -387,7 +387,7 @@ describe('limits', () => {
     expect(made).toEqual(['NoNode', 'Ok']);
   });
 
-  it('A47: option request_throttle_stall_time: how long before those that wait are looked at again', async () => {
+  it('A47: option request_throttle_stall_time: how often waiting requests are checked', async () => {
     const server = await VirtualServer.start([
       'request_throttle_max_requests=1',
       'request_throttle_stall_time=70',
@@ -404,7 +404,7 @@ describe('limits', () => {
     expect(client.answered).toBe(2);
   });
 
-  it('A47: option throttled_op_wait_time: a request that waited longer is told so instead of served', async () => {
+  it('A47: option throttled_op_wait_time: a request that waited longer is answered ThrottledOp', async () => {
     const server = await VirtualServer.start(['request_throttle_max_requests=1', 'throttled_op_wait_time=500']);
     const [first, second] = [await server.join('10.0.9.1'), await server.join('10.0.9.2')];
     server.holdSyncs();
@@ -417,7 +417,7 @@ describe('limits', () => {
     expect((await first.call('exists', { path: '/second', watch: false })).err).toBe('NoNode');
   });
 
-  it('option largeRequestThreshold, largeRequestMaxBytes: large requests in work may hold so much together', async () => {
+  it('option largeRequestThreshold, largeRequestMaxBytes: large requests in progress may hold this much together', async () => {
     const closed: boolean[] = [];
     for (const threshold of [1000, 100_000]) {
       const server = await VirtualServer.start([`largeRequestThreshold=${threshold}`, 'largeRequestMaxBytes=5000']);
@@ -435,7 +435,7 @@ describe('limits', () => {
 });
 
 describe('the connection throttle', () => {
-  /** Of so many that come at once, how many get a session. */
+  /** How many of so many clients that connect at once get a session. */
   async function admitted(lines: readonly string[], count: number, waitMs = 0): Promise<number> {
     const server = await VirtualServer.start(lines);
     await server.pass(waitMs);
@@ -445,12 +445,12 @@ describe('the connection throttle', () => {
   }
   const throttle = ['connection_throttle_tokens=4', 'connection_throttle_fill_time=60000', 'connection_throttle_fill_count=1'];
 
-  it('A48: option connection_throttle_tokens: so many may come at once', async () => {
+  it('A48: option connection_throttle_tokens: so many clients may connect at once', async () => {
     expect(await admitted(throttle, 8)).toBe(4);
     expect(await admitted([], 8)).toBe(8);
   });
 
-  it('A48: option connection_throttle_fill_time, connection_throttle_fill_count: so many more may come after so long', async () => {
+  it('A48: option connection_throttle_fill_time, connection_throttle_fill_count: so many more clients may connect after so long', async () => {
     const server = await VirtualServer.start([
       'connection_throttle_tokens=4',
       'connection_throttle_fill_time=1000',
@@ -466,14 +466,15 @@ describe('the connection throttle', () => {
     expect(waves).toEqual([4, 2]);
   });
 
-  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_renew_session_weight: sessions take tokens by their kind', async () => {
+  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_renew_session_weight: sessions cost tokens by their kind', async () => {
     const weighty = [
       ...throttle,
       'connection_throttle_weight_enabled=true',
       'connection_throttle_global_session_weight=4',
       'connection_throttle_renew_session_weight=2',
     ];
-    // The bucket is counted in global sessions: 4 x 4 tokens. Two new ones leave 8, which is enough for four that come back.
+    // The bucket is counted in global sessions: 4 x 4 tokens. Two new ones leave 8, which is enough
+    // for four resumed ones.
     const server = await VirtualServer.start(weighty);
     const first = await server.join('10.0.9.1');
     await server.join('10.0.9.2');
@@ -497,8 +498,8 @@ describe('the connection throttle', () => {
       `connection_throttle_local_session_weight=${local}`,
       'connection_throttle_renew_session_weight=2',
     ]);
-    // With 1 the bucket has 4 x 1 tokens: a new session leaves 3, and one resumed session takes 2. With 4 it has 4 x 4, a new session leaves 12, and
-    // three resumed ones take 4 each.
+    // With 1 the bucket has 4 x 1 tokens: a new session leaves 3, and one resumed session takes 2.
+    // With 4 it has 4 x 4, a new session leaves 12, and three resumed ones take 4 each.
     const first = await server.join('10.0.9.1');
     let resumedSessions = 0;
     for (let n = 0; n < 6; n++) {
@@ -548,7 +549,7 @@ describe('znodes', () => {
     }
   });
 
-  it('option emulate353TTLNodes: TTL znodes end in time, those made today as well', async () => {
+  it('option emulate353TTLNodes: old and new TTL znodes expire', async () => {
     const server = await VirtualServer.start(['extendedTypesEnabled=true', 'emulate353TTLNodes=true']);
     const client = await server.join(undefined, 60_000);
     await client.call('createTTL', { path: '/t', data: null, acl: openAcl, flags: CreateMode.persistentWithTtl, ttl: 5000 });
@@ -570,7 +571,7 @@ describe('znodes', () => {
     }
   });
 
-  it('A8, C3-21: option znode.container.checkIntervalMs: how often empty containers are looked for', async () => {
+  it('A8, C3-21: option znode.container.checkIntervalMs: how often empty containers are checked for', async () => {
     const server = await VirtualServer.start([], { definitions: ['znode.container.checkIntervalMs=2000'] });
     const client = await server.join(undefined, 60_000);
     await client.call('createContainer', { path: '/c', data: null, acl: openAcl, flags: CreateMode.container });
@@ -581,7 +582,7 @@ describe('znodes', () => {
     expect((await client.call('exists', { path: '/c', watch: false })).err).toBe('NoNode');
   });
 
-  it('option znode.container.maxPerMinute: how fast they are deleted', async () => {
+  it('option znode.container.maxPerMinute: how fast empty containers are deleted', async () => {
     const server = await VirtualServer.start([], {
       definitions: ['znode.container.checkIntervalMs=1000', 'znode.container.maxPerMinute=60', 'znode.container.maxNeverUsedIntervalMs=1'],
     });
@@ -595,7 +596,7 @@ describe('znodes', () => {
     expect(gone).toBeLessThan(6);
   });
 
-  it('E13: option znode.container.maxNeverUsedIntervalMs: when a container that never had a child goes', async () => {
+  it('E13: option znode.container.maxNeverUsedIntervalMs: when a container that never had a child is deleted', async () => {
     const server = await VirtualServer.start([], {
       definitions: ['znode.container.checkIntervalMs=1000', 'znode.container.maxNeverUsedIntervalMs=5000'],
     });
@@ -607,7 +608,7 @@ describe('znodes', () => {
     expect((await client.call('exists', { path: '/c', watch: false })).err).toBe('NoNode');
   });
 
-  it('option reconfigEnabled: which error a standalone server refuses reconfig with', async () => {
+  it('option reconfigEnabled: with which error a standalone server refuses reconfig', async () => {
     for (const [value, err] of [
       [true, 'Unimplemented'],
       [false, 'ReconfigDisabled'],
@@ -620,7 +621,7 @@ describe('znodes', () => {
 });
 
 describe('unsafe settings', () => {
-  it('are warned of at the start and shown by srvr and mntr for as long as the server runs', async () => {
+  it('cause a warning at the start and are shown by srvr and mntr as long as the server runs', async () => {
     const server = await VirtualServer.start(['forceSync=no', 'skipACL=yes', '4lw.commands.whitelist=*']);
     expect(server.lines.at(-1)).toBe(
       'warn serving UNSAFELY, with forceSync=no, skipACL=yes; srvr and mntr show it for as long as this server runs',
@@ -629,14 +630,14 @@ describe('unsafe settings', () => {
     expect((await server.word('mntr')).endsWith('\nzk_unsafe_settings\t2\n')).toBe(true);
   });
 
-  it('are not spoken of where there are none', async () => {
+  it('are not mentioned where there are none', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=*');
     expect([...server.lines, await server.word('srvr'), await server.word('mntr')].filter((text) => /unsafe/i.test(text))).toEqual([]);
   });
 });
 
-describe('who may do what', () => {
-  it('option skipACL: nobody is kept from anything', async () => {
+describe('access control', () => {
+  it('option skipACL: every client may do everything', async () => {
     for (const [value, err] of [
       ['yes', 'Ok'],
       ['no', 'NoAuth'],
@@ -673,7 +674,7 @@ describe('who may do what', () => {
     },
   );
 
-  it('A38: option enforce.auth.enabled, enforce.auth.schemes: who has not authenticated so may not work', async () => {
+  it('A38: option enforce.auth.enabled, enforce.auth.schemes: a client without such an authentication is refused', async () => {
     const server = await VirtualServer.start(['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']);
     const [stranger, known] = [await server.join(), await server.join()];
     expect((await stranger.create('/a')).err).toBe('SessionClosedRequireSaslAuth');

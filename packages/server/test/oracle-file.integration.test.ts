@@ -13,7 +13,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('A57: says yes by a file that begins with 1, as it is at the moment, and no by any other', async () => {
+it('A57: the oracle says yes while its file begins with 1, and no with any other content', async () => {
   const path = join(folder, 'oracle');
   const ask = oracleOf(path, silentLogger);
   for (const [text, answer] of [
@@ -29,7 +29,7 @@ it('A57: says yes by a file that begins with 1, as it is at the moment, and no b
   }
 });
 
-it('says no by a file that cannot be read, and tells the operator once each time', async () => {
+it('the oracle says no while its file cannot be read, and logs each such period once', async () => {
   const lines: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (line) => lines.push(line) };
   const path = join(folder, 'oracle');

@@ -1,4 +1,6 @@
-/** What a server asks or tells besides its work must not end it: a probe, a timer of this process, a line of its log. */
+/**
+ * Auxiliary work of a server must not end it: a probe, a timer of this process, a line of its log.
+ */
 import fs from 'node:fs';
 import { type Logger, MemoryDisk } from '@tskeeper/runtime';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -32,7 +34,7 @@ describe('a probe of memory that fails', () => {
     expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThanOrEqual(20);
     expect(server.lines.find((line) => line.includes('memory'))).toBe(
-      'warn this server does not know how much memory it has left (EMFILE, refused by the system); it goes on, and refuses what it refused before',
+      'warn cannot read how much memory this server has left (EMFILE, refused by the system); it continues, and refuses what it refused before',
     );
     await server.close();
   });
@@ -45,7 +47,7 @@ describe('a timer of the process', () => {
     vi.advanceTimersByTime(20);
   };
 
-  it('that meets a refusal of the system is told of, and nothing ends', () => {
+  it('whose call the system refuses is logged, and the process continues', () => {
     const refusals: unknown[] = [];
     const clock = new SystemClock((error) => void refusals.push(error));
     const error = systemError('EMFILE');
@@ -60,7 +62,7 @@ describe('a timer of the process', () => {
     expect(refusals).toEqual([error, error]);
   });
 
-  it('lets every other error through: a broken belief ends the server', () => {
+  it('throws every other error: a failed assertion ends the server', () => {
     const refusals: unknown[] = [];
     const clock = new SystemClock((error) => void refusals.push(error));
     expect(() =>
@@ -77,7 +79,7 @@ describe('a timer of the process', () => {
 describe('a line of the log', () => {
   const fields = { event: 'memory.unknown', reason: 'a test' } as const;
 
-  it('that its logger cannot write is left out, whoever made the logger', () => {
+  it('that its logger cannot write is left out, with any logger', () => {
     const fail = (): never => {
       throw systemError('ENOSPC');
     };
@@ -87,7 +89,7 @@ describe('a line of the log', () => {
     expect(() => logger.info('b', { event: 'server.stopped' })).not.toThrow();
   });
 
-  it('that standard output cannot take is left out: its disk is full, or its reader has gone', () => {
+  it('that standard output does not accept is left out: its disk is full, or its reader has left', () => {
     const written: string[] = [];
     let code: string | undefined = 'ENOSPC';
     vi.spyOn(fs, 'writeSync').mockImplementation((_fd, text) => {

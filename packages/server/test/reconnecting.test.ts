@@ -1,18 +1,21 @@
-/** Very many clients come back at once, to the real core behind the real port. */
+/** Very many clients reconnect at once, to the real core behind the real port. */
 import type { MemoryProbe } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { VirtualServer } from './support/virtual-server.ts';
 
 const count = 2000;
-/** What the port may hold for all of its clients at any time: no more than a handshake and an answer for each. */
+/** What the port may hold for all of its clients at any time: a handshake and a reply for each. */
 const heldBytesMax = 128 * count;
 
-/** A process in which there is room for so much: the port may use a tenth of the memory that also holds the tree. */
+/**
+ * A process with room for just that: the port may use a tenth of the memory that also holds the
+ * tree.
+ */
 const memory: MemoryProbe = () => [
   { what: 'the process', usedBytes: 0, limitBytes: 10 * heldBytesMax, remedy: 'none', holdsTree: true, slackBytes: 0, reserveBytes: 0 },
 ];
 
-/** Lets everything go on, without any time passing, until it is so. */
+/** Runs everything without advancing the time, until the condition holds. */
 async function settled(server: VirtualServer, isSo: () => boolean): Promise<void> {
   for (let round = 0; !isSo(); round++) {
     if (round === 200) throw new Error('it does not come to that without time passing');
@@ -21,7 +24,7 @@ async function settled(server: VirtualServer, isSo: () => boolean): Promise<void
 }
 
 describe('a server whose clients have all lost their connections', () => {
-  it('C2-13: takes up thousands of sessions at once, without a txn for any, holding at most 128 bytes for each, while another client is served', async () => {
+  it('C2-13: resumes thousands of sessions at once, without a txn for any, holding at most 128 bytes for each, while it serves another client', async () => {
     const server = await VirtualServer.start('maxClientCnxns=0', { maxFileDescriptors: 65_536, memory });
     const before = Array.from({ length: count }, () => server.begin());
     await server.settle();
@@ -50,14 +53,15 @@ describe('a server whose clients have all lost their connections', () => {
     expect(again.filter(({ timeoutMs, session }, at) => timeoutMs !== 20_000 || session !== before[at]!.session)).toEqual([]);
     expect(reads.filter((read) => read?.err !== 'Ok')).toEqual([]);
     expect(meanwhile.err).toBe('Ok');
-    // No client had to wait for time to pass, and no session was made anew, closed or expired.
+    // No client had to wait for time to pass, and no session was created, closed or expired.
     expect(server.clock.now().elapsedMs).toBe(startMs);
     expect(server.runtime.inspect.sessionCount()).toBe(count + 1);
-    // What it costs: no txn and no sync, nothing held for clients afterwards, and a few lines of log.
+    // The cost: no txn and no sync, nothing held for clients afterwards, and a few lines of log.
     expect([server.runtime.inspect.lastZxid(), server.txns().length]).toEqual([zxid, txns]);
     expect(server.runtime.inspect.outstandingRequests()).toBe(0);
     expect(server.lines.length - lines).toBeLessThanOrEqual(200);
-    // Above three quarters of what it may hold the port refuses connections, and above all of it closes some. It has done neither.
+    // Above three quarters of its limit the port refuses connections, and above the limit it closes
+    // some. It has done neither.
     expect(server.logged.filter(({ event }) => event === 'cnxn.memory' || event === 'cnxn.shed')).toEqual([]);
     await server.pass(30_000);
     expect(server.failure).toBeUndefined();

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
 import { startServerWith } from '../src/server.ts';
 
-/** What a runtime would be handed, kept for the test to look at, over a listener on the real network. */
+/** The arguments for a runtime, kept for the test, with a listener on the real network. */
 class RuntimeProbe {
   world!: World;
   options!: RuntimeOptions;
@@ -65,7 +65,7 @@ describe('startServer', () => {
     expect(probe.options).toMatchObject({ clientPortAddress: '127.0.0.1', dataDir: server.dataDir, dataLogDir: server.dataDir });
   });
 
-  it('A86: with a zoo.cfg does as it says, and tells what is odd about it', async () => {
+  it('A86: with a zoo.cfg applies it, and warns of what is odd in it', async () => {
     const path = join(folder, 'zoo.cfg');
     writeFileSync(path, `dataDir=${folder}\nclientPort=0\ntickTim=1\ninitLimit=5\n`);
     const lines: string[] = [];
@@ -73,7 +73,7 @@ describe('startServer', () => {
     await using server = await startServerWith(probe.start, { configFile: path, logger });
     expect(server.connectString).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(lines.slice(1)).toEqual([
-      `warn ${path}:3: tickTim is not a key this server knows; it has no effect. Did you mean tickTime?`,
+      `warn ${path}:3: tickTim is not a known key; it has no effect. Did you mean tickTime?`,
       `info ${path}:4: initLimit is accepted and has no effect: it matters in an ensemble only.`,
     ]);
   });
@@ -141,7 +141,8 @@ describe('startServer', () => {
       });
       const client = connect({ host: '127.0.0.1', port });
       await accepted;
-      // The kernel's list: local address, remote address, state (01: established), queues, timer (02: keep-alive).
+      // The kernel's list: local address, remote address, state (01: established), queues, timer
+      // (02: keep-alive).
       const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
       const lines = readFileSync('/proc/self/net/tcp', 'utf8')
         .split('\n')
@@ -159,13 +160,13 @@ describe('startServer', () => {
     expect(server.dataDir).toBe(join(folder, 'däten'));
   });
 
-  it('is refused without the file it names', async () => {
+  it('is refused when its configuration file is missing', async () => {
     await expect(startServerWith(probe.start, { configFile: join(folder, 'none.cfg') })).rejects.toThrow(
       `${join(folder, 'none.cfg')}: the configuration cannot be read (ENOENT). Give the path of an existing zoo.cfg.`,
     );
   });
 
-  it('with lines of servers hands over what makes it one of an ensemble', async () => {
+  it('with lines of servers passes the options of a server of an ensemble to the runtime', async () => {
     const path = join(folder, 'zoo.cfg');
     const limits = 'initLimit=5\nsyncLimit=2\n';
     writeFileSync(path, `dataDir=${folder}\nclientPort=0\ntickTime=1000\n${limits}server.1=a:1:2\nserver.2=b:3:4\n`);
@@ -177,7 +178,7 @@ describe('startServer', () => {
     writeFileSync(join(folder, 'myid'), '2\n');
     await using _server = await start();
     expect(warnings).toEqual([
-      `${path}:6: an ensemble of two participants stands still when one server fails. Use at least three.`,
+      `${path}:6: an ensemble of two participants stops serving when one server fails. Use at least three.`,
       expect.stringMatching(/^The ports for other servers \(b:3, b:4\) are open/),
     ]);
     expect(probe.member).toMatchObject({
@@ -190,7 +191,7 @@ describe('startServer', () => {
     });
   });
 
-  it('is refused a data folder that is a file, as a slip in the configuration', async () => {
+  it('refuses a data folder that is a file, as a mistake in the configuration', async () => {
     const [path, dataDir] = [join(folder, 'zoo.cfg'), join(folder, 'file')];
     writeFileSync(dataDir, '');
     writeFileSync(path, `clientPort=0\ndataDir=${dataDir}\n`);
@@ -205,14 +206,14 @@ describe('startServer', () => {
     expect(probe.options).toBeUndefined();
   });
 
-  it('is refused for an ensemble that asks for what is not built', async () => {
+  it('refuses an ensemble that asks for what is not supported', async () => {
     const path = join(folder, 'zoo.cfg');
     const lines = 'initLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:3:4\nserver.3=c:3:4\nlocalSessionsEnabled=true\n';
     writeFileSync(path, `dataDir=${folder}\nclientPort=0\n${lines}`);
     writeFileSync(join(folder, 'myid'), '2\n');
     await expect(startServerWith(probe.start, { configFile: path })).rejects.toThrow(
       new ConfigError(
-        `${path}:8: localSessionsEnabled=true asks for sessions that only their own server knows, which this version does not have. Remove the setting, on all servers, to run without it.`,
+        `${path}:8: localSessionsEnabled=true asks for sessions that only their own server knows, which this version does not support. Remove the setting, on all servers, to run without it.`,
       ),
     );
     expect(probe.options).toBeUndefined();
@@ -225,7 +226,7 @@ describe('startServer', () => {
 });
 
 describe('a server', () => {
-  it('A86: closes once, however often it is asked to, and has ended then', async () => {
+  it('A86: closes once, however often close is called, and has ended then', async () => {
     const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
     await Promise.all([server.close(), server.close()]);
     await server.close();
@@ -233,14 +234,14 @@ describe('a server', () => {
     expect(probe.closed).toBe(1);
   });
 
-  it('ends with what its runtime could not go on after', async () => {
+  it('ends with the error that its runtime reports', async () => {
     const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
     probe.hooks.failed(new Error('the disk is gone'));
     await expect(server.ended).rejects.toThrow('the disk is gone');
     await server.close();
   });
 
-  it('that cannot close says so to both who ask', async () => {
+  it('that cannot close rejects both calls of close', async () => {
     probe.closeFails = new Error('the last sync failed');
     const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
     await expect(server.close()).rejects.toThrow('the last sync failed');

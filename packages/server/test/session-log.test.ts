@@ -7,7 +7,7 @@ const sessionLines = (server: VirtualServer) =>
   server.lines.map((line, at) => ({ line, fields: server.logged[at]! })).filter(({ fields }) => /^(session|log)\./.test(fields.event));
 
 describe('the log of a server', () => {
-  it('shows that a session is opened, resumed, refused, closed and expired, with its id, time-out and client', async () => {
+  it('reports a session that is opened, resumed, refused, closed and expired, with its id, time-out and client', async () => {
     const server = await VirtualServer.start();
     const client = await server.join('10.0.9.1', 6000);
     const session = formatSessionId(client.session);
@@ -43,7 +43,7 @@ describe('the log of a server', () => {
     expect(server.lines).toContain(`info session ${silentId} expired after its time-out of 6000 ms`);
   });
 
-  it('has at most 50 lines a second of each session event, and one with the number that was left out', async () => {
+  it('has at most 50 lines a second of each session event, and one line with the number left out', async () => {
     const server = await VirtualServer.start('maxClientCnxns=0');
     const clients = await Promise.all(Array.from({ length: 300 }, () => server.dial()));
     await Promise.all(clients.map((client) => client.shakeHands()));
@@ -55,7 +55,8 @@ describe('the log of a server', () => {
     await server.join();
     expect(opened()).toBe(51);
 
-    // What is still to be counted when the server ends is in its last lines, at the level of the lines that were left out.
+    // Lines left out before the server closes are counted in its last lines, at the level of those
+    // lines.
     for (const client of clients) client.hangUp();
     await server.settle();
     await server.close();

@@ -1,4 +1,7 @@
-/** How a silent connection ends, as the kernel shows it to the client: the sockets are real, and only the clock is played. */
+/**
+ * How a silent connection ends, as the kernel shows it to the client: the sockets are real, only
+ * the clock is virtual.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { coreDefaults } from '@tskeeper/core';
@@ -11,7 +14,7 @@ let clock: ManualClock;
 let runtime: Runtime;
 let sockets: Socket[];
 
-/** Goes on, without any time passing, until it is so. */
+/** Runs without advancing the time, until the condition holds. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -19,7 +22,7 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** Time passes, in steps short enough that the server does not take them for a standstill of its process. */
+/** Advances the time in steps so short that the server does not see a suspension of its process. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 100) {
     clock.advance(Math.min(left, 100));
@@ -59,7 +62,7 @@ afterEach(async () => {
   await settled(runtime.close());
 });
 
-/** A connection, and what the client hears of its end. */
+/** A connection, and the events of its end at the client. */
 async function dial(): Promise<{ readonly socket: Socket; readonly heard: string[] }> {
   const socket = connect({ host: '127.0.0.1', port: runtime.clientEndpoint.port });
   sockets.push(socket);
@@ -72,14 +75,17 @@ async function dial(): Promise<{ readonly socket: Socket; readonly heard: string
   return { socket, heard };
 }
 
-/** Another connection is accepted and answered: those before it have been accepted by then, and what was sent to them has arrived. */
+/**
+ * Another connection is accepted and answered: by then earlier ones have been accepted too, and
+ * bytes sent to them have arrived.
+ */
 async function answerAnother(): Promise<void> {
   const { socket, heard } = await dial();
   socket.write('srvr');
   await until(() => heard.includes('closed'));
 }
 
-it('F28: a silent connection without a session is ended by FIN over a real socket, ten seconds after it was accepted', async () => {
+it('F28: a silent connection without a session is closed by FIN on a real socket, ten seconds after it was accepted', async () => {
   const silent = await dial();
   await answerAnother();
   await pass(9_900);
@@ -90,7 +96,7 @@ it('F28: a silent connection without a session is ended by FIN over a real socke
   expect(silent.heard).toEqual(['end', 'closed']);
 });
 
-it('F28: a connection whose client vanishes is ended by FIN over a real socket, when its session has timed out', async () => {
+it('F28: a connection whose client vanishes is closed by FIN on a real socket, when its session has expired', async () => {
   const silent = await dial();
   const writer = new Writer();
   const start = writer.beginFrame();

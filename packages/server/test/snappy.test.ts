@@ -8,7 +8,7 @@ describe('snappy', () => {
     expect(Buffer.from(snappy.uncompress(block, 9)).toString()).toBe('abcabcabc');
   });
 
-  it('reads what it wrote, from any part of a buffer', () => {
+  it('reads its own output, from any part of a buffer', () => {
     const whole = Buffer.from('x'.repeat(1000) + 'tail');
     const part = new Uint8Array(whole.buffer, whole.byteOffset + 500, 504);
     const block = snappy.compress(part);
@@ -16,7 +16,7 @@ describe('snappy', () => {
     expect(Buffer.from(snappy.uncompress(block, 504))).toEqual(whole.subarray(500));
   });
 
-  it('refuses to allocate more than it was told', () => {
+  it('refuses to allocate more than its limit', () => {
     expect(() => snappy.uncompress(snappy.compress(Buffer.alloc(1000)), 999)).toThrow(
       'The uncompressed length of 1000 is too big, expect at most 999',
     );

@@ -1,4 +1,7 @@
-/** A snapshot that is small on the disk and has no end in memory: it is not one, and the one before it is taken. */
+/**
+ * A snapshot that is small on the disk and endless in memory is refused, and the one before it is
+ * loaded.
+ */
 import { snapshotFileHeader, writeFileHeader, Writer } from '@tskeeper/protocol';
 import { MemoryDisk } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
@@ -11,7 +14,7 @@ it.each([
   ['sessions', [0x7fffffff]],
   ['entries of an ACL', [0, 1, 0, 1, 0x7fffffff]],
   ['data', [0, 0, 0, 0x7fffffff]],
-])('a snapshot in gzip with zeros for %s does not take the memory of the server', async (_what, ints) => {
+])('a snapshot in gzip with zeros for %s does not use up the memory of the server', async (_what, ints) => {
   const disk = new MemoryDisk();
   const first = await VirtualServer.start([], { disk });
   const client = await first.join('10.0.9.2');

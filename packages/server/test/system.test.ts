@@ -24,7 +24,7 @@ it('both times are whole milliseconds', () => {
   expect([Number.isInteger(elapsedMs), Number.isInteger(wallMs)]).toEqual([true, true]);
 });
 
-it('random numbers are 32 bits wide and go on past the end of a block', () => {
+it('random numbers are 32 bits wide and continue after the end of a block', () => {
   const random = new SystemRandom();
   const drawn = Array.from({ length: 1000 }, () => random.uint32());
   expect(drawn.every((value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32)).toBe(true);

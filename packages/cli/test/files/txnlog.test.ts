@@ -204,7 +204,7 @@ describe('txnlog verify', () => {
     const { code, logs } = await verified({ 'log.1': bytes, 'log.5': logOf([5]) });
     expect(code).toBe(exitCodes.failed);
     expect(logs.map(({ damage }) => damage)).toEqual([
-      [expect.stringMatching(/^at offset \d+, after 0x1: a checksum that is not that of its txn; 2 whole txns up to 0x4 after it$/)],
+      [expect.stringMatching(/^at offset \d+, after 0x1: a checksum that does not match its txn; 2 whole txns up to 0x4 after it$/)],
       [],
     ]);
   });
@@ -231,7 +231,7 @@ describe('txnlog verify', () => {
     const { length } = setDataEntry(1);
     whole.copy(misplaced, 16 + 2 * length, 16, 16 + length);
     expect((await verify(misplaced)).damage).toContainEqual(
-      expect.stringMatching(/^at offset \d+, after 0x2: the txn 0x1 stands where a later one was written, although txns up to 0x3/),
+      expect.stringMatching(/^at offset \d+, after 0x2: txn 0x1 is in the place of a later one, although txns up to 0x3/),
     );
     const behindMark = Buffer.concat([whole, setDataEntry(4)]);
     behindMark[behindMark.indexOf('data of 4')]! ^= 1;

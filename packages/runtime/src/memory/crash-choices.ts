@@ -1,14 +1,15 @@
 /**
- * What a power loss may leave of the writes that were under way: ways to choose, for a disk at one moment. With up to eight of them every
- * subset is tried; with more, every beginning, every end, each one alone and each one missing, and some by chance. Then some are torn.
+ * What a power loss may leave of the unsynced writes of a disk at one moment. With up to eight of
+ * them every subset is tried; with more, every prefix, every suffix, each one alone, each one
+ * missing, and some random subsets. Then some are torn.
  */
 import { type DiskImage, keepAll } from './memory-disk.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Up to this many unsynced items, every subset is tried; above, a choice of them. */
+/** Up to this many unsynced items every subset is tried; above it, a selection. */
 const exhaustiveItems = 8;
 
-/** Different ways to survive; each is a list of how much is kept of each item of `image.unsynced`. */
+/** Different ways to survive; each lists how much is kept of each item of `image.unsynced`. */
 export function* crashChoices(image: DiskImage, random: SeededRandom): Generator<readonly number[]> {
   const { unsynced } = image;
   const count = unsynced.length;
@@ -28,7 +29,7 @@ export function* crashChoices(image: DiskImage, random: SeededRandom): Generator
       yield whole.map((kept, index) => (bits & (1 << (index % 32)) ? kept : 0));
     }
   }
-  // Several torn at once: what one file says of another must hold when both are.
+  // Several are torn at once: what one file says of another must hold when both are torn.
   for (let i = 0; i < count; i++)
     yield whole.map((kept) => [0, kept, random.below(kept + 1), Math.min(kept, random.below(50))][random.below(4)]!);
   for (const [index, item] of unsynced.entries()) {

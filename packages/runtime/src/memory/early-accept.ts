@@ -1,16 +1,24 @@
 /**
- * What accepts in place of the machine that is dialled, and dials that one itself: Docker's proxy, a sidecar, a tunnel. Whoever dials is connected
- * before anybody listens at the far end, sends its first words into it, and sees the connection close a moment later if nobody does.
+ * An intermediary that accepts a connection in place of its target and dials the target itself:
+ * Docker's proxy, a sidecar, a tunnel. The dialling side is connected before the target listens,
+ * sends its first bytes, and sees the connection close a moment later if the target does not
+ * accept.
  */
 import type { Millis } from '@tskeeper/protocol';
 
 export interface EarlyAccept {
-  /** At the near end it accepts whatever is cut behind it; at the far end a dial takes the way there and back, if nothing is cut. */
+  /**
+   * At the near end it accepts even when the link to the target is cut; at the far end a dial takes
+   * the way there and back, if nothing is cut.
+   */
   readonly at: 'near end' | 'far end';
-  /** What whoever has dialled sees when the machine has refused: an end, after which it may go on to send; or a reset. */
+  /**
+   * What the dialling side sees when the target has refused: an end, after which it may still send;
+   * or a reset.
+   */
   readonly refusal: 'end' | 'reset';
-  /** How long that takes, beside the way there and back. */
+  /** How long that takes, in addition to the way there and back. */
   readonly refusalMs: Millis;
-  /** For how long a machine is dialled that does not answer. */
+  /** How long it tries to reach a target that does not answer. */
   readonly patienceMs: Millis;
 }

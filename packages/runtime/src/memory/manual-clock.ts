@@ -1,6 +1,6 @@
 /**
- * A clock that stands still until it is moved. Monotonic and wall time start apart, so that code which mixes them up is caught by the
- * first test that looks.
+ * A clock that advances only on request. Monotonic and wall time start at different values, so that
+ * the first test of code that mixes them up fails.
  */
 import type { Now } from '@tskeeper/core';
 import type { Millis } from '@tskeeper/protocol';
@@ -11,7 +11,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Timers due at one time fire in the order they were set. */
+/** Timers due at the same time fire in the order they were set. */
 interface Instant {
   readonly dueMs: Millis;
   readonly timers: Set<Timer>;
@@ -20,7 +20,7 @@ interface Instant {
 export class ManualClock implements Clock {
   #elapsedMs: Millis;
   #wallMs: Millis;
-  /** The earliest comes first. Tests set ten thousands of timers, for a few instants. */
+  /** The earliest is first. Tests set tens of thousands of timers for a few instants. */
   readonly #instants: Instant[] = [];
 
   constructor(elapsedMs: Millis = 1000, wallMs: Millis = 1_700_000_000_000) {
@@ -51,7 +51,7 @@ export class ManualClock implements Clock {
     return this.#instants.reduce((count, { timers }) => count + timers.size, 0);
   }
 
-  /** Lets time pass; timers that come due fire in order, each seeing its own instant. */
+  /** Advances the time; timers that are due fire in order, each at its own instant. */
   advance(ms: Millis): void {
     const end = this.#elapsedMs + ms;
     for (;;) {
@@ -64,7 +64,7 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Sets the wall clock right or wrong, as ntp or an operator may; monotonic time does not notice. */
+  /** Sets the wall clock, as ntp or an operator may; monotonic time does not change. */
   setWall(wallMs: Millis): void {
     this.#wallMs = wallMs;
   }

@@ -1,16 +1,18 @@
 /**
  * A disk in memory that can lose power, tear writes and fail.
  *
- * What a process sees (the page cache) and what would survive a power loss are kept apart. A write is visible at once; it is durable
- * only when a `sync` that was asked for after it has completed, and a name only when `syncFolder` has. Until then it is "unsynced",
- * in pieces of one sector, and a crash may keep any of them: all, none, some, or the first bytes of one. That is harsher than a real
- * disk, where later writes to a page carry earlier ones along, and so what holds here holds there.
+ * It keeps apart what a process sees (the page cache) and what would survive a power loss. A write
+ * is visible at once; it is durable only when a `sync` requested after it has completed, and a name
+ * only when `syncFolder` has. Until then it is "unsynced", in pieces of one sector, and a crash may
+ * keep any of them: all, none, some, or the first bytes of one. That is harsher than a real disk,
+ * where later writes to a page include earlier ones, so what holds here holds there.
  *
- * Everything is deterministic: completions are handed to `deliver`, which the simulator replaces to choose their order.
+ * Everything is deterministic: completions go to `deliver`, which the simulator replaces to choose
+ * their order.
  */
 import { DiskError, FolderInUse, type Disk, type DiskFile, type FolderLock } from '../disk.ts';
 
-/** What a disk writes whole, or so it promises; a torn piece is shorter still. */
+/** The unit that a disk writes completely, or promises to; a torn piece is shorter. */
 export const sectorBytes = 512;
 
 export type DiskOperation =
@@ -31,24 +33,27 @@ export type DiskOperation =
   | 'close';
 
 export interface DiskCall {
-  /** Counts every call on this disk, from 0, so that "the n-th call fails" can be said. */
+  /** Counts every call on this disk from 0, so that a test can fail the n-th call. */
   readonly index: number;
   readonly operation: DiskOperation;
   readonly path: string;
-  /** Of a sync: so many bytes have been written since the last one. */
+  /** Of a sync: the number of bytes written since the last one. */
   readonly bytes?: number;
 }
 
 export interface DiskFault {
   /** `EIO`, `ENOSPC` ... */
   readonly code: string;
-  /** Of a failing write: how many of its bytes reached the file nevertheless. 0 when not given. */
+  /** Of a failing write: how many of its bytes reached the file nevertheless. Default: 0. */
   readonly written?: number;
-  /** Of a failing write or extend: the error is not thrown but comes back from the next sync, as from an adapter with a thread. */
+  /**
+   * Of a failing write or extend: the next sync reports the error, as from an adapter with a
+   * thread; it is not thrown.
+   */
   readonly late?: boolean;
 }
 
-/** Something a crash may keep or lose. */
+/** An item that a crash may keep or lose. */
 export type Unsynced =
   | { readonly kind: 'bytes'; readonly path: string; readonly position: number; readonly length: number }
   /** The file has grown without bytes of its own. */
@@ -57,8 +62,8 @@ export type Unsynced =
   | { readonly kind: 'name'; readonly path: string; readonly change: 'create' | 'remove' | 'rename' };
 
 /**
- * How much of each unsynced item a crash keeps: for `bytes` their number, from 0 to `length`; else 0 or 1. Called once per item, in the
- * order of `DiskImage.unsynced`.
+ * How much of each unsynced item a crash keeps: for `bytes` their number, from 0 to `length`;
+ * otherwise 0 or 1. Called once per item, in the order of `DiskImage.unsynced`.
  */
 export type CrashChoice = (item: Unsynced, index: number) => number;
 
@@ -67,7 +72,10 @@ export const keepAll: CrashChoice = (item) => (item.kind === 'bytes' ? item.leng
 
 const nothing = Buffer.alloc(0);
 
-/** Bytes of a file: a stored prefix, and zeros up to `size`. The prefix is shared between copies until one of them changes. */
+/**
+ * Bytes of a file: a stored prefix, and zeros up to `size`. Copies share the prefix until one of
+ * them changes.
+ */
 class Content {
   size: number;
   #stored: Buffer;
@@ -97,7 +105,8 @@ class Content {
   write(position: number, bytes: Uint8Array, start: number, end: number): void {
     const to = position + end - start;
     this.#own(Math.max(to, this.#used));
-    // Bytes between the old end of the prefix and the new write may hold what was there before a truncation.
+    // Bytes between the old end of the prefix and the new write may still hold data from before a
+    // truncation.
     if (position > this.#used) this.#stored.fill(0, this.#used, position);
     this.#stored.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end), position);
     this.#used = Math.max(this.#used, to);
@@ -120,7 +129,10 @@ class Content {
     return bytes;
   }
 
-  /** Of the stored prefix without the zeros it may end with. Unchanged copies share the result as they share the bytes. */
+  /**
+   * Of the stored prefix without its trailing zeros. Unchanged copies share the result as they
+   * share the bytes.
+   */
   hash(hash: (bytes: Uint8Array) => number): number {
     const known = this.#shared ? knownHashes.get(this.#stored) : undefined;
     if (known !== undefined && known.used === this.#used && known.hash === hash) return known.value;
@@ -139,17 +151,20 @@ interface UnsyncedWrite {
   /** Empty for an extension. */
   readonly bytes: Buffer;
   readonly size: number;
-  /** A sync over this write has failed. The page counts as clean from then on, so no later sync makes it durable (fsyncgate). */
+  /**
+   * A sync of this write has failed. From then on the page counts as clean, so no later sync makes
+   * it durable (fsyncgate).
+   */
   doubtful: boolean;
 }
 
 class Inode {
-  /** The name it was last seen under, for messages and for choices. */
+  /** The last name of the file, for messages and for choices. */
   path: string;
   visible: Content;
   synced: Content;
   unsynced: UnsyncedWrite[] = [];
-  /** An error that waits for the next sync. */
+  /** An error that the next sync reports. */
   lateError: string | undefined;
 
   constructor(path: string, content: Content) {
@@ -197,7 +212,7 @@ function applyName(names: Map<string, Inode>, change: UnsyncedName): void {
   }
 }
 
-/** The name that has another meaning behind the change. */
+/** The name that has another meaning after the change. */
 function givenBy({ change, name, to }: UnsyncedName): string {
   return change === 'rename' ? to : name;
 }
@@ -208,9 +223,9 @@ interface ImageFile {
   readonly path: string;
 }
 
-/** A disk at one moment, with all that a crash at that moment could leave behind. */
+/** A disk at one moment, with everything that a crash at that moment could leave. */
 export class DiskImage {
-  /** In the order they happened, file by file, then folder by folder. */
+  /** In the order of the writes, file by file, then folder by folder. */
   readonly unsynced: readonly Unsynced[];
   readonly #files: ReadonlyMap<Inode, ImageFile>;
   readonly #folders: ReadonlyMap<string, { readonly synced: ReadonlyMap<string, Inode>; readonly changes: readonly UnsyncedName[] }>;
@@ -242,7 +257,7 @@ export class DiskImage {
     this.#folders = copied;
   }
 
-  /** What is on the disk after a crash; everything that is there is durable. */
+  /** The content of the disk after a crash; all of it is durable. */
   survivors(choice: CrashChoice): Map<string, Map<string, Content>> {
     let index = 0;
     const contents = new Map<Inode, Content>();
@@ -289,19 +304,24 @@ function nameOf(path: string): string {
 
 export class MemoryDisk implements Disk {
   readonly syncsFolders = true;
-  /** Asked before each call; what it returns makes the call fail. */
+  /** Called before each call on the disk; a returned fault makes that call fail. */
   fault: ((call: DiskCall) => DiskFault | undefined) | undefined;
-  /** Takes each completion and calls it later, or never. */
+  /** Receives each completion and calls it later, or never. */
   deliver: (call: DiskCall, complete: () => void) => void = (_call, complete) => {
     void Promise.resolve().then(complete);
   };
-  /** Called whenever what a crash could leave behind has changed: the points worth crashing at. */
+  /**
+   * Called whenever what a crash could leave has changed: at these points a crash is worth trying.
+   */
   changed: ((call: DiskCall) => void) | undefined;
-  /** Calls so far. */
+  /** Number of calls so far. */
   calls = 0;
   #folders = new Map<string, Folder>();
   #locks = new Set<string>();
-  /** Grows at each crash or kill; completions and files of an earlier generation belong to a process that is gone. */
+  /**
+   * Incremented at each crash or kill; completions and files of an earlier generation belong to a
+   * process that has ended.
+   */
   #generation = 0;
 
   constructor(image?: DiskImage, choice: CrashChoice = keepAll) {
@@ -321,32 +341,39 @@ export class MemoryDisk implements Disk {
     }
   }
 
-  // Life and death.
+  // Crashes and kills.
 
   capture(): DiskImage {
     return new DiskImage(this.#folders);
   }
 
-  /** Power loss: what was not synced survives as `choice` says. The process that used this disk is gone. */
+  /**
+   * Power loss: of what was not synced, `choice` decides what survives. The process that used this
+   * disk has ended.
+   */
   crash(choice: CrashChoice): void {
     this.restore(this.capture(), choice);
   }
 
-  /** The disk becomes what a power loss at another moment, or of another disk, has left. The process that used this one is gone. */
+  /**
+   * Replaces the content by what a power loss at another moment, or of another disk, has left. The
+   * process that used this disk has ended.
+   */
   restore(image: DiskImage, choice: CrashChoice = keepAll): void {
     this.kill();
     this.#load(image.survivors(choice));
   }
 
-  /** The process ends without warning; the page cache stays, and so does what is unsynced. */
+  /** The process ends without warning; the page cache stays, and so do unsynced writes. */
   kill(): void {
     this.#generation++;
     this.#locks.clear();
   }
 
   /**
-   * The disk as one process sees it: dead from the next crash or kill on. Code of a process that is gone may still be about to make a
-   * call; through this its calls stay unanswered, where on the disk itself they would count as those of the next process.
+   * The disk as one process sees it; dead from the next crash or kill on. Code of a process that
+   * has ended may still make a call: through this object its calls stay unanswered, whereas on the
+   * disk itself they would count as calls of the next process.
    */
   attach(): Disk {
     const generation = this.#generation;
@@ -364,7 +391,7 @@ export class MemoryDisk implements Disk {
     };
   }
 
-  // Damage and inspection, as an operator or a failing medium would do it: at once, and durable.
+  // Damage and inspection, as by an operator or a failing medium: immediate and durable.
 
   /** Paths of all files, sorted. */
   files(): string[] {
@@ -373,14 +400,14 @@ export class MemoryDisk implements Disk {
     return paths.toSorted();
   }
 
-  /** What a process would read. */
+  /** The content that a process would read. */
   contents(path: string): Buffer {
     const inode = this.#inode(path);
     if (inode === undefined) throw new DiskError('ENOENT', 'read', path);
     return inode.visible.read(0, inode.visible.size);
   }
 
-  /** Puts a file there, durable, in place of what was, of which no crash brings anything back. */
+  /** Stores a durable file in place of an existing one, which no crash restores. */
   plant(path: string, bytes: Uint8Array): void {
     this.lose(path);
     const content = new Content();
@@ -392,8 +419,9 @@ export class MemoryDisk implements Disk {
   }
 
   /**
-   * Takes a file away as if it had never been. No crash brings it back: neither under the name it had before a renaming that is not durable,
-   * nor by a change of names that is still on its way to the disk. That holds for what its own name stood for before as well.
+   * Removes a file as if it had never existed. No crash restores it: neither under its name before
+   * a rename that is not durable, nor by a change of names that is not durable yet. The same holds
+   * for earlier files of that name.
    */
   lose(path: string): void {
     const folder = this.#folders.get(folderOf(path));
@@ -404,7 +432,7 @@ export class MemoryDisk implements Disk {
     for (const { change, name: from, to, inode } of folder.unsynced) {
       if ((change === 'rename' && to === name) || (change === 'create' && from === name)) lost.add(inode);
     }
-    // What goes by another name now is another file.
+    // A file that is now visible under another name is another file.
     for (const [other, inode] of folder.visible) if (other !== name) lost.delete(inode);
     for (const names of [folder.visible, folder.synced]) {
       names.delete(name);
@@ -497,13 +525,14 @@ export class MemoryDisk implements Disk {
       path,
       (call) => {
         if (folder === undefined) throw new DiskError('ENOENT', 'syncFolder', path);
-        // As with files: several syncs may be under way, and what another has made durable, or what was lost, is not there any more.
+        // As with files: several syncs may be in progress, and changes that another one has made
+        // durable, or that were lost, are not in the list any more.
         const still = new Set(folder.unsynced);
         const durable = covered.filter((change) => still.has(change) && !change.doubtful);
         for (const change of durable) applyName(folder.synced, change);
         const gained = new Set(durable);
         folder.unsynced = folder.unsynced.filter((change, at) => {
-          // Of a name that has got another meaning since, durably, the old one does not come back.
+          // If a name has durably got another meaning since, the old one cannot return.
           const isOutdated = () => folder.unsynced.slice(at + 1).some((later) => gained.has(later) && givenBy(later) === givenBy(change));
           return !gained.has(change) && !(change.doubtful && isOutdated());
         });
@@ -529,7 +558,7 @@ export class MemoryDisk implements Disk {
     });
   }
 
-  // Inside.
+  // Internals.
 
   #inode(path: string): Inode | undefined {
     return this.#folders.get(folderOf(path))?.visible.get(nameOf(path));
@@ -551,7 +580,10 @@ export class MemoryDisk implements Disk {
     this.changed?.(call);
   }
 
-  /** The interface says that cutting is durable. Earlier unsynced writes cannot come back: file systems order a cut behind them. */
+  /**
+   * Truncation is durable by the interface. Earlier unsynced writes cannot return: file systems
+   * order a truncation after them.
+   */
   #cut(inode: Inode, size: number, call: DiskCall): void {
     inode.visible.truncate(size);
     inode.synced = inode.visible.copy();
@@ -569,7 +601,7 @@ export class MemoryDisk implements Disk {
     const generation = this.#generation;
     return new Promise((resolve, reject) => {
       this.deliver(call, () => {
-        // The process is gone: its promises stay open for ever, as its memory does not.
+        // The process has ended: its promises stay pending for ever, unlike its memory.
         if (generation !== this.#generation) return;
         if (fault !== undefined) {
           onFault?.();
@@ -594,7 +626,8 @@ export class MemoryDisk implements Disk {
       const fault = this.fault?.(call);
       const count = fault === undefined ? bytes.length : Math.min(bytes.length, fault.written ?? 0);
       if (fault === undefined || count > 0) {
-        // A copy: the caller may use its buffer again after the next sync, and a crash may look at ours much later.
+        // A copy: the caller may reuse its buffer after the next sync, and a crash may read this
+        // much later.
         inode.add({ position, bytes: Buffer.from(bytes.subarray(0, count)), size, doubtful: false });
         this.changed?.(call);
       }
@@ -626,7 +659,8 @@ export class MemoryDisk implements Disk {
             done(new DiskError(code, 'sync', path));
             return;
           }
-          // Several syncs may be under way, and a cut may have come between: only what is still there counts.
+          // Several syncs may be in progress, and a truncation may have happened meanwhile: only
+          // what is still in the list counts.
           const still = new Set(inode.unsynced);
           const durable = covered.filter((write) => still.has(write) && !write.doubtful);
           for (const write of durable) {

@@ -1,9 +1,11 @@
 /**
- * A network in memory. Several nodes' stacks hang on one wire; a stack is a `Network` like any other. Nothing happens by itself: every
- * delivery is an entry in the scheduler that was handed in, so one seed, or one test, decides the order of everything.
+ * A network in memory. Several nodes' stacks share one wire; a stack is an ordinary `Network`.
+ * Nothing happens by itself: every delivery is an entry in the given scheduler, so that one seed,
+ * or one test, decides the order of everything.
  *
- * Each connection is two pipes, one per direction. A pipe delivers its bytes in order, and can be made late, narrow, slow or broken:
- * that is how delays, slow readers, dribbling senders, resets in mid-frame and partitions are played.
+ * Each connection consists of two pipes, one per direction. A pipe delivers its bytes in order, and
+ * can be made late, narrow, slow or broken: that simulates delays, slow readers, senders of single
+ * bytes, resets within a frame and partitions.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
@@ -12,25 +14,27 @@ import { ReceivedList } from '../received-list.ts';
 import { StreamTable } from '../stream-table.ts';
 import type { EarlyAccept } from './early-accept.ts';
 
-/** What the wire needs of a clock. */
+/** The part of a clock that the wire uses. */
 export type WireScheduler = Pick<Clock, 'now' | 'after'>;
 
-/** How bytes travel in one direction of a connection. Each may be changed at any time. */
+/** How bytes travel in one direction of a connection. Each value may be changed at any time. */
 export interface PipeManners {
   /** From send to arrival. */
   delayMs: Millis;
-  /** Bytes the receiving side takes in unread; what is beyond waits with the sender. 0: nothing passes. */
+  /**
+   * Bytes that the receiving side buffers unread; the rest waits at the sender. 0: nothing passes.
+   */
   windowBytes: number;
-  /** Most bytes in one delivery. 1: byte by byte. */
+  /** Largest number of bytes in one delivery. 1: byte by byte. */
   pieceBytes: number;
-  /** Between two pieces. */
+  /** Interval between two pieces. */
   pieceIntervalMs: Millis;
 }
 
 const defaultManners: PipeManners = { delayMs: 0, windowBytes: 1024 * 1024, pieceBytes: Infinity, pieceIntervalMs: 0 };
-/** Ports given to those who dial, as Linux does. */
+/** First of the ports for dialling sides, as in Linux. */
 const firstEphemeralPort = 32_768;
-/** Between two attempts to reach a machine that does not answer, of what has accepted in its place. */
+/** Interval between two attempts of an early acceptor to reach a machine that does not answer. */
 const knockIntervalMs: Millis = 100;
 
 /** One direction of a connection. */
@@ -39,27 +43,32 @@ export class Pipe {
   #from: Side;
   #to: Side;
   readonly #scheduler: WireScheduler;
-  /** Handed over by the sender and kept, since the window is full: still the sender's memory, read when there is room. */
+  /**
+   * Sent and kept because the window is full: still the sender's memory, read when there is room.
+   */
   #pending: { buffer: Buffer; start: number; end: number }[] = [];
-  /** The sender was told that his buffer is kept, and not yet that it is free. */
+  /** The sender knows that its buffer is kept, and has not been notified yet that it is free. */
   #owesDrained = false;
-  /** Copied out of the sender's memory, under way or waiting to be read. */
+  /** Copied out of the sender's memory, in transit or waiting to be read. */
   readonly #travelling: { bytes: Buffer; arrivesMs: Millis }[] = [];
   #travellingBytes = 0;
   #lastArrivalMs: Millis = 0;
-  /** Not before this may the next piece be read. */
+  /** The earliest time at which the next piece may be read. */
   #nextPieceMs: Millis = 0;
   #endAsked = false;
   #endArrivesMs: Millis | undefined;
-  /** The receiving side has been told of the end. */
+  /** The receiving side has been notified of the end. */
   #endTold = false;
   #resetAt = Infinity;
   #held = false;
-  /** The sending side has broken the connection, and nothing passes that would tell the other. */
+  /**
+   * The sending side has reset the connection, and the other side cannot learn of it because
+   * nothing passes.
+   */
   #resetHeld = false;
   #dead = false;
   #armedForMs: Millis | undefined;
-  /** Bytes that have been delivered. */
+  /** Number of bytes delivered. */
   deliveredBytes = 0;
 
   constructor(from: Side, to: Side, manners: PipeManners, scheduler: WireScheduler) {
@@ -77,20 +86,23 @@ export class Pipe {
     return this.#to;
   }
 
-  /** The far end has been reached, in whose place something had accepted. */
+  /** An early acceptor had stood in for the far end, which has now been reached. */
   reachedFarEnd(place: Side, farEnd: Side): void {
     if (this.#to === place) this.#to = farEnd;
     else this.#from = farEnd;
     this.resume();
   }
 
-  /** Breaks the connection once `count` bytes have been delivered in this direction, in mid-frame if it so happens. */
+  /**
+   * Resets the connection once `count` bytes have been delivered in this direction, possibly within
+   * a frame.
+   */
   resetAfter(count: number): void {
     this.#resetAt = count;
     if (this.deliveredBytes >= count) this.#break();
   }
 
-  /** Nothing arrives until `release`, and nobody is told: a cable has been pulled. */
+  /** Nothing arrives until `release`, and neither side is notified: an unplugged cable. */
   hold(): void {
     this.#held = true;
   }
@@ -101,7 +113,10 @@ export class Pipe {
     else this.#arm();
   }
 
-  /** The sending side has broken the connection: the other hears of it, as soon as anything passes. */
+  /**
+   * The sending side has reset the connection: the other side learns of it as soon as anything
+   * passes.
+   */
   tellReset(): void {
     this.#resetHeld = this.#held;
     if (!this.#held) this.#scheduler.after(this.manners.delayMs, () => this.to.stack.lose(this.to, 'ECONNRESET'));
@@ -112,13 +127,13 @@ export class Pipe {
     return this.#pending.length > 0;
   }
 
-  /** To be called after `manners` were changed. */
+  /** Call this after a change of `manners`. */
   changed(): void {
     this.#fill();
     this.#arm();
   }
 
-  /** Takes bytes; returns whether the sender's buffer is still needed. */
+  /** Sends bytes; returns whether the sender's buffer is still needed. */
   send(buffer: Buffer, start: number, end: number): boolean {
     if (this.#dead || this.#endAsked || start === end) return false;
     this.#pending.push({ buffer, start, end });
@@ -140,7 +155,7 @@ export class Pipe {
     this.#travellingBytes = 0;
   }
 
-  /** Hands over what has arrived; called by the receiving stack in its turn. */
+  /** Delivers what has arrived; the receiving stack calls it in its turn. */
   take(add: (bytes: Buffer) => void): { readonly ended: boolean } {
     const { elapsedMs } = this.#scheduler.now();
     this.#armedForMs = undefined;
@@ -189,7 +204,7 @@ export class Pipe {
     this.#arm();
   }
 
-  /** Never before what was sent earlier. */
+  /** Never before bytes that were sent earlier. */
   #arrival(): Millis {
     this.#lastArrivalMs = Math.max(this.#lastArrivalMs, this.#scheduler.now().elapsedMs + this.manners.delayMs);
     return this.#lastArrivalMs;
@@ -205,7 +220,7 @@ export class Pipe {
     this.to.stack.expect(this.to, dueMs - this.#scheduler.now().elapsedMs);
   }
 
-  /** The receiving side goes on reading. */
+  /** The receiving side resumes reading. */
   resume(): void {
     this.#armedForMs = undefined;
     this.#arm();
@@ -225,14 +240,14 @@ export class Side {
   readonly endpoint: Endpoint;
   out!: Pipe;
   in!: Pipe;
-  /** Until the peer has been reached there is nothing to send through. */
+  /** False until the peer has been reached: before that nothing can be sent. */
   open = false;
   paused = false;
-  /** It has sent its end. */
+  /** This side has sent its end. */
   endSent = false;
-  /** It has been told of the peer's end. */
+  /** This side has been notified of the peer's end. */
   endSeen = false;
-  /** `closed` is on its way or has been delivered. */
+  /** `closed` is scheduled or has been delivered. */
   gone = false;
 
   constructor(stack: MemoryNetwork, stream: StreamId, endpoint: Endpoint) {
@@ -242,7 +257,7 @@ export class Side {
   }
 }
 
-/** A connection, for whoever wants to harm it. */
+/** A connection, for tests that disturb it. */
 export interface VirtualCnxn {
   readonly dialer: Endpoint;
   readonly listener: Endpoint;
@@ -257,25 +272,28 @@ export class VirtualWire {
   readonly #names = new Map<string, readonly string[]>();
   readonly #cnxns = new Set<VirtualCnxn>();
   readonly #cuts = new Set<string>();
-  /** How new connections behave; asked once per direction. */
+  /** The behaviour of new connections; called once per direction. */
   mannersOf: (from: string, to: string) => Partial<PipeManners> = () => ({});
-  /** Whether something accepts in place of the machine that is dialled; asked at each dial. */
+  /** Whether an intermediary accepts in place of the dialled machine; called at each dial. */
   acceptsEarly: (from: string, to: string) => EarlyAccept | undefined = () => undefined;
-  /** Told of each dial that was accepted early, and closed because the machine at the far end has refused, or has not answered. */
+  /**
+   * Called for each dial that was accepted early and closed because the machine at the far end
+   * refused or did not answer.
+   */
   onEarlyClose: ((from: string, to: string, why: 'refused' | 'unanswered') => void) | undefined;
 
   constructor(scheduler: WireScheduler) {
     this.#scheduler = scheduler;
   }
 
-  /** The stack of the node at this address; made when first asked for. */
+  /** The stack of the node at this address; made at the first call. */
   stack(address: string): MemoryNetwork {
     let stack = this.#stacks.get(address);
     if (stack === undefined) this.#stacks.set(address, (stack = new MemoryNetwork(this, address, this.#scheduler)));
     return stack;
   }
 
-  /** What a name resolves to; an empty list makes it fail. */
+  /** What a name resolves to; with an empty list it does not resolve. */
   name(host: string, addresses: readonly string[]): void {
     this.#names.set(host, addresses);
   }
@@ -284,12 +302,14 @@ export class VirtualWire {
     return this.#names.get(host) ?? (this.#stacks.has(host) ? [host] : []);
   }
 
-  /** Those that are open or half open, oldest first. */
+  /** Open and half-open connections, oldest first. */
   get cnxns(): ReadonlySet<VirtualCnxn> {
     return this.#cnxns;
   }
 
-  /** Pulls the cable between two nodes: what is under way stays under way, and dialling is not answered. */
+  /**
+   * Cuts the link between two nodes: bytes in transit stay in transit, and dials are not answered.
+   */
   cut(a: string, b: string): void {
     this.cutOneWay(a, b);
     this.cutOneWay(b, a);
@@ -300,7 +320,10 @@ export class VirtualWire {
     this.healOneWay(b, a);
   }
 
-  /** Nothing that `from` sends arrives at `to` any more. The other direction goes on, but nobody can connect: that takes both. */
+  /**
+   * Nothing that `from` sends arrives at `to` any more. The other direction still works, but new
+   * connections fail, because they need both.
+   */
   cutOneWay(from: string, to: string): void {
     this.#cuts.add(cutKey(from, to));
     this.forEachPipe(from, to, (pipe) => pipe.hold());
@@ -311,7 +334,7 @@ export class VirtualWire {
     this.forEachPipe(from, to, (pipe) => pipe.release());
   }
 
-  /** Visits what carries bytes from one node to the other. */
+  /** Visits the pipes from one node to the other. */
   forEachPipe(from: string, to: string, visit: (pipe: Pipe) => void): void {
     for (const { dialer, listener, forward, backward } of this.#cnxns) {
       if (dialer.address === from && listener.address === to) visit(forward);
@@ -327,7 +350,7 @@ export class VirtualWire {
     return { ...defaultManners, ...this.mannersOf(from, to) };
   }
 
-  /** Joins a dialling side to whoever listens. */
+  /** Connects a dialling side to the listener. */
   dial(side: Side, to: Endpoint): void {
     const { address } = side.endpoint;
     const early = this.acceptsEarly(address, to.address);
@@ -337,7 +360,7 @@ export class VirtualWire {
     }
     const manners = (from: string, at: string): PipeManners => this.#manners(from, at);
     this.#scheduler.after(manners(address, to.address).delayMs, () => {
-      // What the wire is like by now: it may have changed on the way.
+      // Read the manners now: they may have changed while the dial travelled.
       const [forward, backward] = [manners(address, to.address), manners(to.address, address)];
       if (side.gone || this.#isCut(address, to.address)) return;
       const stack = this.#stacks.get(to.address);
@@ -358,14 +381,17 @@ export class VirtualWire {
     });
   }
 
-  /** The dialling side is connected to what stands at the near or the far end of the link, which then dials for it. */
+  /**
+   * Connects the dialling side to an intermediary at the near or the far end of the link, which
+   * then dials for it.
+   */
   #dialEarly(side: Side, to: Endpoint, early: EarlyAccept): void {
     const { address } = side.endpoint;
     const isNear = early.at === 'near end';
     const roundTripMs = this.#manners(address, to.address).delayMs + this.#manners(to.address, address).delayMs;
     this.#scheduler.after(isNear ? 0 : roundTripMs, () => {
       if (side.gone || (!isNear && !this.#isThere(address, to.address))) return;
-      // Stands for the far end until that has been reached. Nothing can be done to it.
+      // Represents the far end until that has been reached. Nothing can be done to it.
       const place = new Side(this.stack(to.address), -1, to);
       place.gone = true;
       const forward = new Pipe(side, place, this.#manners(address, to.address), this.#scheduler);
@@ -405,13 +431,13 @@ export class VirtualWire {
   #closeEarly(side: Side, { endpoint }: Side, early: EarlyAccept, why: 'refused' | 'unanswered'): void {
     if (side.gone) return;
     this.onEarlyClose?.(side.endpoint.address, endpoint.address, why);
-    // No cut lies between the dialling side and what speaks here, if that is at its end.
+    // No cut lies between the dialling side and an intermediary at its own end.
     if (early.at === 'near end') side.in.release();
     if (early.refusal === 'reset') side.stack.lose(side, 'ECONNRESET');
     else side.in.end();
   }
 
-  /** A dial is answered there, by an acceptance or by a refusal. */
+  /** The machine at `to` answers a dial, by acceptance or refusal. */
   #isThere(from: string, to: string): boolean {
     return !this.#isCut(from, to) && this.#stacks.get(to)?.isDark !== true;
   }
@@ -442,7 +468,7 @@ export class MemoryNetwork implements Network {
   readonly #listeners = new Set<MemoryListener>();
   readonly #sides = new StreamTable<Side>();
   #nextPort = firstEphemeralPort;
-  /** The machine is off: whoever dials is not answered. */
+  /** The machine is off: dials are not answered. */
   isDark = false;
   #ready = new Set<Side>();
   #deliveryArmed = false;
@@ -483,7 +509,7 @@ export class MemoryNetwork implements Network {
     return Promise.resolve(listener);
   }
 
-  /** Nobody listens any more: whoever dials is refused. */
+  /** Stops listening: dials are refused. */
   stopListening(): void {
     this.#listeners.clear();
   }
@@ -526,7 +552,7 @@ export class MemoryNetwork implements Network {
   reset(stream: StreamId): void {
     const side = this.#sides.get(stream);
     if (side === undefined || side.gone) return;
-    // The other side may have accepted what this side has not heard of yet.
+    // The other side may have accepted a connection that this side does not know to be open yet.
     side.out?.tellReset();
     this.lose(side, undefined);
   }
@@ -571,13 +597,13 @@ export class MemoryNetwork implements Network {
     side.in.resume();
   }
 
-  /** Something will be there to read in this time. */
+  /** There will be something to read after this time. */
   expect(side: Side, delayMs: Millis): void {
     this.#scheduler.after(Math.max(0, delayMs), () => {
       this.#ready.add(side);
       if (this.#deliveryArmed) return;
       this.#deliveryArmed = true;
-      // Behind everything that becomes ready at the same instant, so that it travels in one batch.
+      // After everything that becomes ready at the same instant, so that it travels in one batch.
       this.#scheduler.after(0, () => this.#deliver());
     });
   }
@@ -598,7 +624,7 @@ export class MemoryNetwork implements Network {
     this.#sayClosed(side, error);
   }
 
-  /** Streams that exist. */
+  /** Number of existing streams. */
   get streamCount(): number {
     return this.#sides.count;
   }
@@ -637,7 +663,8 @@ export class MemoryNetwork implements Network {
 
   #closeIfBothEnded(side: Side): void {
     if (!side.endSent || !side.endSeen || side.gone) return;
-    // What this side has sent must still arrive, so its pipe lives on until the peer has read to the end.
+    // Bytes that this side has sent must still arrive, so its pipe lives until the peer has read to
+    // the end.
     if (side.out.isBlocked) return;
     side.gone = true;
     this.#sayClosed(side, undefined);

@@ -1,6 +1,6 @@
 /**
- * Randomness that one number decides, so that a run can be repeated. Small and fast; good enough to choose faults and delays, and
- * never to be used for secrets.
+ * Reproducible randomness from one seed. Small and fast; good enough to choose faults and delays,
+ * and never to be used for secrets.
  */
 import type { Random } from '../random.ts';
 
@@ -15,7 +15,7 @@ export class SeededRandom implements Random {
     this.#a = seed | 0;
     this.#b = Math.floor(seed / 4294967296) | 0;
     this.#c = 0x9e3779b9 | 0;
-    // Seeds that differ in one bit give related first numbers; a dozen rounds part them.
+    // Seeds that differ in one bit give related first numbers; a dozen rounds separate them.
     for (let i = 0; i < 12; i++) this.uint32();
   }
 

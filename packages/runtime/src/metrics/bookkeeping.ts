@@ -1,4 +1,7 @@
-/** Metrics, and what an operator should read in the log besides: the `Observer` of a server at work. */
+/**
+ * The `Observer` of a running server: its metrics, and the events that an operator should see in
+ * the log.
+ */
 import type { CloseReason, CnxnContext, CnxnId, Inspect, Notice } from '@tskeeper/core';
 import { formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
@@ -12,9 +15,9 @@ export class Bookkeeping extends ServerMetrics {
   readonly #limited: LimitedLog;
   readonly #sessions: SessionLog;
   readonly #clock: Clock;
-  /** "server 1"; undefined for one that stands alone. */
+  /** "server 1"; undefined for a standalone server. */
   readonly #self: string | undefined;
-  /** Why it looks for a leader, whom it has found, and when. */
+  /** Why it looks for a leader, which leader it has found, and when. */
   #reason: string | undefined;
   #leader: Sid | undefined;
   #epoch = 0;
@@ -22,7 +25,7 @@ export class Bookkeeping extends ServerMetrics {
   #lookingSinceMs: Millis = 0;
   #electedMs: Millis = 0;
 
-  /** @param sid of a server of an ensemble, whose changes of role are logged. */
+  /** @param sid the sid of a server of an ensemble, whose changes of role are logged. */
   constructor(logger: Logger, clock: Clock, sid?: Sid) {
     super();
     this.#self = sid === undefined ? undefined : `server ${sid}`;
@@ -52,7 +55,7 @@ export class Bookkeeping extends ServerMetrics {
     this.#sessions.ended(session, expired, timeoutMs, context, this.#role);
   }
 
-  /** The server ends: what the log has left out is counted in its last lines. */
+  /** The server closes: logs the numbers of lines left out. */
   close(): void {
     this.#sessions.close();
   }
@@ -130,12 +133,12 @@ export class Bookkeeping extends ServerMetrics {
       case 'digestMismatch':
         this.#limited.warn(
           this.#clock.now().elapsedMs,
-          `The tree at ${formatZxid(notice.zxid)} is not the one its txn was written for: this server's data differs from what was logged. Compare it with a backup, or with other servers by the command hash.`,
+          `The tree at ${formatZxid(notice.zxid)} does not have the digest that its txn was logged with: this server's data differs from what was logged. Compare it with a backup or, by the four letter word hash, with other servers.`,
           { event: 'digest.mismatch', zxid: formatZxid(notice.zxid) },
         );
         return;
       case 'containerSwept':
-        this.#logger.debug(`deleted ${notice.path}, an empty container or a TTL znode that has expired`, {
+        this.#logger.debug(`deleted ${notice.path}, an empty container or an expired TTL znode`, {
           event: 'container.deleted',
           path: notice.path,
         });

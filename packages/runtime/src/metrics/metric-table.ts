@@ -1,12 +1,14 @@
 /**
- * Every metric of ZooKeeper 3.9, and what becomes of it here. docs/reference/metrics.md shows this table, and a test compares the two.
+ * Every metric of ZooKeeper 3.9, and its state here. docs/reference/metrics.md shows this table,
+ * and a test compares the two.
  *
  * - measured: counted or read here, with ZooKeeper's meaning.
- * - zero: printed, and 0 because what it counts cannot happen on this server; `why` says what it would take.
- * - absent: not printed; `why` says what the number would have been about.
+ * - zero: printed, and 0 because what it counts cannot happen on this server; `why` says what it
+ *   needs.
+ * - absent: not printed; `why` says what the number would describe.
  */
 export type MetricKind =
-  /** One number, read when asked for. */
+  /** One number, read on request. */
   | 'gauge'
   /** The same, printed with a point. */
   | 'double gauge'
@@ -42,7 +44,7 @@ function absent(kind: MetricKind, why: string, name: string, meaning: string): M
 
 const ensembleProvider = 'needs the ensemble authentication provider';
 const observerMaster = 'needs observerMasterPort';
-const oneWrite = 'what a turn has for a learner leaves in one write';
+const oneWrite = 'the output of a turn for a learner is sent in one write';
 const tls = 'needs TLS';
 const adminPort = 'needs the admin port';
 const localSessions = 'needs local sessions';
@@ -59,7 +61,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('gauge', 'packets_received', 'Frames and four letter words received, since the start or srst'),
   measured('gauge', 'packets_sent', 'Replies and watch events sent, since the start or srst'),
   measured('gauge', 'num_alive_connections', 'Client connections'),
-  measured('gauge', 'outstanding_requests', 'Requests taken in and not yet answered'),
+  measured('gauge', 'outstanding_requests', 'Requests admitted and not yet answered'),
   measured('gauge', 'uptime', 'Milliseconds since the server began to serve'),
   measured('gauge', 'znode_count', 'Znodes, counted as ZooKeeper does (5 in an empty tree)'),
   measured('gauge', 'watch_count', 'Watches'),
@@ -80,9 +82,9 @@ export const metricTable: readonly MetricRow[] = [
 
   measured('gauge', 'quorum_size', 'Servers that vote; in an ensemble'),
   measured('gauge', 'learners', 'Servers that have introduced themselves to this leader'),
-  measured('gauge', 'synced_followers', 'Followers that are told of each proposal; of a leader'),
+  measured('gauge', 'synced_followers', 'Followers that receive each proposal; of a leader'),
   measured('gauge', 'synced_non_voting_followers', 'Those of them that may not vote; of a leader'),
-  measured('gauge', 'synced_observers', 'Observers that are told of each commit; of a leader'),
+  measured('gauge', 'synced_observers', 'Observers that receive each commit; of a leader'),
   measured('gauge', 'pending_syncs', 'sync requests that wait; of a leader'),
   measured('gauge', 'leader_uptime', 'Milliseconds as a leader that serves'),
   measured('gauge', 'last_proposal_size', 'Bytes of the last proposal of this leader; -1 before the first'),
@@ -100,9 +102,9 @@ export const metricTable: readonly MetricRow[] = [
   measured('counter set', 'quota_exceeded_error_per_namespace', 'Writes refused by a hard limit of a quota'),
 
   measured('counter', 'snapshot_error_count', 'Snapshots that failed'),
-  zero('counter', adminPort, 'snapshot_rate_limited_count', 'Snapshot commands refused because they came too soon'),
+  zero('counter', adminPort, 'snapshot_rate_limited_count', 'Snapshot commands refused because they arrived too soon'),
   zero('counter', adminPort, 'restore_error_count', 'Restore commands that failed'),
-  zero('counter', adminPort, 'restore_rate_limited_count', 'Restore commands refused because they came too soon'),
+  zero('counter', adminPort, 'restore_rate_limited_count', 'Restore commands refused because they arrived too soon'),
   measured('counter', 'looking_count', 'Elections entered'),
   measured('counter', 'diff_count', 'Learners brought up to date by a DIFF or a TRUNC'),
   measured('counter', 'snap_count', 'Learners brought up to date by a SNAP'),
@@ -122,12 +124,16 @@ export const metricTable: readonly MetricRow[] = [
   zero('counter', ensembleProvider, 'ensemble_auth_fail', 'Handshakes with a wrong one'),
   zero('counter', ensembleProvider, 'ensemble_auth_skip', 'Handshakes with none'),
   measured('counter', 'prep_processor_request_queued', 'Requests admitted, new sessions among them, authentications not'),
-  measured('counter', 'outstanding_changes_queued', 'Changes of a znode that a write being judged will make'),
+  measured('counter', 'outstanding_changes_queued', 'Pending changes of a znode, recorded when a write is validated'),
   measured('counter', 'outstanding_changes_removed', 'Those of them that have been applied'),
   measured('counter', 'revalidate_count', 'Sessions that learners of this leader asked about, for their clients'),
   measured('counter', 'connection_drop_count', 'Connections that ended without their session being closed'),
-  measured('counter', 'connection_revalidate_count', 'Sessions taken up again by a new connection, or refused to it'),
-  measured('counter', 'sessionless_connections_expired', 'Connections closed because nothing came from them, with a session or without'),
+  measured('counter', 'connection_revalidate_count', 'Sessions resumed by a new connection, or refused to it'),
+  measured(
+    'counter',
+    'sessionless_connections_expired',
+    'Connections closed because nothing was received from them, with a session or without',
+  ),
   measured('counter', 'stale_sessions_expired', 'Sessions expired'),
   absent('counter', commitProcessor, 'request_commit_queued', 'Commits queued'),
   measured('counter', 'throttled_ops', 'Requests answered ThrottledOp'),
@@ -135,17 +141,17 @@ export const metricTable: readonly MetricRow[] = [
   measured('counter', 'learner_commit_received_count', 'Commits received by a learner that serves'),
   measured('counter', 'sync_processor_request_queued', 'Txns handed to the log'),
   measured('counter', 'proposal_count', 'Proposals of a leader'),
-  measured('counter', 'quit_leading_due_to_disloyal_voter', 'Leaderships given up because a voter looks elsewhere'),
-  measured('counter', 'stale_requests', 'Requests whose turn came when their connection was gone, and that were not dropped'),
+  measured('counter', 'quit_leading_due_to_disloyal_voter', 'Leaderships given up because a voter looks for another leader'),
+  measured('counter', 'stale_requests', 'Requests whose turn came after their connection had closed, and that were not dropped'),
   measured('counter', 'stale_requests_dropped', 'Those that were dropped'),
-  measured('counter', 'stale_replies', 'Replies and events for connections that are gone'),
-  measured('counter', 'request_throttle_wait_count', 'Times the next request could not be let in'),
+  measured('counter', 'stale_replies', 'Replies and events for closed connections'),
+  measured('counter', 'request_throttle_wait_count', 'Times the next request could not be admitted'),
   measured('counter', 'large_requests_rejected', 'Connections closed because large requests took too much memory'),
   measured('counter', 'digest_mismatches_count', 'Times the tree disagreed with the digest in the log'),
   zero('counter', tls, 'unsuccessful_handshake', 'TLS handshakes that failed'),
   zero('counter', adminPort, 'insecure_admin_count', 'Admin requests without TLS'),
   zero('counter', tls, 'tls_handshake_exceeded', 'Connections refused because too many TLS handshakes were under way'),
-  measured('counter', 'cnxn_closed_without_zk_server_running', 'Connections closed because nobody is served'),
+  measured('counter', 'cnxn_closed_without_zk_server_running', 'Connections closed because the server serves no clients'),
   absent('counter', threads, 'skip_learner_request_to_next_processor_count', 'Requests that skipped a queue'),
   absent('counter', commitProcessor, 'requests_not_forwarded_to_commit_processor', 'Requests that skipped the commit processor'),
   measured('counter', 'response_bytes', 'Bytes of replies, those to pings and authentications not counted'),
@@ -158,36 +164,36 @@ export const metricTable: readonly MetricRow[] = [
   measured('summary', 'follower_sync_time', 'Milliseconds from the end of an election until a follower serves'),
   measured('summary', 'observer_sync_time', 'The same of an observer'),
   measured('summary', 'election_time', 'Milliseconds from looking for a leader until one is found'),
-  measured('summary', 'connection_token_deficit', 'Tokens missing in the connection throttle when a ConnectRequest came'),
-  measured('summary', 'inflight_snap_count', 'Learners that are sent a snapshot, whenever one begins'),
-  absent('summary', 'a DIFF leaves at once, or as it is read from the log; see diff_count', 'inflight_diff_count', 'DIFFs under way'),
+  measured('summary', 'connection_token_deficit', 'Tokens missing in the connection throttle when a ConnectRequest arrived'),
+  measured('summary', 'inflight_snap_count', 'Learners that are being sent a snapshot, measured when one begins'),
+  absent('summary', 'a DIFF is sent at once, or as it is read from the log; see diff_count', 'inflight_diff_count', 'DIFFs under way'),
   measured('summary', 'node_created_watch_count', 'Watches fired by a create'),
   measured('summary', 'node_deleted_watch_count', 'Watches fired by a delete'),
   measured('summary', 'node_changed_watch_count', 'Watches fired by a change of data'),
   measured('summary', 'node_children_watch_count', 'Watches fired by a change of children'),
   absent('summary', threads, 'prep_processor_queue_size', 'Requests queued'),
-  measured('summary', 'prep_process_time', 'Milliseconds of judging a write; 0 unless it took more than one turn'),
+  measured('summary', 'prep_process_time', 'Milliseconds of validating a write; 0 unless it took more than one turn'),
   absent('summary', threads, 'proposal_process_time', 'Milliseconds in the proposal thread'),
   measured('summary', 'unavailable_time', 'Milliseconds from looking for a leader until serving'),
-  measured('summary', 'leader_unavailable_time', 'The same of those that came to lead'),
+  measured('summary', 'leader_unavailable_time', 'The same of servers that became leader'),
   absent('summary', commitProcessor, 'requests_in_session_queue', 'Requests of a session that wait'),
   absent('summary', commitProcessor, 'pending_session_queue_size', 'Sessions that wait'),
   absent('summary', commitProcessor, 'reads_after_write_in_session_queue', 'Reads after a write'),
-  absent('summary', commitProcessor, 'reads_issued_from_session_queue', 'Reads let go'),
+  absent('summary', commitProcessor, 'reads_issued_from_session_queue', 'Reads released'),
   absent('summary', commitProcessor, 'session_queues_drained', 'Queues emptied'),
   absent('summary', commitProcessor, 'time_waiting_empty_pool_in_commit_processor_read_ms', 'Waiting for reads'),
   absent('summary', commitProcessor, 'write_batch_time_in_commit_processor', 'Milliseconds of a batch of writes'),
-  absent('summary', commitProcessor, 'concurrent_request_processing_in_commit_processor', 'Requests at work'),
+  absent('summary', commitProcessor, 'concurrent_request_processing_in_commit_processor', 'Requests in progress'),
   absent('summary', commitProcessor, 'read_commit_proc_req_queued', 'Reads queued'),
   absent('summary', commitProcessor, 'write_commit_proc_req_queued', 'Writes queued'),
   absent('summary', commitProcessor, 'commit_commit_proc_req_queued', 'Commits queued'),
-  absent('summary', commitProcessor, 'read_commit_proc_issued', 'Reads let go'),
-  absent('summary', commitProcessor, 'write_commit_proc_issued', 'Writes let go'),
+  absent('summary', commitProcessor, 'read_commit_proc_issued', 'Reads released'),
+  absent('summary', commitProcessor, 'write_commit_proc_issued', 'Writes released'),
   absent('summary', commitProcessor, 'commit_process_time', 'Milliseconds of a commit'),
   measured('summary', 'startup_txns_loaded', 'Txns read from the log at start'),
   measured('summary', 'startup_txns_load_time', 'Milliseconds of reading them'),
   measured('summary', 'startup_snap_load_time', 'Milliseconds of reading the snapshot at start'),
-  measured('summary', 'sync_processor_queue_size', 'Txns that waited for the log when it took up the next batch'),
+  measured('summary', 'sync_processor_queue_size', 'Txns that waited for the log when it started the next batch'),
   absent(
     'summary',
     'a batch is written and made durable as one; see sync_processor_queue_flush_time_ms',
@@ -219,16 +225,12 @@ export const metricTable: readonly MetricRow[] = [
     'Milliseconds from the time of a txn, by the wall clock, until a follower has received it',
   ),
   measured('advanced summary', 'proposal_ack_creation_latency', 'The same until it is durable in the log of a leader or a follower'),
-  measured('advanced summary', 'commit_propagation_latency', 'The same until its commit has come to a learner'),
+  measured('advanced summary', 'commit_propagation_latency', 'The same until a learner has received its commit'),
   measured('advanced summary', 'sync_processor_queue_and_flush_time_ms', 'Milliseconds from handing a txn to the log until it is durable'),
-  measured(
-    'advanced summary',
-    'sync_processor_queue_time_ms',
-    'Milliseconds from handing a txn to the log until the log takes up its batch',
-  ),
+  measured('advanced summary', 'sync_processor_queue_time_ms', 'Milliseconds from handing a txn to the log until the log starts its batch'),
   measured('advanced summary', 'sync_processor_queue_flush_time_ms', 'Milliseconds of making a batch of txns durable'),
   measured('advanced summary', 'quorum_ack_latency', 'The same until a leader has a quorum of acks'),
-  measured('advanced summary', 'request_throttle_queue_time_ms', 'Milliseconds from arrival until a request is let in'),
+  measured('advanced summary', 'request_throttle_queue_time_ms', 'Milliseconds from arrival until a request is admitted'),
   absent('advanced summary', 'there is no Java virtual machine', 'jvm_pause_time_ms', 'Milliseconds of a pause'),
 
   measured('summary set', 'write_per_namespace', 'Bytes of path and data of a znode that was created, deleted or given data'),

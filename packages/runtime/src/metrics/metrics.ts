@@ -7,21 +7,24 @@ export interface MetricValue {
   readonly isDouble: boolean;
 }
 
-/** What srvr shows of the requests since the start or the last srst. */
+/** The numbers of requests that srvr shows, since the start or the last srst. */
 export interface Traffic {
   readonly latency: { readonly min: number; readonly avg: number; readonly max: number };
   readonly packetsReceived: number;
   readonly packetsSent: number;
 }
 
-/** Bytes of the proposals of a leader, since it leads or since the last srst; -1 before the first. */
+/**
+ * Bytes of the proposals of a leader, since it began to lead or since the last srst; -1 before the
+ * first.
+ */
 export interface ProposalSizes {
   readonly last: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** Where gauges are read at the moment they are asked for. */
+/** The sources of gauges, which are read on request. */
 export interface MetricSources {
   readonly inspect: Inspect;
   readonly facts: ServerFacts;
@@ -29,12 +32,12 @@ export interface MetricSources {
   readonly now: Now;
 }
 
-/** What four letter words need of the metrics. */
+/** The part of the metrics that four letter words use. */
 export interface Metrics {
   traffic(): Traffic;
   proposalSizes(): ProposalSizes;
   /** Every key with its value, without ZooKeeper's prefix `zk_`. */
   entries(sources: MetricSources): Iterable<readonly [key: string, value: MetricValue]>;
-  /** srst: all counters start anew. */
+  /** srst: resets all counters. */
   reset(): void;
 }

@@ -1,6 +1,7 @@
 /**
- * Summaries by namespace: count, sum, least and greatest of each. One of them is brought up to date by every read and every change of a
- * znode, so they are rows of numbers, found by the number that the core has given the namespace.
+ * Summaries by namespace: count, sum, minimum and maximum of each. Every read and every change of a
+ * znode updates one, so they are rows of numbers, indexed by the number that the core has given the
+ * namespace.
  */
 import { namespaceIdEnd, type NamespaceId } from '@tskeeper/core';
 import { average } from '../ports/java-text.ts';
@@ -9,9 +10,9 @@ import type { SummaryValues } from './summary.ts';
 const rowNumbers = 4;
 
 export class NamespaceSummaries {
-  /** Count, sum, least, greatest; the last two mean nothing while the first is 0. */
+  /** Count, sum, minimum, maximum; the last two have no meaning while the count is 0. */
   readonly #rows = new Float64Array(namespaceIdEnd * rowNumbers);
-  /** 1 for a namespace that has had a value, be it before the last reset. */
+  /** 1 for a namespace that has had a value, even before the last reset. */
   readonly #known = new Uint8Array(namespaceIdEnd);
 
   add(id: NamespaceId, value: number): void {
@@ -35,12 +36,12 @@ export class NamespaceSummaries {
     }
   }
 
-  /** All are known still, and have no values. */
+  /** All namespaces stay known, without values. */
   reset(): void {
     this.#rows.fill(0);
   }
 
-  /** The number is another namespace's now. */
+  /** The number now belongs to another namespace. */
   forget(id: NamespaceId): void {
     this.#rows.fill(0, id * rowNumbers, (id + 1) * rowNumbers);
     this.#known[id] = 0;

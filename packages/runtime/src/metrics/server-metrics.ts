@@ -1,6 +1,7 @@
 /**
- * The numbers a server keeps about itself, under ZooKeeper's names. It listens to the core, to the ports and to the storage; what is
- * counted on the way of a request is a field or a typed array, and everything else is done when somebody asks.
+ * The numbers that a server keeps about itself, under ZooKeeper's names. They come from the core,
+ * the ports and the storage; what is counted on the path of a request is a field or a typed array,
+ * and everything else is computed on request.
  */
 import {
   type CloseReason,
@@ -23,9 +24,9 @@ import type { Metrics, MetricSources, MetricValue, ProposalSizes, Traffic } from
 import { NamespaceSummaries } from './namespace-summaries.ts';
 import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
 
-/** Sizes of replies are told with it and shown without, as ZooKeeper does. */
+/** Reported sizes of replies include it and printed ones do not, as in ZooKeeper. */
 const lengthPrefixBytes = 4;
-/** Every read counts as one of the Stat too. */
+/** Every read counts as a read of the Stat too. */
 const statBytes = 68;
 
 /** How long it took to load the database. */
@@ -40,7 +41,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   readonly #counters: Record<string, number> = {};
   readonly #summaries = new Map<string, Summary>();
 
-  // Of the request path, as fields.
+  // Fields for the path of a request.
   #packetsReceived = 0;
   #bytesReceived = 0;
   #packetsSent = 0;
@@ -54,7 +55,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   readonly #readLatency = this.#advanced('readlatency');
   readonly #updateLatency = this.#advanced('updatelatency');
   readonly #responseSize = new Summary();
-  /** Requests that belong into the next with 0, and are added when somebody asks. */
+  /** Requests that count as 0 in the next metric, and are added when the metrics are read. */
   #letInAtOnce = 0;
   readonly #throttleQueueTime = this.#advanced('request_throttle_queue_time_ms');
   readonly #prepTime = this.#plain('prep_process_time');
@@ -62,7 +63,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #lastResponseSize = -1;
   #authFailed = 0;
 
-  // In an ensemble.
+  // The role and the election, of a server of an ensemble.
   #role: ReturnType<Inspect['role']> = 'standalone';
   readonly #proposalSize = new Summary();
   #lastProposalSize = -1;
@@ -75,7 +76,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #commits = 0;
   #commitsReceived = 0;
 
-  // By namespace. For one that was never read, nothing is printed of reads.
+  // By namespace. No reads are printed for a namespace that was never read.
   readonly #namespaces: string[] = [];
   readonly #reads = new NamespaceSummaries();
   readonly #writes = new NamespaceSummaries();
@@ -145,7 +146,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     }
     this.#prepTime.add(judgedMs);
     if (txnType === OpCode.closeSession) this.#sum('close_session_prep_time', judgedMs);
-    // A request like any other in ZooKeeper. Here it is the handshake that asks for it, which nobody tells as admitted.
+    // A request like any other in ZooKeeper. Here the handshake asks for it, which no call reports
+    // as admitted.
     if (txnType === OpCode.createSession) {
       this.#admitted++;
       this.#letInAtOnce++;
@@ -174,7 +176,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (namespace !== noNamespace) this.#writes.add(namespace, bytes);
   }
 
-  /** The answer to the handshake of a new session comes here too, as that of createSession. Its size counts nowhere, as in ZooKeeper. */
+  /**
+   * The reply to the handshake of a new session arrives here too, as that of createSession. Its
+   * size counts nowhere, as in ZooKeeper.
+   */
   replied(_cnxn: CnxnId, opCode: number, _errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void {
     this.#packetsSent++;
     if (opCode !== OpCode.createSession) {
@@ -213,7 +218,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (expired) this.#count('stale_sessions_expired');
   }
 
-  /** The client's answer is a packet. It has no latency in ZooKeeper, which takes that of requests. */
+  /**
+   * The reply to the client is a packet. It has no latency in ZooKeeper, which measures only
+   * requests.
+   */
   sessionRevalidated(_session: SessionId, _accepted: boolean, _context: CnxnContext): void {
     this.#packetsSent++;
     this.#count('connection_revalidate_count');
@@ -267,14 +275,20 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   // --- Member
 
-  /** Clients are served again, so long after nobody was, and so long after a leader was found. */
+  /**
+   * Clients are served again, so many milliseconds after they were last served and after a leader
+   * was found.
+   */
   served(role: 'leader' | 'follower' | 'observer', unavailableMs: Millis, syncMs: Millis): void {
     this.#sum('unavailable_time', Math.round(unavailableMs));
     if (role === 'leader') this.#sum('leader_unavailable_time', Math.round(unavailableMs));
     else this.#sum(`${role}_sync_time`, Math.round(syncMs));
   }
 
-  /** A learner has received a txn, and hands it to the log. `ageMs` runs from the txn's time on the wall clock. */
+  /**
+   * A learner has received a txn and hands it to the log. `ageMs` is the time since the txn's time
+   * on the wall clock.
+   */
   txnReceived(ageMs: Millis): void {
     this.#proposed++;
     if (this.#role !== 'follower') return;
@@ -325,7 +339,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   // --- Storage
 
-  /** A sync of the log has ended well. TxnLogSink has this call and the next. */
+  /** A sync of the log has succeeded. TxnLogSink has this call and the next. */
   synced(durationMs: Millis): void {
     this.#sum('fsynctime', Math.round(durationMs));
   }
@@ -398,7 +412,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       switch (kind) {
         case 'gauge':
         case 'double gauge':
-          // One that has no meaning for this server is not printed.
+          // A gauge without a meaning for this server is not printed.
           if (gauges[name] !== undefined) yield [name, { value: gauges[name], isDouble: kind === 'double gauge' }];
           break;
         case 'counter':
@@ -431,7 +445,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
-    // Namespaces go on being printed, with 0, as in ZooKeeper.
+    // Namespaces are still printed, with 0, as in ZooKeeper.
     for (const summaries of this.#perNamespace) summaries.reset();
   }
 
@@ -453,7 +467,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       case 'quota_bytes_usage_per_namespace':
         return yield* quotaSet(name, inspect, 'usedBytes');
       default:
-        throw new Error(`nobody keeps the set ${name}`);
+        throw new Error(`no values are kept for the set ${name}`);
     }
   }
 
@@ -545,12 +559,17 @@ function* summaryEntries(name: string, summary: SummaryValues): Generator<readon
   yield [`p999_${name}`, whole(summary.percentile(0.999))];
 }
 
-/** What is about the connection and not about znodes: ZooKeeper answers it apart from all other requests, and counts it apart. */
+/**
+ * Requests about the connection and not about znodes: ZooKeeper answers and counts them apart from
+ * all others.
+ */
 function concernsCnxn(opCode: number): boolean {
   return opCode === OpCode.auth || opCode === OpCode.sasl;
 }
 
-/** For no more namespaces than others are printed for, so that clients cannot make the answer any longer. */
+/**
+ * For no more namespaces than other sets have, so that clients cannot make the reply any longer.
+ */
 function* quotaSet(
   name: string,
   inspect: Inspect,

@@ -1,10 +1,10 @@
 /**
- * Numbers that are summed up as they come: ZooKeeper's two kinds of summary. Adding to one is a handful of arithmetic on fields and one
- * typed array, since it happens for every request.
+ * ZooKeeper's two kinds of summary. Adding a value is a handful of arithmetic on fields and one
+ * typed array, because it happens for every request.
  */
 import { average } from '../ports/java-text.ts';
 
-/** What a summary shows. All are 0 while there is nothing to show. */
+/** The printed values of a summary. All are 0 while it is empty. */
 export interface SummaryValues {
   /** Up to four decimals. */
   readonly avg: number;
@@ -14,7 +14,7 @@ export interface SummaryValues {
   readonly sum: number;
 }
 
-/** Least, greatest, count and sum. */
+/** Minimum, maximum, count and sum. */
 export class Summary implements SummaryValues {
   count = 0;
   sum = 0;
@@ -28,7 +28,7 @@ export class Summary implements SummaryValues {
     if (value > this.#max) this.#max = value;
   }
 
-  /** Adds a value that has come up so many times. */
+  /** Adds a value that has occurred `count` times. */
   addAll(value: number, count: number): void {
     this.count += count;
     this.sum += value * count;
@@ -56,13 +56,19 @@ export class Summary implements SummaryValues {
   }
 }
 
-/** Bits of a value that are kept: 64 classes for each power of two, so a percentile is at most 1.6 % off, and exact below 128. */
+/**
+ * Bits of a value that are kept: 64 classes for each power of two, so that a percentile is at most
+ * 1.6 % off, and exact below 128.
+ */
 const keptBits = 6;
 const classesPerPower = 1 << keptBits;
-/** Values are whole numbers below 2^31; larger ones count as that. */
+/** Values are whole numbers below 2^31; larger ones count as 2^31 - 1. */
 const classCount = (31 - keptBits + 1) * classesPerPower;
 
-/** A summary that knows percentiles too. ZooKeeper draws 4,096 samples for that; we count all values in classes. */
+/**
+ * A summary with percentiles. ZooKeeper samples 4,096 values for them; here all values are counted
+ * in classes.
+ */
 export class AdvancedSummary extends Summary {
   readonly #counts = new Uint32Array(classCount);
 
@@ -93,7 +99,7 @@ export class AdvancedSummary extends Summary {
     this.#counts.fill(0);
   }
 
-  /** The value at this place, counted from 1, if all were sorted. */
+  /** The value at this position of all sorted values, counted from 1. */
   #valueAt(place: number): number {
     let seen = 0;
     for (let index = 0; index < classCount; index++) {

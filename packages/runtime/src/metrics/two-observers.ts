@@ -1,9 +1,9 @@
-/** Lets two hear what one is told: the server's own books, and whoever was brought along. */
+/** Combines two observers of a core: the server's own bookkeeping, and the one of the hooks. */
 import { type Observer, silentObserver } from '@tskeeper/core';
 
 type Call = (...told: readonly unknown[]) => void;
 
-/** Tells everything to `first`, and then to `second`. */
+/** Passes every call to `first`, and then to `second`. */
 export function twoObservers(first: Observer, second: Observer): Observer {
   const both: Record<string, Call> = {};
   for (const name of Object.keys(silentObserver) as (keyof Observer)[]) {

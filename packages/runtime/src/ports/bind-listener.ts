@@ -1,7 +1,8 @@
 /**
- * Listens where a server of an ensemble must be reachable. At a start the name of its address may not be known yet, and the port may still be
- * held by the process before; so both are tried again. A name is waited for as long as it takes (ZOOKEEPER-3320, -3991, -4728: a server that
- * gave up on it never listened again), a port as often as the operator says.
+ * Listens on an address of a server of an ensemble. At the start the name of the address may not
+ * resolve yet, and the previous process may still hold the port; so both are retried. A name is
+ * retried without limit (ZOOKEEPER-3320, -3991, -4728: a server that gave up on it never listened
+ * again), a port as often as configured.
  */
 import { formatHostPort, type HostPort, isWildcardHost, type Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
@@ -9,25 +10,31 @@ import type { Listener, Network } from '../network.ts';
 import type { LimitedLog } from './limited-log.ts';
 
 export interface BindOptions {
-  /** What is bound, for sentences: "election port". */
+  /** The port's name for sentences: "election port". */
   readonly what: string;
-  /** A wildcard host stands for every address of this machine. */
+  /** A wildcard host means every address of this machine. */
   readonly address: HostPort;
-  /** zookeeper.electionPortBindRetry: how often it is tried; 0 = until it works. */
+  /** zookeeper.electionPortBindRetry: number of tries; 0 = no limit. */
   readonly triesMax: number;
-  /** Whether nobody needs it any more. */
+  /** Whether the caller does not need the port any more. */
   readonly isOver: () => boolean;
 }
 
-/** A port to other servers that could not be had. The message is for the operator: what, where, and how often it was tried. */
+/**
+ * A port to other servers could not be bound. The message is for the operator: which port, where,
+ * and how many tries.
+ */
 export class BindError extends Error {
   override readonly name = 'BindError';
 }
 
-/** As long as ZooKeeper's listener waits. */
+/** ZooKeeper's listener waits this long too. */
 const pauseMs: Millis = 1000;
 
-/** Resolves with undefined when it is over before the port could be bound. Rejects with a sentence for the operator. */
+/**
+ * Resolves with undefined when `isOver` before the port could be bound. Rejects with a sentence for
+ * the operator.
+ */
 export async function bindListener(
   network: Network,
   clock: Pick<Clock, 'now' | 'after'>,
@@ -57,11 +64,11 @@ export async function bindListener(
     } catch (error) {
       const said = `The ${what}, ${formatHostPort(address)}, could not be bound: ${sentenceOf(error)}`;
       if (++tries === triesMax) {
-        throw new BindError(`${said} It was tried ${tries} times; zookeeper.electionPortBindRetry says how often, 0 for ever.`, {
+        throw new BindError(`${said} Gave up after ${tries} tries; zookeeper.electionPortBindRetry sets how many, 0 for no limit.`, {
           cause: error,
         });
       }
-      log.warn(clock.now().elapsedMs, `${said} It will be tried again.`, {
+      log.warn(clock.now().elapsedMs, `${said} It is tried again.`, {
         event: 'port.bind-failed',
         address: formatHostPort(address),
         reason: sentenceOf(error),

@@ -1,8 +1,10 @@
 /**
- * What is to be sent over one channel. A turn's packets gather in a writer, which goes to the network as it is, a slice at a time, so that it
- * shows whether the other side takes anything; what later turns write waits behind it.
+ * The output of one channel. A turn's packets gather in a writer, whose memory goes to the network
+ * without a copy, a slice at a time, so that it shows whether the other side reads anything; the
+ * output of later turns waits after it.
  *
- * Long bytes that go to several channels are held once: each channel has its place for them among what it writes itself.
+ * Long bytes that go to several channels are held once: each channel has their position in its own
+ * output.
  */
 import type { Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
@@ -10,10 +12,10 @@ import type { SendList } from './send-list.ts';
 import type { SharedBytes } from './shared-bytes.ts';
 import type { WriterPool } from './writer-pool.ts';
 
-/** Given to the network in one piece. */
+/** Size of one piece for the network. */
 const sliceBytes = 256 * 1024;
 
-/** [start, end) of bytes that others may hold too. */
+/** [start, end) of bytes that other channels may hold too. */
 class SharedPiece {
   readonly bytes: Buffer;
   readonly start: number;
@@ -35,10 +37,13 @@ export class ChannelOutput {
   readonly #pool: WriterPool;
   readonly #shared: SharedBytes;
   #writer: Writer | undefined;
-  /** What was written before #writer, and waits for what is being sent. */
+  /** Written before #writer; waits for what is being sent. */
   #behind: Piece[] = [];
   #behindPieceBytes = 0;
-  /** Being sent, one after the other; of the first everything before #sentTo has been taken, and the network has been given everything before #givenTo. */
+  /**
+   * Being sent, one after the other; of the first piece everything before #sentTo has been
+   * accepted, and the network has everything before #givenTo.
+   */
   #sending: Piece[] = [];
   #sendingAt = 0;
   #sendingBytes = 0;
@@ -57,7 +62,7 @@ export class ChannelOutput {
     return (this.#writer ??= this.#pool.take());
   }
 
-  /** From `start` to their end. They must stay as they are. */
+  /** Adds the bytes from `start` to the end. They must not change. */
   share(bytes: Buffer, start: number): void {
     if (this.#writer !== undefined && this.#writer.offset > 0) {
       this.#behind.push(this.#writer);
@@ -74,22 +79,25 @@ export class ChannelOutput {
     return this.#isHeld;
   }
 
-  /** Written, and not taken by the system. */
+  /** Bytes written and not accepted by the system. */
   get waitingBytes(): number {
     return this.behindBytes + this.#sendingBytes;
   }
 
-  /** Of these, what later turns have written behind what is being sent. */
+  /** Of these, the bytes that later turns have written after what is being sent. */
   get behindBytes(): number {
     return this.#behindPieceBytes + (this.#writer?.offset ?? 0);
   }
 
-  /** Of those that wait, what this channel alone holds. */
+  /** Of the waiting bytes, those that only this channel holds. */
   get ownBytes(): number {
     return this.waitingBytes - this.#sharedBytes;
   }
 
-  /** Adds the next slice to the list, if there is one and the network holds none. Returns whether it did. */
+  /**
+   * Adds the next slice to the list, if there is one and the network holds none. Returns whether it
+   * did.
+   */
   addSlice(list: SendList): boolean {
     if (this.#isHeld) return false;
     this.#releaseSent();
@@ -100,7 +108,10 @@ export class ChannelOutput {
     return true;
   }
 
-  /** The network has taken the slice, or holds it; once it has let go of that, this is called again. */
+  /**
+   * The network has accepted the slice, or holds it; when it releases the slice, this is called
+   * again.
+   */
   sliceSent(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) return;
@@ -111,7 +122,7 @@ export class ChannelOutput {
     this.#sentTo = this.#givenTo;
   }
 
-  /** Gives back an empty writer at the end of a turn. */
+  /** Returns an empty writer at the end of a turn. */
   settle(): void {
     if (!this.#isHeld) this.#releaseSent();
     if (this.#writer?.offset !== 0) return;
@@ -119,7 +130,7 @@ export class ChannelOutput {
     this.#writer = undefined;
   }
 
-  /** Nothing of it will be sent. */
+  /** None of it will be sent. */
   discard(): void {
     for (const pieces of [this.#sending, this.#behind]) {
       for (let at = pieces === this.#sending ? this.#sendingAt : 0; at < pieces.length; at++) {
@@ -133,7 +144,7 @@ export class ChannelOutput {
     this.#isHeld = false;
   }
 
-  /** Everything that has been written is to be sent now. Returns whether there is something. */
+  /** Everything written is to be sent now. Returns whether there is anything. */
   #takeBehind(): boolean {
     if (this.behindBytes === 0) return false;
     const done = this.#sending;
@@ -157,7 +168,7 @@ export class ChannelOutput {
     this.#sentTo = this.#givenTo = piece instanceof SharedPiece ? piece.start : 0;
   }
 
-  /** Of pieces that have been sent to their end nothing is kept. */
+  /** Drops pieces that have been sent completely. */
   #releaseSent(): void {
     const piece = this.#sending[this.#sendingAt];
     if (piece === undefined || this.#sentTo < piece.offset) return;

@@ -1,19 +1,19 @@
 import { FairQueue, Turn } from '@tskeeper/core/internal';
 
-/** One address from which clients are connected: what is shared among addresses is counted here. */
+/** One address of clients, with the counts that are limited per address. */
 export class ClientAddress<Cnxn extends { readonly turn: Turn }> {
   readonly name: string;
-  /** Connections, those on their way out included. */
+  /** Connections, closing ones included. */
   cnxnCount = 0;
-  /** Those without a handshake, oldest first. */
+  /** Connections without a handshake, oldest first. */
   readonly halfOpen = new Set<Cnxn>();
   /** Input and output held for its connections. */
   heldBytes = 0;
-  /** It holds more than its share: none of its connections is read while output waits for it. */
+  /** It holds more than its share: its connections are not read while output waits for it. */
   isHeavy = false;
-  /** Among addresses. */
+  /** Its turn among addresses. */
   readonly turn = new Turn();
-  /** Its connections whose frames wait for their turn. */
+  /** Its connections with frames that wait for their turn. */
   readonly waiting = new FairQueue<Cnxn>();
 
   constructor(name: string) {

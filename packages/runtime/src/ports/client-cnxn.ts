@@ -1,8 +1,9 @@
 /**
- * One connection of a client, below the core: where it stands, what of its input waits, what of its output waits.
+ * One connection of a client, below the core: its stage, its waiting input and its waiting output.
  *
- * There may be tens of thousands, most of them idle, so an idle one is a few numbers and holds no buffer: input that is complete is
- * handed over where it lies, and a writer is lent for as long as there is output.
+ * There may be tens of thousands, most of them idle, so an idle one is a few numbers and holds no
+ * buffer: complete input is passed on without a copy, and a writer is lent only while there is
+ * output.
  */
 import type { CnxnContext } from '@tskeeper/core';
 import { type FrameCutter, type Millis, Writer } from '@tskeeper/protocol';
@@ -14,15 +15,15 @@ import { Turn } from '@tskeeper/core/internal';
 const shrunkFromBytes = 1024 * 1024;
 
 export type CnxnStage =
-  /** Not four bytes yet. */
+  /** Fewer than four bytes so far. */
   | 'preamble'
-  /** It speaks frames; the ConnectRequest is not complete. */
+  /** It sends frames; the ConnectRequest is not complete. */
   | 'handshake'
   /** The core knows it. */
   | 'open'
   /** A four letter word is being answered. */
   | 'word'
-  /** Output goes out, input is thrown away; the core has forgotten it or never knew it. */
+  /** Output is sent, input is discarded; the core has forgotten the connection or never knew it. */
   | 'closing';
 
 export class ClientCnxn {
@@ -33,56 +34,59 @@ export class ClientCnxn {
   readonly acceptedMs: Millis;
   stage: CnxnStage = 'preamble';
 
-  /** First bytes, until the preamble has judged them. */
+  /** First bytes, until the preamble has recognised them. */
   first: Buffer | undefined;
   firstCount = 0;
-  /** Frames and words received, for as long as the core does not count them. */
+  /** Frames and words received, while the core does not count them. */
   packetsReceived = 0;
   receivedMs: Millis;
 
-  /** Frames wait in the cutter, because the core or the turn could not take more. */
+  /** Frames wait in the cutter, because the core or the turn could not accept more. */
   stalled = false;
-  /** Among the connections of its address. */
+  /** Its turn among the connections of its address. */
   readonly turn = new Turn();
-  /** The client has sent its end, behind frames that wait. */
+  /** The client has sent its end, after frames that wait. */
   hasEnded = false;
-  /** The core has been told that it is full, and waits to hear that it is not. */
+  /** The core has been told that the output is full, and waits for `drained`. */
   saidFull = false;
   /** The network has been told to stop reading. */
   paused = false;
-  /** It is read for a moment all the same, until it is heard of or the round is over. */
+  /** It is read for a moment nevertheless, until bytes arrive or the round ends. */
   isProbed = false;
   probedMs: Millis = 0;
-  /** Input bytes as they stand in the port's total. */
+  /** Input bytes as counted in the port's total. */
   retainedCounted = 0;
 
-  /** Output of this turn, or output that waits behind `sending`. */
+  /** Output of this turn, or output that waits after `sending`. */
   writer: Writer | undefined;
-  /** Output on its way to the network, up to `sendAt`. */
+  /** Output given to the network, up to `sendAt`. */
   sending: Writer | undefined;
   sendAt = 0;
-  /** The network holds the slice that ends at `sliceEnd` and has not let go of it. */
+  /** The network holds the slice that ends at `sliceEnd` and has not released it. */
   sliceHeld = false;
   sliceEnd = 0;
-  /** Some slice of `sending` was kept by the network: its memory is no longer ours. */
+  /** The network kept a slice of `sending`: its memory is not ours any more. */
   givenUp = false;
   /** Listed for the next flush. */
   dirty = false;
-  /** Output bytes as they stand in the port's total. */
+  /** Output bytes as counted in the port's total. */
   waitingCounted = 0;
-  /** When the network last took something, or when we last looked at it. */
+  /** When the network last accepted something, or when that was last checked. */
   progressMs: Millis = 0;
 
   closingMs: Millis = 0;
-  /** The network has been told that nothing more will come. */
+  /** The network has been told to end the stream. */
   endSent = false;
-  /** The stream is gone, or the network has been told to drop it. */
+  /** The stream is closed, or the network has been told to reset it. */
   dropped = false;
   discardedBytes = 0;
 
-  /** Frames handed to the core. */
+  /** Frames passed to the core. */
   framesFed = 0;
-  /** Large requests the core has not answered yet, oldest first: which frame, and how long. */
+  /**
+   * Large requests that the core has not answered yet, oldest first: the number of the frame, and
+   * its length.
+   */
   largeRequests: { readonly frame: number; readonly bytes: number }[] | undefined;
 
   constructor(stream: StreamId, context: CnxnContext, address: ClientAddress<ClientCnxn>, cutter: FrameCutter, acceptedMs: Millis) {
@@ -105,8 +109,9 @@ export class ClientCnxn {
   }
 
   /**
-   * Moves what is left of a large output into memory of its own size when half of it has gone, so that a client cannot have much held by
-   * leaving little. Only while the network holds no slice of it.
+   * Moves the rest of a large output into memory of its own size when half of it has been sent, so
+   * that a client cannot keep much memory in use with a small rest. Only while the network holds no
+   * slice of it.
    */
   shrinkOutput(): void {
     const { sending, sendAt } = this;

@@ -1,17 +1,22 @@
 /**
- * The client port: everything between a byte stream and the core. It accepts connections or turns them away, listens for four letter
- * words, cuts frames, feeds them to the core, gathers what the core answers, and closes whoever is silent, slow or too large.
+ * The client port: everything between a byte stream and the core. It accepts or refuses
+ * connections, recognises four letter words, cuts frames, passes them to the core, gathers the
+ * core's replies, and closes clients that are silent, slow or too large.
  *
- * The runtime drives it in turns: network events and `wake` as they come, then `endTurn` once. Nothing leaves before `endTurn`, so that
- * a connection's replies of one turn travel in one write, which is what a small request costs most.
+ * The runtime drives it in turns: network events and `wake` as they occur, then `endTurn` once.
+ * Nothing is sent before `endTurn`, so that a connection's replies of one turn go out in one write,
+ * which is most of the cost of a small request.
  *
- * What is held for clients is counted, and bounded in four ways:
- * - a connection is not read while more than `readingStopsBytes` of output wait for it, or while the core wants no more of its requests;
- * - it is closed when more than `behindReplyBytesMax` wait behind the reply in progress and nothing has moved for `drainTimeoutMs`;
- * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits for it;
- * - above the limit the connections are closed that hold most of the addresses that hold most, one after the other, until it is enough
- *   (held-shares.ts). A connection that holds nothing keeps its service throughout: its pings and small requests pass, and newcomers
- *   get in.
+ * What is held for clients is counted, and limited in four ways:
+ * - a connection is not read while more than `readingStopsBytes` of output wait for it, or while
+ *   the core accepts no more of its requests;
+ * - it is closed when more than `behindReplyBytesMax` wait after the reply in progress and nothing
+ *   has been accepted for `drainTimeoutMs`;
+ * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits
+ *   for it;
+ * - above the limit the connections that hold most, of the addresses that hold most, are closed one
+ *   after the other until the rest fits (held-shares.ts). A connection that holds nothing is served
+ *   throughout: its pings and small requests pass, and newcomers are accepted.
  */
 import type { ClientOutput, CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind, stepUnitsDefault } from '@tskeeper/core/internal';
@@ -38,43 +43,49 @@ export interface ClientPortOptions {
   readonly maxClientCnxns: number;
   /** maxCnxns, or what descriptors allow: connections in all; 0 = no limit. */
   readonly maxCnxns: number;
-  /** What gives room for more than `maxCnxns`: the rest of a sentence that begins with "Raise". */
+  /** The remedy for `maxCnxns`: the rest of a sentence that begins with "Raise". */
   readonly maxCnxnsRemedy: string;
-  /** zookeeper.nio.sessionlessCnxnTimeout: how long a connection may go without a handshake. */
+  /** zookeeper.nio.sessionlessCnxnTimeout: how long a connection may stay without a handshake. */
   readonly sessionlessTimeoutMs: Millis;
-  /** Connections without a handshake beyond which the oldest are closed early. */
+  /** With more connections without a handshake than this, the oldest are closed early. */
   readonly halfOpenMax: number;
   /** But never one that has not had this long. See docs/decisions/half-open-connections.md. */
   readonly halfOpenGraceMs: Millis;
   /** zookeeper.largeRequestThreshold: frames longer than this count as large; -1 = none does. */
   readonly largeRequestThreshold: number;
-  /** zookeeper.largeRequestMaxBytes: large requests in flight, in all. */
+  /** zookeeper.largeRequestMaxBytes: limit of all large requests in flight. */
   readonly largeRequestMaxBytes: number;
-  /** Input and output held for clients, in all. */
+  /** Limit of input and output held for all clients. */
   readonly inFlightBytesMax: number;
-  /** What the core does in one step, in its units. */
+  /** The work of the core in one step, in its units. */
   readonly turnUnits: number;
-  /** How often a connection that is not read, and has not been heard of, is read a little. */
+  /** How often a connection that is not read, and was not heard from, is read a little. */
   readonly probeIntervalMs: Millis;
   /** Waiting output above which a connection is not read. */
   readonly readingStopsBytes: number;
-  /** Output behind the reply in progress above which a client that takes nothing is closed. */
+  /** Output after the reply in progress above which a client that reads nothing is closed. */
   readonly behindReplyBytesMax: number;
   readonly drainTimeoutMs: Millis;
-  /** Given to the network in one piece, so that a client who reads slowly is told from one who does not read. */
+  /**
+   * Size of one piece for the network, which distinguishes a client that reads slowly from one that
+   * does not read.
+   */
   readonly sliceBytes: number;
   /** Frames of one connection before another gets its turn. */
   readonly framesPerGo: number;
   /** Frames of one turn, about two milliseconds of small reads. */
   readonly framesPerTurn: number;
-  /** Of `maxCnxns` one place in so many is kept for addresses that have fewer than an equal share, but not more than `placesKeptMax`. */
+  /**
+   * One place in so many of `maxCnxns` is kept for addresses that have fewer than an equal share,
+   * but no more than `placesKeptMax`.
+   */
   readonly placesKeptOneIn: number;
   readonly placesKeptMax: number;
-  /** What a client may still send when its connection has been closed here. */
+  /** What a client may still send after its connection has been closed here. */
   readonly discardedBytesMax: number;
 }
 
-/** What no key of a configuration sets: a simulator goes there with little. */
+/** Limits that no key of the configuration sets: a simulator makes them small. */
 export type ClientPortSizes = Pick<
   ClientPortOptions,
   | 'halfOpenMax'
@@ -94,7 +105,7 @@ export const clientPortDefaults: ClientPortOptions = {
   juteMaxBuffer: 0xfffff,
   maxClientCnxns: 60,
   maxCnxns: 0,
-  maxCnxnsRemedy: 'maxCnxns if there may be more',
+  maxCnxnsRemedy: 'maxCnxns to allow more',
   sessionlessTimeoutMs: 10_000,
   halfOpenMax: 250,
   halfOpenGraceMs: 1000,
@@ -114,7 +125,9 @@ export const clientPortDefaults: ClientPortOptions = {
   discardedBytesMax: 1024 * 1024,
 };
 
-/** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
+/**
+ * Decides whether one more session may be opened or resumed now. ConnectionThrottle has this shape.
+ */
 export interface Throttle {
   readonly deficit: number;
   admit(kind: SessionKind, elapsedMs: Millis): boolean;
@@ -123,8 +136,8 @@ export interface Throttle {
 /** Answers four letter words. FourLetterWords has this shape. */
 export interface Words extends Preamble {
   /**
-   * The answer to the word that these first bytes are: pieces of text, each made in a short time. Only one `long` answer is in the
-   * making at a time.
+   * The answer to the word in these first bytes: pieces of text, each made in a short time. Only
+   * one `long` answer is in progress at a time.
    */
   answer(first: Buffer, count: number, cnxns: CnxnList, now: Now): { readonly long: boolean; readonly pieces: Iterator<string> };
 }
@@ -138,26 +151,26 @@ export interface ClientPortParts {
   readonly logger: Logger;
 }
 
-/** A long answer to a four letter word waits until less than this waits for its reader. */
+/** A long answer to a four letter word waits until less output than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
 /** Steps of the core's work for one connection before another gets its turn. */
 const stepsPerGo = 1;
 /** Steps of the core's work in one turn, where each frame costs more. */
 const stepsPerTurn = 8;
-/** What a frame costs besides what the core counts. */
+/** The cost of a frame in addition to what the core counts. */
 const unitsPerFrame = 16;
-/** Connections closed for their age in one turn. */
+/** Limit of connections closed for their age in one turn. */
 const closingsPerTurn = 1000;
-/** How long a client may take to notice that we have closed. */
+/** How long a client may take to notice that its connection was closed here. */
 const lingerMs = 2000;
-/** A wake-up later than this means that the process stood still, and that input may be waiting unread... */
+/** A later wake-up means that the process was suspended, and that input may wait unread... */
 const latenessMs = 500;
-/** ...so clients get this long before anyone is called silent. */
+/** ...so clients get this long before any counts as silent. */
 const latenessGraceMs = 200;
-/** Where `sessionId` begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
+/** Offset of `sessionId` in a ConnectRequest: after protocolVersion, lastZxidSeen and timeOut. */
 const sessionIdAt = 16;
 
-/** Slices of one call to the network; grows to the largest turn and stays. */
+/** Slices of one call to the network; it grows to the largest turn and keeps that size. */
 class OutgoingBatch implements SendBatch {
   count = 0;
   readonly cnxns: (ClientCnxn | undefined)[] = [];
@@ -191,36 +204,45 @@ export class ClientPort implements ClientOutput, CnxnList {
   readonly #listeners = new Set<Listener>();
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
-  /** Those from which there are connections. */
+  /** Addresses with at least one connection. */
   readonly #addresses = new Map<string, ClientAddress<ClientCnxn>>();
   readonly #shares: HeldShares;
   readonly #halfOpen = new HalfOpenClients();
-  /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
+  /**
+   * Connections that the core knows, by the time of the next check whether they are alive. Checked
+   * late rather than updated often.
+   */
   readonly #idle: ExpiryQueue;
-  /** Output waits for these. The one looked at longest ago comes first. */
+  /** Connections with waiting output. The one checked longest ago is first. */
   readonly #slow = new Set<ClientCnxn>();
-  /** These have been sent everything and an end; the one that has had it longest comes first. */
+  /**
+   * Connections that have been sent everything and an end; the one that has had it longest is
+   * first.
+   */
   readonly #ended = new Set<ClientCnxn>();
 
-  /** Frames of these wait in their cutters for their turn. */
+  /** Connections whose frames wait in their cutters for their turn. */
   readonly #turns = new ClientTurns();
-  /** Frames of these wait until the core wants them, or until output has left. */
+  /** Connections whose frames wait until the core accepts them, or until output has been sent. */
   #blocked: ClientCnxn[] = [];
-  /** Frames have begun to wait in this turn. */
+  /** Connections whose frames have begun to wait in this turn. */
   #newlyStalled: ClientCnxn[] = [];
-  /** The long job under way is for this connection; what it costs is charged when its steps have been taken. */
+  /**
+   * The connection of the long job in progress; it is charged for the cost when its steps have been
+   * taken.
+   */
   #served: ClientCnxn | undefined;
   #workCharged = 0;
-  /** The core has closed these in this turn and has to hear `disconnected`. */
+  /** Connections that the core has closed in this turn, and that need a call of `disconnected`. */
   #leaving: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
-  /** The network does not read these. */
+  /** Connections that the network does not read. */
   readonly #paused = new Set<ClientCnxn>();
   #probed: ClientCnxn[] = [];
   #nextProbeMs: Millis = 0;
   readonly #withLargeRequests = new Set<ClientCnxn>();
   #largeRequestBytes = 0;
-  /** Answers to words in the making, the first of them being worked on. */
+  /** Answers to words in progress; the first one is being worked on. */
   readonly #answers: { readonly cnxn: ClientCnxn; readonly pieces: Iterator<string> }[] = [];
 
   readonly #reader = new Reader();
@@ -231,10 +253,10 @@ export class ClientPort implements ClientOutput, CnxnList {
   /** The connection whose frames are being cut. */
   #feeding: ClientCnxn | undefined;
   #allowance = 0;
-  /** Where the core's work has had enough of the connection that is fed. */
+  /** The value of the core's work at which the go of the fed connection ends. */
   #goEnds = 0;
   #turnAllowance: number;
-  /** The same in units of the core's work, so far spent on feeding in this turn. */
+  /** The same in units of the core's work, spent on feeding in this turn so far. */
   #turnWork = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
   #retainedBytes = 0;
@@ -258,7 +280,10 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#shares = new HeldShares(parts.options.inFlightBytesMax);
   }
 
-  /** The core that this port delivers to, and what answers four letter words. Both are made after the port, which the core writes to. */
+  /**
+   * Sets the core that this port delivers to, and the object that answers four letter words. Both
+   * are made after the port, because the core writes to it.
+   */
   attach(core: ClientCore, words: Words): void {
     this.#core = core;
     this.#words = words;
@@ -280,7 +305,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     return this.#cnxns.has(stream);
   }
 
-  /** Accepts nobody from now on, and closes the connections there are; what was written to them still goes out. */
+  /** Stops accepting, and closes all connections; output written to them is still sent. */
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
     const listeners = [...this.#listeners];
@@ -314,7 +339,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#halfOpen.add(cnxn);
   }
 
-  /** Takes the connections of this port out of the batch and leaves the others alone. */
+  /** Takes the connections of this port out of the batch and ignores the others. */
   received(batch: ReceivedBatch, now: Now): void {
     this.#now = now;
     for (let index = 0; index < batch.count; index++) {
@@ -340,9 +365,9 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
     if (cnxn === undefined) return;
-    // `echo ruok | nc` ends its side right behind the word and still waits for the answer.
+    // `echo ruok | nc` ends its side right after the word and still waits for the answer.
     if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
-    // What it said before its end is heard before its end.
+    // Frames before the end are processed before the end.
     if (cnxn.takesFrames && cnxn.stalled) cnxn.hasEnded = true;
     else this.#end(cnxn);
   }
@@ -399,7 +424,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     return true;
   }
 
-  /** As `Out.close`. The core hears `disconnected` at the end of the turn. */
+  /** As `Out.close`. The core gets `disconnected` at the end of the turn. */
   close(id: CnxnId): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn !== undefined && cnxn.stage === 'open') this.#close(cnxn);
@@ -415,14 +440,15 @@ export class ClientPort implements ClientOutput, CnxnList {
     return next === Infinity ? undefined : next;
   }
 
-  /** More can be done at once: the runtime should hold another turn soon. */
+  /** There is more work that can be done at once: the runtime should run another turn soon. */
   get unfinished(): boolean {
     return this.#unfinished;
   }
 
   /**
-   * Whoever is not read may speak all the same: since its input waits for its turn, or since it does not take its answers. Those that have not
-   * been heard of for a while are read until `endProbes`, a chunk each, so that nobody is taken for silent who is not.
+   * A connection that is not read may have sent bytes nevertheless: it waits for its turn, or does
+   * not read its replies. Those not heard from for a while are read until `endProbes`, a chunk
+   * each, so that no active client counts as silent.
    */
   beginProbes(now: Now): void {
     if (this.#paused.size === 0) return;
@@ -450,13 +476,14 @@ export class ClientPort implements ClientOutput, CnxnList {
     if (cnxn.paused && !cnxn.dropped) this.#network.pause(cnxn.stream);
   }
 
-  /** Closes those whose time is up. */
+  /** Closes connections whose time is over. */
   wake(now: Now): void {
     this.#now = now;
     const due = this.#due();
     if (due === undefined || due > now.elapsedMs) return;
-    // Clients are silent only if we listened. Behind a standstill of our own (a stopped process, a long collection) their bytes may be
-    // waiting in the kernel, and the loop calls timers before it reads.
+    // Clients are silent only if the server has listened. After a suspension of this process (a
+    // stop, a long collection) their bytes may wait in the kernel, and the loop calls timers before
+    // it reads.
     if (now.elapsedMs - Math.max(due, this.#graceUntilMs) > latenessMs) this.#graceUntilMs = now.elapsedMs + latenessGraceMs;
     if (now.elapsedMs < this.#graceUntilMs) return;
     this.#closeHalfOpen();
@@ -465,7 +492,10 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#resetEnded();
   }
 
-  /** Whoever is due by this must be found to be so by what is done then, to the last bit: a sum here is the same sum there. */
+  /**
+   * `wake` must find every connection due that is due by this sum, to the last bit: it uses the
+   * same sum.
+   */
   #due(): Millis | undefined {
     let due = this.#idle.deadline() ?? Infinity;
     for (const oldest of this.#halfOpen) {
@@ -497,7 +527,8 @@ export class ClientPort implements ClientOutput, CnxnList {
         address: nameOf(cnxn),
         durationMs: age,
       });
-      // FIN, as ZooKeeper closes it: a monitor that probes the port sees an orderly end. In a flood its place is needed at once.
+      // FIN, as ZooKeeper closes it: a monitor that probes the port sees an orderly end. In a flood
+      // its place is needed at once.
       if (this.#halfOpen.size > halfOpenMax) this.#drop(cnxn);
       else this.#close(cnxn);
     }
@@ -531,7 +562,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     for (const cnxn of this.#slow) {
       if (elapsedMs < cnxn.progressMs + drainTimeoutMs || left-- === 0) return;
       if (cnxn.stage === 'open' && (cnxn.writer?.offset ?? 0) <= behindReplyBytesMax) {
-        // Slow, but within its bounds. Its session decides how long we wait.
+        // Slow, but within its limits. The time-out of its session decides how long to wait.
         cnxn.progressMs = elapsedMs;
         this.#slow.delete(cnxn);
         this.#slow.add(cnxn);
@@ -558,7 +589,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   // --- The end of a turn
 
-  /** Feeds connections that had to wait, answers words, and hands all output to the network at once. */
+  /** Feeds connections that had to wait, answers words, and sends all output at once. */
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
@@ -569,14 +600,14 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#flush();
     this.#forgetLargeRequests();
     this.#shed();
-    // Whoever was shed has left the core as well.
+    // Connections that were shed have left the core as well.
     this.#tellLeaving();
     this.#turnAllowance = this.#options.framesPerTurn;
     this.#turnWork = 0;
     this.#noteJob();
   }
 
-  /** Long jobs are work for whoever asked for them. */
+  /** Long jobs are charged to the connection that asked for them. */
   #chargeJob(): void {
     if (this.#served === undefined) return;
     this.#turns.charge(this.#served, Math.max(0, this.#core.work - this.#workCharged));
@@ -598,19 +629,20 @@ export class ClientPort implements ClientOutput, CnxnList {
       if (cnxn === undefined) break;
       if (this.#mayFeed(cnxn)) {
         cnxn.stalled = false;
-        // If it has more after its go, it waits for another, in this turn if the turn has room.
+        // If it has more after its go, it waits for another one, in this turn if there is room.
         this.#feed(cnxn, undefined, 0, 0);
       } else {
         this.#blocked.push(cnxn);
       }
       this.#updateReading(cnxn);
     }
-    // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
+    // Connections that wait for the core or for their client to read are checked when something
+    // happens to them; those that wait for a go need another turn.
     const waiting = this.#turns.length + this.#blocked.length;
     if (waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy)) this.#unfinished = true;
   }
 
-  /** Those who are wanted again wait for their turn. */
+  /** Connections whose requests the core accepts again wait for a go. */
   #unblock(): void {
     const blocked = this.#blocked;
     this.#blocked = [];
@@ -626,7 +658,7 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   #tellLeaving(): void {
-    // Their requests no longer count, so others may be wanted again.
+    // Their requests no longer count, so the core may accept others again.
     if (this.#leaving.length > 0 && this.#turns.length + this.#blocked.length > 0) this.#unfinished = true;
     for (let index = 0; index < this.#leaving.length; index++) this.#core.disconnected(this.#leaving[index]!.stream, this.#now);
     this.#leaving.length = 0;
@@ -636,7 +668,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     const dirty = this.#dirty;
     this.#dirty = [];
     let pending = dirty;
-    // One pass, unless somebody has more to get than one slice.
+    // One pass, unless a connection has more than one slice to send.
     do {
       for (const cnxn of pending) this.#nextSlice(cnxn);
       pending = this.#send();
@@ -666,7 +698,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#batch.add(cnxn, cnxn.sending.bytes, cnxn.sendAt, cnxn.sliceEnd);
   }
 
-  /** Returns those who can take another slice at once. */
+  /** Returns the connections that can send another slice at once. */
   #send(): ClientCnxn[] {
     const batch = this.#batch;
     if (batch.count === 0) return noCnxns;
@@ -706,12 +738,13 @@ export class ClientPort implements ClientOutput, CnxnList {
     }
     this.#countWaiting(cnxn, cnxn.waitingBytes);
     const { readingStopsBytes } = this.#options;
-    // It may have been its own output that held its requests back; nobody else will call for a turn now that it is gone.
+    // Its own output may have held its requests back; nothing else will cause a turn now that the
+    // output is sent.
     if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
     if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
       cnxn.saidFull = false;
       this.#core.drained(cnxn.stream, this.#now);
-      // What it has written now leaves with the next turn.
+      // What it has written now is sent in the next turn.
       this.#unfinished = true;
     }
     if (cnxn.waitingCounted === 0) {
@@ -740,15 +773,16 @@ export class ClientPort implements ClientOutput, CnxnList {
     if (maxClientCnxns > 0 && (this.#addresses.get(remote.address)?.cnxnCount ?? 0) >= maxClientCnxns) {
       this.#log.warn(
         elapsedMs,
-        `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns if it should have more.`,
+        `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns to allow more.`,
         { event: 'cnxn.address-limit', address: remote.address, limit: maxClientCnxns },
       );
       return false;
     }
     const tooManyHalfOpen = this.#halfOpen.size >= halfOpenMax && !this.#closeOldestHalfOpen();
-    // Who it is shows in the handshake. Those of sessions that live must come through, but not at the price of a flood.
+    // The session is known only after the handshake. Live sessions must be able to connect, but not
+    // at the price of a flood.
     if (tooManyHalfOpen && this.#memory !== 'ample') {
-      this.#log.warn(elapsedMs, `A connection of ${remote.address} was refused, since memory is ${this.#memory}.`, {
+      this.#log.warn(elapsedMs, `A connection of ${remote.address} was refused because memory is ${this.#memory}.`, {
         event: 'cnxn.memory',
         address: remote.address,
         reason: `memory is ${this.#memory}`,
@@ -759,7 +793,7 @@ export class ClientPort implements ClientOutput, CnxnList {
       const count = this.#addresses.get(remote.address)!.cnxnCount;
       this.#log.warn(
         elapsedMs,
-        `${remote.address} has ${count} of ${maxCnxns} connections; another one was refused, since the last places are for addresses that have fewer. Raise ${maxCnxnsRemedy}.`,
+        `${remote.address} has ${count} of ${maxCnxns} connections; another one was refused, because the last places are for addresses that have fewer. Raise ${maxCnxnsRemedy}.`,
         { event: 'cnxn.limit', address: remote.address, limit: maxCnxns },
       );
       return false;
@@ -775,7 +809,10 @@ export class ClientPort implements ClientOutput, CnxnList {
     return true;
   }
 
-  /** Makes room for a newcomer, at the cost of a client that has been sent the end of the stream and keeps its side open. */
+  /**
+   * Makes room for a newcomer by dropping a client that has been sent the end of the stream and
+   * keeps its side open.
+   */
   #dropOldestEnded(): boolean {
     for (const ended of this.#ended) {
       this.#drop(ended);
@@ -784,7 +821,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     return false;
   }
 
-  /** Makes room for a newcomer, at the cost of one that has had its chance. */
+  /** Makes room for a newcomer by dropping a connection that has had its chance. */
   #closeOldestHalfOpen(): boolean {
     const oldest = this.#halfOpen.oldestOfHeaviest(this.#now.elapsedMs - this.#options.halfOpenGraceMs);
     if (oldest === undefined) return false;
@@ -794,14 +831,17 @@ export class ClientPort implements ClientOutput, CnxnList {
     return true;
   }
 
-  /** Whether the few places left are not for this address, since it has no fewer connections than an equal share. */
+  /**
+   * Whether the few places left are not for this address, because it already has an equal share of
+   * connections.
+   */
   #hasItsShare(name: string): boolean {
     const { maxCnxns, placesKeptMax, placesKeptOneIn } = this.#options;
     const left = maxCnxns - this.#cnxns.size;
-    // Where none is left somebody makes way or the newcomer is refused, whoever it is.
+    // When none is left, a connection is dropped or the newcomer is refused, whatever its address.
     if (left <= 0 || left > Math.min(placesKeptMax, Math.floor(maxCnxns / placesKeptOneIn))) return false;
     const count = this.#addresses.get(name)?.cnxnCount ?? 0;
-    // One more address, since it is for one that is not here yet that places are kept.
+    // Counts one more address: the places are kept for one that is not connected yet.
     return count * (this.#addresses.size + 1) >= maxCnxns;
   }
 
@@ -814,17 +854,17 @@ export class ClientPort implements ClientOutput, CnxnList {
       case 'handshake':
       case 'open':
         this.#endProbe(cnxn);
-        // Nobody overtakes those who wait.
+        // No frame may overtake those that wait.
         if (!cnxn.stalled && (this.#turns.length > 0 || !this.#mayFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
-        // What the core has not been handed as frames it hears of in this way.
+        // The core learns this way of bytes that are not frames yet.
         if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);
         if (cnxn.stage === 'handshake' && cnxn.stalled) this.#hearHandshake(cnxn);
         return;
       case 'word':
       case 'closing':
-        // We go on reading, since closing a socket with unread input would make the kernel reset it, and the client might lose the
-        // end of our answer. But not without end.
+        // Reading continues, because closing a socket with unread input makes the kernel reset it,
+        // and the client might lose the end of the answer. But there is a limit.
         cnxn.discardedBytes += end - start;
         if (cnxn.discardedBytes > this.#options.discardedBytesMax) this.#drop(cnxn);
         return;
@@ -872,7 +912,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     return cnxn.waitingBytes <= this.#options.readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
   }
 
-  /** Feeds new bytes, or what was kept when there are none. */
+  /** Feeds new bytes, or the retained ones when there are none. */
   #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
     this.#feeding = cnxn;
     const { framesPerGo } = this.#options;
@@ -904,13 +944,13 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   #chargeGo(cnxn: ClientCnxn, frames: number, work: number): void {
-    // A server that has begun to lead or follow counts anew.
+    // A server that has begun to lead or follow counts from 0.
     const units = Math.max(0, work);
     this.#turnWork += units;
     this.#turns.charge(cnxn, units + frames * unitsPerFrame);
   }
 
-  /** All at once: there is no later, and nothing of it has to be answered. */
+  /** All at once: there is no later turn, and none of it has to be answered. */
   #hearLastFrames(cnxn: ClientCnxn): void {
     try {
       cnxn.cutter.resume((reader) => {
@@ -919,12 +959,12 @@ export class ClientPort implements ClientOutput, CnxnList {
         return true;
       });
     } catch (error) {
-      // Garbage, and whoever sent it has gone.
+      // Garbage, and its sender is gone.
       if (!(error instanceof ProtocolError)) throw error;
     }
   }
 
-  /** The frame cutter's consumer. Returns whether the connection may hand over another one. */
+  /** The frame cutter's consumer. Returns whether the connection may pass another frame. */
   #frame(reader: Reader): boolean {
     const cnxn = this.#feeding!;
     const bytes = reader.remaining + 4;
@@ -955,7 +995,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     }
     if (this.#memory !== 'ample' && sessionKindOf(reader) === 'global') {
       this.#observer.cnxnRejected();
-      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused a new session, since memory is ${this.#memory}.`, {
+      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused a new session because memory is ${this.#memory}.`, {
         event: 'cnxn.memory',
         address: nameOf(cnxn),
         reason: `memory is ${this.#memory}`,
@@ -980,7 +1020,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   #juteHint(cnxn: ClientCnxn): string {
     if (cnxn.stage === 'handshake') return 'This does not look like a ZooKeeper client.';
-    return `jute.maxbuffer is ${this.#options.juteMaxBuffer}; it must be raised at clients and servers alike.`;
+    return `jute.maxbuffer is ${this.#options.juteMaxBuffer}; to allow larger frames, raise it on clients and servers.`;
   }
 
   // --- Four letter words
@@ -999,7 +1039,10 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#close(cnxn);
   }
 
-  /** One piece of one long answer: a turn has other things to do, and two at a time would only take twice the memory. */
+  /**
+   * One piece of one long answer: a turn has other work, and two answers at a time would only take
+   * twice the memory.
+   */
   #answerWords(): void {
     const current = this.#answers[0];
     if (current === undefined) return;
@@ -1031,13 +1074,13 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   // --- Going away
 
-  /** The client has sent its end, and nothing of it waits. */
+  /** The client has sent its end, and none of its input waits. */
   #end(cnxn: ClientCnxn): void {
     if (cnxn.stage === 'open') this.#observer.cnxnDropped();
     this.#close(cnxn);
   }
 
-  /** No more input; what waits goes out, then the end. */
+  /** Accepts no more input; sends waiting output, then the end. */
   #close(cnxn: ClientCnxn): void {
     if (cnxn.stage === 'closing') return;
     this.#leave(cnxn);
@@ -1052,7 +1095,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#markDirty(cnxn);
   }
 
-  /** At once, with what waits. `closed` follows. */
+  /** Closes at once, without waiting output. `closed` follows. */
   #drop(cnxn: ClientCnxn): void {
     this.#close(cnxn);
     this.#slow.delete(cnxn);
@@ -1064,7 +1107,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#network.reset(cnxn.stream);
   }
 
-  /** Out of everything that is about living connections. */
+  /** Removes a connection from all lists of live connections. */
   #leave(cnxn: ClientCnxn): void {
     this.#halfOpen.delete(cnxn);
     this.#idle.remove(cnxn.stream);
@@ -1078,7 +1121,10 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   // --- Memory
 
-  /** How the memory of the process is. Unless there is plenty, nobody gets a new session; one that lives may be taken up. */
+  /**
+   * The state of the memory of the process. Unless it is ample, no new sessions are accepted; live
+   * ones may be resumed.
+   */
   set memory(state: MemoryState) {
     this.#memory = state;
   }
@@ -1148,7 +1194,7 @@ export class ClientPort implements ClientOutput, CnxnList {
       const { address, heldBytes } = cnxn;
       this.#log.warn(
         this.#now.elapsedMs,
-        `${nameOf(cnxn)} was closed: it held ${heldBytes} of the ${address.heldBytes} bytes that are held for ${address.name}, and of ${this.inFlightBytes} that are held for clients; the limit is ${this.#options.inFlightBytesMax}. A client must read its answers and events.`,
+        `${nameOf(cnxn)} was closed: it held ${heldBytes} of the ${address.heldBytes} bytes that are held for ${address.name}, and of ${this.inFlightBytes} that are held for clients; the limit is ${this.#options.inFlightBytesMax}. A client must read its replies and events.`,
         { event: 'cnxn.shed', address: nameOf(cnxn), bytes: heldBytes, limitBytes: this.#options.inFlightBytesMax },
       );
       this.#observer.cnxnRejected();
@@ -1186,12 +1232,14 @@ export class ClientPort implements ClientOutput, CnxnList {
       `${nameOf(cnxn)} was closed: its request of ${bytes} bytes would take large requests in flight above largeRequestMaxBytes (${this.#options.largeRequestMaxBytes}).`,
       { event: 'cnxn.large-request', address: nameOf(cnxn), bytes, limitBytes: this.#options.largeRequestMaxBytes },
     );
-    // What waited for its turn was heard when it arrived.
+    // A frame that waited for its turn was reported when it arrived.
     if (cnxn.stage === 'open' && cnxn.receivedMs === this.#now.elapsedMs) this.#core.heard(cnxn.stream, this.#now);
     this.#close(cnxn);
   }
 
-  /** Replies come in the order of requests, so the number outstanding says which are done. */
+  /**
+   * Replies are in the order of requests, so the number of outstanding ones says which are done.
+   */
   #forgetLargeRequests(): void {
     for (const cnxn of this.#withLargeRequests) {
       const requests = cnxn.largeRequests!;
@@ -1208,7 +1256,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   // --- For operators
 
-  /** Connections that are not on their way out. */
+  /** Number of connections that are not closing. */
   get cnxnCount(): number {
     return this.#cnxns.size - this.#closingCount;
   }
@@ -1252,7 +1300,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 const noCnxns: ClientCnxn[] = [];
 const nothing = Buffer.alloc(0);
 
-/** A ConnectRequest too short to hold a session id will be refused by whoever decodes it. */
+/** The decoder refuses a ConnectRequest that is too short for a session id. */
 function sessionKindOf(reader: Reader): SessionKind {
   if (reader.remaining < sessionIdAt + 8) return 'global';
   for (let at = reader.offset + sessionIdAt, end = at + 8; at < end; at++) {

@@ -1,6 +1,7 @@
 /**
- * Whose frames the core gets next, when it could not take all that came: by address, then by connection of that address, each time the
- * one that has had least of the core's work. So an address gets no more by having more connections, nor a connection by asking for more.
+ * Decides whose frames the core gets next when it could not accept all: by address, then by
+ * connection of that address, each time the one that has had least of the core's work. So an
+ * address gains nothing from more connections, nor a connection from more requests.
  */
 import type { ClientAddress } from './client-address.ts';
 import type { ClientCnxn } from './client-cnxn.ts';
@@ -10,7 +11,7 @@ export class ClientTurns {
   readonly #addresses = new FairQueue<ClientAddress<ClientCnxn>>();
   #length = 0;
 
-  /** Connections that wait. */
+  /** Number of waiting connections. */
   get length(): number {
     return this.#length;
   }
@@ -39,7 +40,7 @@ export class ClientTurns {
     if (waiting.length === 0) this.#addresses.remove(cnxn.address);
   }
 
-  /** The core has done so many units of work for a connection. */
+  /** Charges a connection for work of the core. */
   charge(cnxn: ClientCnxn, units: number): void {
     cnxn.address.waiting.charge(cnxn, units);
     this.#addresses.charge(cnxn.address, units);

@@ -1,18 +1,20 @@
 /**
- * The four letter words whose answers grow with connections, sessions and watches: cons, dump, wchs, wchc, wchp.
+ * The four letter words whose answers grow with connections, sessions and watches: cons, dump,
+ * wchs, wchc, wchp.
  *
- * Such an answer can be many megabytes, and asking for it used to be a way to stop a ZooKeeper server (CVE-2017-5637). So it is made
- * in pieces, each of a bounded number of items; the port asks for the next one when the turn and the reader have room.
+ * Such an answer can be many megabytes, and asking for it was a way to stop a ZooKeeper server
+ * (CVE-2017-5637). So it is made in pieces, each of a limited number of items; the port asks for
+ * the next one when the turn and the reader have room.
  */
 import type { CnxnContext, CnxnInfo, Inspect, Now } from '@tskeeper/core';
 import { formatSessionId, formatZxid, type Millis, OpCode } from '@tskeeper/protocol';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
 import { javaDate } from './java-text.ts';
 
-/** Items looked at for one piece: well below a millisecond. */
+/** Items visited for one piece: well below a millisecond. */
 const itemsPerPiece = 500;
 
-/** Joins lines to pieces. A line may be empty: an item that was counted and prints nothing. */
+/** Joins lines to pieces. A line may be empty: an item that counts and prints nothing. */
 export function* inPieces(lines: Iterable<string>): Generator<string, void, undefined> {
   let piece = '';
   let items = 0;
@@ -130,7 +132,9 @@ function* sessionLines(inspect: Inspect, dateOf: (dueMs: Millis) => string): Gen
   }
 }
 
-/** The leader knows when they expire. In ZooKeeper they are in order, which takes a copy of them all. */
+/**
+ * The leader knows when they expire. In ZooKeeper they are sorted, which takes a copy of them all.
+ */
 function* learnerSessionLines(inspect: Inspect): Generator<string, void, undefined> {
   yield `Global Sessions(${inspect.sessionCount()}):\n`;
   for (const { session, timeoutMs } of inspect.sessions()) yield `${formatSessionId(session)}\t${timeoutMs}ms\n`;
@@ -157,7 +161,7 @@ export function* wchpLines(inspect: Inspect): Generator<string, void, undefined>
   yield '\n';
 }
 
-/** As Java writes a socket address that was never looked up by name. */
+/** As Java writes a socket address that was never resolved. */
 function remoteOf({ remoteAddress, remotePort }: CnxnContext): string {
   return remoteAddress.includes(':') ? `/[${remoteAddress}]:${remotePort}` : `/${remoteAddress}:${remotePort}`;
 }

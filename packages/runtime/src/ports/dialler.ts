@@ -1,9 +1,10 @@
 /**
- * Reaches a server at the addresses it may have, one after the other: each name is looked up anew, since addresses move, and each of its
- * addresses is tried for as long as its share of the time allows. Dials do not wait for each other.
+ * Connects to a server at any of its addresses, one after the other: each name is resolved anew,
+ * because addresses change, and each of its addresses is tried for its share of the time. Dials do
+ * not wait for each other.
  *
- * Whether a dial was refused is told apart from everything else that can go wrong: only a host that answers, on which nobody listens,
- * says for certain that a server is down.
+ * A refused dial is distinguished from every other failure: only a host that answers, on which
+ * nothing listens, says for certain that a server is down.
  */
 import type { Now } from '@tskeeper/core';
 import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
@@ -11,23 +12,26 @@ import type { Endpoint, Network, StreamId } from '../network.ts';
 
 export type DialOutcome =
   | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint }
-  /** `refused`: every address was tried, and refused. `reason` names each one that was tried, and what came of it. */
+  /**
+   * `refused`: every address was tried, and refused. `reason` names each address that was tried,
+   * and its result.
+   */
   | { readonly kind: 'failed'; readonly refused: boolean; readonly reason: string };
 
 export interface DialLimits {
   /** For one look-up, or for one address. */
   readonly attemptMs: Millis;
-  /** For all of them together, shared evenly among those that are left; Infinity: no limit. */
+  /** For all of them together, shared evenly among the remaining ones; Infinity: no limit. */
   readonly totalMs: Millis;
 }
 
 export interface DiallerParts {
   readonly network: Network;
-  /** Runs something as a turn of its own: a look-up has come back. */
+  /** Runs work in a turn of its own: the result of a look-up. */
   readonly turn: (work: (now: Now) => void) => void;
 }
 
-/** A dial under way. */
+/** A dial in progress. */
 export interface Dial {
   readonly hosts: readonly HostPort[];
 }
@@ -37,17 +41,17 @@ class Attempt implements Dial {
   readonly limits: DialLimits;
   readonly untilMs: Millis;
   readonly onDone: (outcome: DialOutcome, now: Now) => void;
-  /** Names not looked up yet. */
+  /** Names not resolved yet. */
   readonly names: HostPort[];
   /** Addresses not tried yet. */
   addresses: Endpoint[] = [];
-  /** Of what is being tried. */
+  /** Of the address that is being tried. */
   stream: StreamId | undefined;
   remote: Endpoint | undefined;
   target = '';
   dueMs: Millis = Infinity;
   isOver = false;
-  /** Raised with each step, so that a look-up that comes back late is recognised. */
+  /** Incremented with each step, which identifies a late look-up. */
   step = 0;
   failures: string[] = [];
   refusals = 0;
@@ -65,7 +69,10 @@ export class Dialler {
   readonly #network: Network;
   readonly #turn: DiallerParts['turn'];
   readonly #attempts = new Set<Attempt>();
-  /** By the stream that is being connected; undefined once it was given up and only its `closed` is still to come. */
+  /**
+   * By the stream that is being connected; undefined once the attempt was given up and only its
+   * `closed` is still to come.
+   */
   readonly #streams = new Map<StreamId, Attempt | undefined>();
 
   constructor(parts: DiallerParts) {
@@ -73,7 +80,10 @@ export class Dialler {
     this.#turn = parts.turn;
   }
 
-  /** Begins to dial. `onDone` is called once, never from inside this call; not at all if the dial is cancelled before. `hosts` has one at least. */
+  /**
+   * Starts a dial. `onDone` is called once, never from inside this call; not at all if the dial is
+   * cancelled before. `hosts` is not empty.
+   */
   dial(hosts: readonly HostPort[], limits: DialLimits, now: Now, onDone: (outcome: DialOutcome, now: Now) => void): Dial {
     const attempt = new Attempt(hosts, limits, now, onDone);
     this.#attempts.add(attempt);

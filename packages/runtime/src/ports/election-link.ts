@@ -1,4 +1,7 @@
-/** What the election port keeps of another server, and of a connection. Each knows the other for as long as they belong together. */
+/**
+ * The state that the election port keeps of another server, and of a connection. Each refers to the
+ * other as long as they belong together.
+ */
 import {
   FrameCutter,
   type HostPort,
@@ -13,34 +16,43 @@ import type { Endpoint, StreamId } from '../network.ts';
 import type { Dial } from './dialler.ts';
 import { PeerStream } from './peer-streams.ts';
 
-/** What the election port keeps of one other server. */
+/** The state that the election port keeps of one other server. */
 export class ElectionLink {
   readonly sid: Sid;
   /** Configured; empty for a server that is not in the configuration. */
   addresses: readonly HostPort[] = [];
   isListed = false;
-  /** The one connection with it. */
+  /** The only connection with it. */
   cnxn: ElectionCnxn | undefined;
   dial: Dial | undefined;
-  /** What it is to be told; a newer message takes its place. */
+  /** The next message to it; a newer message replaces it. */
   waiting: Buffer | undefined;
-  /** What it was told last, or is to be told: said again over each new connection. */
+  /** The last message to it, sent or not: sent again over each new connection. */
   last: Buffer | undefined;
-  /** From when on it is to be dialled, if there is no connection by then; Infinity when it is not. */
+  /** When it is to be dialled, if there is no connection by then; Infinity when it is not. */
   dialDueMs: Millis = Infinity;
-  /** Where it says it can be dialled back, once the dial under way has failed. */
+  /** Addresses for dialling it back, once the dial in progress has failed. */
   dialBack: readonly HostPort[] | undefined;
   /** When it was last asked to dial back. */
   askedMs: Millis = -Infinity;
-  /** From when on it may be dialled because its connection has closed; raised each time. */
+  /** Earliest time to dial it because its connection has closed; increased each time. */
   redialMs: Millis = -Infinity;
-  /** By when it is to have dialled back, which it was asked to over a connection that it has ended; Infinity when it was not. */
+  /**
+   * When it should have dialled back after a connection, ended by it, that asked it to; Infinity
+   * when there was none.
+   */
   dialBackDueMs: Millis = Infinity;
-  /** Connections in a row that were accepted and then closed, with nothing said; one that asked it to dial back, which it did not, counts double. */
+  /**
+   * Number of connections in a row that were accepted and then closed without a message; one that
+   * asked it to dial back, in vain, counts double.
+   */
   unheard = 0;
-  /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
+  /**
+   * The core was told that it is unreachable, or there has been nothing to report since it was last
+   * reachable.
+   */
   isUnreachableTold = true;
-  /** What came of the last dial, so that one line says it and not one for each repetition. */
+  /** The result of the last dial, so that repetitions are logged once. */
   lastFailure = '';
   isDirty = false;
 
@@ -49,22 +61,25 @@ export class ElectionLink {
   }
 }
 
-/** A connection on the election port, from whichever side. */
+/** A connection on the election port, dialled by either side. */
 export class ElectionCnxn extends PeerStream {
-  /** Raised with each connection: of two from one server the later one is the one it uses. */
+  /** Incremented with each connection: of two from one server the later one is the one it uses. */
   readonly order: number;
-  /** Whose connection this is; undefined before that is known, and once it has been replaced. */
+  /**
+   * The link of its server; undefined before that is known, and once the connection has been
+   * replaced.
+   */
   link: ElectionLink | undefined;
-  /** The server that is asked over this connection to dial back, and for nothing else. */
+  /** The server that this connection asks to dial back; it has no other purpose. */
   asks: ElectionLink | undefined;
   /**
-   * Something of its server has come over it. Before that a connection that was dialled says nothing: a proxy may have accepted for a server that is not
-   * there.
+   * A message of its server has arrived over it. Before that a dialled connection proves nothing: a
+   * proxy may have accepted for a server that is not there.
    */
   isHeard = false;
   readonly collector = new InitialMessageCollector();
   readonly cutter: FrameCutter;
-  /** Leaves before anything else: the initial message. */
+  /** The initial message, sent before anything else. */
   greeting: Buffer | undefined;
   /** The network still holds what it was given last. */
   isHeld = false;

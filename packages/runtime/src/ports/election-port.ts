@@ -1,20 +1,25 @@
 /**
- * The election port: notifications from and to the other servers of the ensemble, over one connection for each pair.
+ * The election port: notifications from and to the other servers of the ensemble, over one
+ * connection for each pair.
  *
- * Either side may dial. Of the two connections that may come about the one dialled by the larger sid is kept: a server that is dialled by a
- * smaller one closes that connection and dials back, and one that has dialled a larger one closes as soon as it has said who it is. For the
- * smaller server a dial is therefore a request to be dialled.
+ * Either side may dial. Of the two possible connections the one dialled by the larger sid is kept:
+ * a server dialled by a smaller one closes that connection and dials back, and one that has dialled
+ * a larger one closes as soon as it has introduced itself. For the smaller server a dial is
+ * therefore a request to be dialled.
  *
- * Only the newest message to a server counts, so one at most waits for it. A message may be lost with a connection, and nobody would know;
- * so the last one is said again over each new connection.
+ * Only the newest message to a server counts, so at most one waits for it. A message may be lost
+ * with a connection, without a sign of it; so the last one is sent again over each new connection.
  *
- * The core learns when a server has gone (`unreachable`): its connection has closed, and it has been dialled once more and refused. That is why a
- * closed connection is followed by a dial at once; see docs/internals/election.md for what hangs on it. Where a proxy or a tunnel accepts in place of the
- * server, nobody refuses: a connection that is closed before anything has come over it is a refusal too, and it takes the first words of the other side to
- * know that it can be reached.
+ * The core learns when a server is down (`unreachable`): its connection has closed, and another
+ * dial was refused. That is why a closed connection is followed by a dial at once;
+ * docs/internals/election.md describes what depends on it. Where a proxy or a tunnel accepts in
+ * place of the server, no dial is refused: a connection that is closed before any message has
+ * arrived counts as a refusal too, and only the first message of the other side proves that it can
+ * be reached.
  *
- * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. Nothing is dialled or sent before
- * that, and the core is never called from inside a call of its own.
+ * The owner drives it in turns, as the client port: events as they occur, then `endTurn` once.
+ * Nothing is dialled or sent before that, and the core is never called from inside a call of its
+ * own.
  */
 import type { ElectionLinks, Now, Observer } from '@tskeeper/core';
 import {
@@ -46,21 +51,30 @@ export interface ElectionPortOptions {
   readonly sid: Sid;
   /** zookeeper.cnxTimeout: for one look-up of a name, or for connecting to one address. */
   readonly cnxTimeoutMs: Millis;
-  /** zookeeper.quorumCnxnTimeoutMs, or tickTime x syncLimit: for who has dialled to say who it is. */
+  /**
+   * zookeeper.quorumCnxnTimeoutMs, or tickTime x syncLimit: limit for the introduction of a
+   * dialling server.
+   */
   readonly initialMessageTimeoutMs: Millis;
-  /** multiAddress.enabled: the initial message names all own addresses and not just the first. */
+  /**
+   * multiAddress.enabled: the initial message contains all addresses of this server and not just
+   * the first.
+   */
   readonly multiAddressEnabled: boolean;
-  /** zookeeper.electionPortBindRetry: how often it is tried to listen; 0 = until it works. */
+  /** zookeeper.electionPortBindRetry: number of tries to listen; 0 = no limit. */
   readonly bindTriesMax: number;
-  /** Connections that have not said who they are. */
+  /** Limit of connections that have not introduced themselves. */
   readonly halfOpenMax: number;
-  /** Servers that are connected and not in the configuration: observers without a number, servers that are about to be added. */
+  /**
+   * Limit of connected servers outside the configuration: observers without a number, servers that
+   * are about to be added.
+   */
   readonly strangersMax: number;
   /** Messages of one connection before another gets its turn. */
   readonly messagesPerGo: number;
 }
 
-/** Those of ZooKeeper with a tick of 2 s, where it has any. */
+/** ZooKeeper's values with a tick of 2 s, where it has any. */
 export const electionPortDefaults = {
   cnxTimeoutMs: 5000,
   initialMessageTimeoutMs: 10_000,
@@ -77,18 +91,24 @@ export interface ElectionPortParts {
   readonly options: ElectionPortOptions;
   readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
-  /** Runs something as a turn of its own, `endTurn` included. */
+  /** Runs work in a turn of its own, `endTurn` included. */
   readonly turn: (work: (now: Now) => void) => void;
 }
 
 /**
- * A server that was asked to dial back gets this long before it is asked again. Being asked makes it drop the connection it has, so two servers
- * that ask and answer at the same time could go on for ever.
+ * A server that was asked to dial back has this long before it is asked again. Being asked makes it
+ * drop its connection, so two servers that ask and answer at the same time could go on for ever.
  */
 const dialBackMs: Millis = 500;
-/** A server whose connections close as soon as they are made is not dialled for each of them at once. */
+/**
+ * A server whose connections close as soon as they are made is not dialled for each of them at
+ * once.
+ */
 const redialPauseMs: Millis = 1000;
-/** A connection over which nothing has come for so long is made anew when there is something to say: whatever has accepted it may have lost its way. */
+/**
+ * A connection that has been silent this long is replaced when there is something to send: the
+ * intermediary that accepted it may have lost its way to the server.
+ */
 const unheardMs: Millis = 1000;
 
 export class ElectionPort implements ElectionLinks {
@@ -102,19 +122,22 @@ export class ElectionPort implements ElectionLinks {
   readonly #cnxns: PeerStreams<ElectionCnxn>;
 
   readonly #links = new Map<Sid, ElectionLink>();
-  /** Those to be dialled later. */
+  /** Servers to be dialled later. */
   readonly #postponed = new Set<ElectionLink>();
-  /** Those that were asked to dial back, and have heard it, or whatever has accepted for them has. */
+  /**
+   * Servers that were asked to dial back over a connection that they, or an intermediary, have
+   * ended: the request has arrived.
+   */
   readonly #asked = new Set<ElectionLink>();
   #strangers = 0;
   #dirty: ElectionLink[] = [];
-  /** Connections that are over once what they are to say has been sent. */
+  /** Connections that close once their output has been sent. */
   #parting: ElectionCnxn[] = [];
   #greeting: Buffer;
 
   readonly #reader = new Reader();
   readonly #sends = new SendList();
-  /** The last notification that was put into bytes: the same one goes to everyone. */
+  /** The last encoded notification: the same one goes to every server. */
   #encoded: { readonly notification: Notification; readonly frame: Buffer } | undefined;
   #order = 0;
   #nextAnonymous: Sid = -1;
@@ -149,8 +172,8 @@ export class ElectionPort implements ElectionLinks {
   // --- The configuration
 
   /**
-   * Another configuration is in force. Connections stay: a server that is removed still has to be told things, and goes when it closes. New
-   * addresses are used by the next dial.
+   * Sets another configuration. Connections stay: a removed server still has to get messages, and
+   * is forgotten when it closes. The next dial uses new addresses.
    */
   setServers(servers: readonly PeerServer[]): void {
     this.#greeting = this.#takeServers(servers);
@@ -184,7 +207,10 @@ export class ElectionPort implements ElectionLinks {
     return Buffer.from(writer.written());
   }
 
-  /** The core that this port delivers to. It is made after the port, which it writes to at once. */
+  /**
+   * Sets the core that this port delivers to. It is made after the port, which it writes to at
+   * once.
+   */
   attach(core: ElectionCore): void {
     this.#core = core;
   }
@@ -192,8 +218,8 @@ export class ElectionPort implements ElectionLinks {
   // --- Listening
 
   /**
-   * On one of the own election addresses; see `PeerStreams.listen`. When it rejects the owner has to end the process: a server that cannot be
-   * dialled must not vote.
+   * Listens on one of this server's election addresses; see `PeerStreams.listen`. When it rejects
+   * the owner has to end the process: a server that cannot be dialled must not vote.
    */
   listen(address: HostPort): Promise<Listener | undefined> {
     return this.#cnxns.listen(address);
@@ -207,7 +233,9 @@ export class ElectionPort implements ElectionLinks {
     return this.#cnxns.has(stream) || this.#dialler.ownsStream(stream);
   }
 
-  /** Dials and accepts nobody from now on, and closes the connections there are; what was to be said over them is still sent. */
+  /**
+   * Stops dialling and accepting, and closes all connections; output written to them is still sent.
+   */
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
     this.#isShut = true;
@@ -231,7 +259,7 @@ export class ElectionPort implements ElectionLinks {
     this.#dialler.connected(stream, now);
   }
 
-  /** Takes the connections of this port out of the batch and leaves the others alone. */
+  /** Takes the connections of this port out of the batch and ignores the others. */
   received(batch: ReceivedBatch, now: Now): void {
     this.#now = now;
     this.#cnxns.received(batch, now);
@@ -288,7 +316,10 @@ export class ElectionPort implements ElectionLinks {
     this.#markDirty(link);
   }
 
-  /** As `ElectionLinks.reconnect`. A connection that is left from before may carry messages in one direction only; a new one takes both. */
+  /**
+   * As `ElectionLinks.reconnect`. An earlier connection may work in one direction only; a new one
+   * works in both.
+   */
   reconnect(sid: Sid): void {
     const link = this.#links.get(sid);
     if (link === undefined) return;
@@ -311,12 +342,12 @@ export class ElectionPort implements ElectionLinks {
     return due === Infinity ? undefined : due;
   }
 
-  /** More can be done at once: the owner should hold another turn soon. */
+  /** There is more work that can be done at once: the owner should run another turn soon. */
   get unfinished(): boolean {
     return this.#unfinished;
   }
 
-  /** Gives up on those whose time is over. */
+  /** Gives up on connections and dials whose time is over. */
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
@@ -327,7 +358,10 @@ export class ElectionPort implements ElectionLinks {
 
   // --- The end of a turn
 
-  /** Hears those who had to wait, dials whom the turn has made necessary to dial, and hands all output to the network at once. */
+  /**
+   * Feeds connections that had to wait, dials servers that this turn needs, and sends all output at
+   * once.
+   */
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
@@ -397,7 +431,7 @@ export class ElectionPort implements ElectionLinks {
     this.#feed(cnxn, bytes, at, end);
   }
 
-  /** The server is there, and what it says arrives. */
+  /** The server is there, and its messages arrive. */
   #heard(cnxn: ElectionCnxn): void {
     const link = cnxn.link!;
     cnxn.isHeard = true;
@@ -407,13 +441,13 @@ export class ElectionPort implements ElectionLinks {
     this.#core.reachable(link.sid);
   }
 
-  /** Whoever dialled has said who it is. */
+  /** The dialling side has introduced itself. */
   #introduced(cnxn: ElectionCnxn, { sid, addresses }: InitialMessage): void {
     const { elapsedMs } = this.#now;
     const own = this.#options.sid;
     if (sid === own || (sid !== undefined && sid < 0)) {
-      const claim = sid === own ? 'is that of this server: two servers have one myid, or one dials itself' : 'is none';
-      this.#log.warn(elapsedMs, `${cnxn.name} was closed: it says that its number is ${sid}, which ${claim}.`, {
+      const claim = sid === own ? 'is the number of this server: two servers have one myid, or one dials itself' : 'is not valid';
+      this.#log.warn(elapsedMs, `${cnxn.name} was closed: it introduced itself as server ${sid}, which ${claim}.`, {
         event: 'peer.wrong-sid',
         address: cnxn.name,
         peer: sid,
@@ -430,7 +464,8 @@ export class ElectionPort implements ElectionLinks {
       });
       this.#close(cnxn);
     } else if (sid === undefined) {
-      // An observer without a number counts as larger than anyone, so that it keeps what it has dialled.
+      // An observer without a number counts as larger than any server, so that its dialled
+      // connection is kept.
       this.#nextAnonymous--;
       this.#keep(link, cnxn);
       this.#heard(cnxn);
@@ -441,7 +476,10 @@ export class ElectionPort implements ElectionLinks {
     }
   }
 
-  /** A smaller server has dialled: it asks to be dialled, and believes that it has no connection with us. */
+  /**
+   * A smaller server has dialled: it asks to be dialled, and believes that it has no connection
+   * with this one.
+   */
   #dialBack(link: ElectionLink, cnxn: ElectionCnxn, addresses: readonly HostPort[]): void {
     this.#close(cnxn);
     const old = link.cnxn;
@@ -452,7 +490,7 @@ export class ElectionPort implements ElectionLinks {
     link.dialBack = [...addresses, ...link.addresses.filter((address) => !addresses.some((other) => isSame(address, other)))];
     if (link.dialBack.length === 0) {
       link.dialBack = undefined;
-      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} asks this server to connect to it, and gives no address.`, {
+      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} asks this server to connect to it, but gives no address.`, {
         event: 'peer.no-address',
         peer: link.sid,
         address: cnxn.name,
@@ -464,19 +502,20 @@ export class ElectionPort implements ElectionLinks {
 
   #keepAccepted(link: ElectionLink, cnxn: ElectionCnxn): void {
     const { cnxn: old } = link;
-    // It was dialled before the one we have: a late message of a connection that its owner has given up.
+    // It was dialled before the current one: a late message of a connection that its owner has
+    // given up.
     if (old !== undefined && old.order > cnxn.order) {
       this.#close(cnxn);
       return;
     }
-    // The dial under way would only make the other side drop this connection and dial again.
+    // The dial in progress would only make the other side drop this connection and dial again.
     if (link.dial !== undefined) this.#dialler.cancel(link.dial);
     link.dial = undefined;
     this.#keep(link, cnxn);
     this.#heard(cnxn);
   }
 
-  /** This is the connection with that server from now on. */
+  /** Makes this the connection with that server. */
   #keep(link: ElectionLink, cnxn: ElectionCnxn): void {
     const old = link.cnxn;
     this.#cnxns.opened(cnxn);
@@ -495,7 +534,10 @@ export class ElectionPort implements ElectionLinks {
     this.#markDirty(link);
   }
 
-  /** The server's link; a new one for a server that is not in the configuration, unless there are too many of those. */
+  /**
+   * The server's link; a new one for a server that is not in the configuration, unless there are
+   * too many of those.
+   */
   #linkOf(sid: Sid): ElectionLink | undefined {
     let link = this.#links.get(sid);
     if (link !== undefined || this.#strangers >= this.#options.strangersMax) return link;
@@ -504,7 +546,9 @@ export class ElectionPort implements ElectionLinks {
     return link;
   }
 
-  /** Nothing leads to a server outside the configuration but the connection it has made. */
+  /**
+   * A server outside the configuration can only be reached over the connection that it has made.
+   */
   #maybeForget(link: ElectionLink): void {
     if (link.isListed || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
     if (this.#links.get(link.sid) !== link) return;
@@ -529,7 +573,7 @@ export class ElectionPort implements ElectionLinks {
     }
     link.dialDueMs = Infinity;
     this.#postponed.delete(link);
-    // Where one address accepts and nobody is there, the others have their turn.
+    // Where one address accepts and no server answers, the others are tried.
     const first = link.addresses.length === 0 ? 0 : link.unheard % link.addresses.length;
     const hosts = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
     link.dialBack = undefined;
@@ -557,8 +601,8 @@ export class ElectionPort implements ElectionLinks {
   }
 
   /**
-   * Something has accepted for the server and closed, and nothing has come of it. Once may be by chance; when it is so again, and at each of its addresses,
-   * nobody listens there.
+   * An intermediary has accepted for the server and closed, without a result. That may happen once
+   * by chance; when it happens again, and at each of its addresses, the server does not listen.
    */
   #closedUnheard(link: ElectionLink, times: number): void {
     link.dialBackDueMs = Infinity;
@@ -570,7 +614,7 @@ export class ElectionPort implements ElectionLinks {
       link.askedMs = -Infinity;
       this.#redial(link);
     } else {
-      this.#dialFailed(link, { refused: true, reason: 'the connection was accepted, and closed before the server had said anything' });
+      this.#dialFailed(link, { refused: true, reason: 'the connection was accepted, and closed before the server sent anything' });
     }
   }
 
@@ -583,7 +627,8 @@ export class ElectionPort implements ElectionLinks {
       });
     }
     link.lastFailure = reason;
-    // A dial and a connection are never there together, so this one was begun since the last connection closed.
+    // A dial and a connection never exist together, so this dial began after the last connection
+    // closed.
     if (refused && link.isListed && !link.isUnreachableTold) {
       link.isUnreachableTold = true;
       this.#core.unreachable(link.sid, this.#now);
@@ -594,7 +639,7 @@ export class ElectionPort implements ElectionLinks {
 
   // --- Going away
 
-  /** The connection is no longer the one with that server. */
+  /** The connection does not belong to that server any more. */
   #cutLink(link: ElectionLink): void {
     const cnxn = link.cnxn!;
     cnxn.link = undefined;
@@ -602,7 +647,7 @@ export class ElectionPort implements ElectionLinks {
     if (cnxn.isHeard) link.isUnreachableTold = false;
   }
 
-  /** No more input; what is to be sent goes out, then the end. */
+  /** Accepts no more input; sends waiting output, then the end. */
   #close(cnxn: ElectionCnxn): void {
     this.#cnxns.close(cnxn, this.#now);
   }
@@ -618,8 +663,8 @@ export class ElectionPort implements ElectionLinks {
   }
 
   /**
-   * At once, twice in redialPauseMs: the sockets of a process that is killed close one after the other, so that one may accept a dial and close
-   * after a connection has.
+   * At once, and twice in redialPauseMs: the sockets of a killed process close one after the other,
+   * so that one may accept a dial and close after a connection has.
    */
   #redial(link: ElectionLink): void {
     link.redialMs = Math.max(this.#now.elapsedMs - redialPauseMs, link.redialMs + redialPauseMs);
@@ -640,7 +685,7 @@ export class ElectionPort implements ElectionLinks {
 
   // --- Messages
 
-  /** `bytes` undefined: those that were kept. */
+  /** `bytes` undefined: the retained ones. */
   #feed(cnxn: ElectionCnxn, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = cnxn;
     this.#allowance = this.#options.messagesPerGo;
@@ -658,7 +703,7 @@ export class ElectionPort implements ElectionLinks {
     else if (cnxn.hasEnded) this.#close(cnxn);
   }
 
-  /** The frame cutter's consumer. Returns whether the connection may hand over another one. */
+  /** The frame cutter's consumer. Returns whether the connection may pass another message. */
   #message(reader: Reader): boolean {
     const cnxn = this.#feeding!;
     const { sid } = cnxn.link!;
@@ -667,7 +712,8 @@ export class ElectionPort implements ElectionLinks {
       notification = readNotification(reader);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      // It costs the message and nothing else: whoever is thrown out for one he does not understand himself never votes again (ZOOKEEPER-3769).
+      // Only the message is lost: a server that is disconnected for a message that this one does
+      // not understand would never vote again (ZOOKEEPER-3769).
       this.#log.warn(this.#now.elapsedMs, `A notification of server ${sid} at ${cnxn.name} was dropped: ${error.message}.`, {
         event: 'peer.notification-dropped',
         address: cnxn.name,

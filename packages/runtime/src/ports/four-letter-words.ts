@@ -1,6 +1,7 @@
 /**
- * Four letter words: an operator sends four bytes on a fresh connection and is answered in plain text. Monitoring tools, health checks
- * and people with netcat have parsed these texts for fifteen years, so they are ZooKeeper's to the letter.
+ * Four letter words: an operator sends four bytes on a new connection and gets plain text back.
+ * Monitoring tools, health checks and people with netcat have parsed these texts for fifteen years,
+ * so they are exactly ZooKeeper's.
  */
 import type { EnsembleInspect, Inspect, Now } from '@tskeeper/core';
 import { formatZxid } from '@tskeeper/protocol';
@@ -38,7 +39,7 @@ const wordsByBytes: ReadonlyMap<number, FourLetterWord> = new Map(
   fourLetterWords.map((word) => [Buffer.from(word, 'latin1').readInt32BE(0), word]),
 );
 
-/** Answered while nobody is served, too. */
+/** Answered even while no clients are served. */
 const alwaysAnswered: ReadonlySet<FourLetterWord> = new Set(['ruok', 'isro', 'envi', 'gtmk', 'stmk']);
 /** Their answers grow with connections, sessions or watches. */
 const longWords: ReadonlySet<FourLetterWord> = new Set(['cons', 'stat', 'dump', 'wchc', 'wchp']);
@@ -50,13 +51,13 @@ const wordBytes = 4;
 const traceMaskBytes = 8;
 
 /**
- * The value of 4lw.commands.whitelist: words with commas between them, or `*` for all. Words that do not exist are of no effect, as in
- * ZooKeeper.
+ * The value of 4lw.commands.whitelist: words separated by commas, or `*` for all. Unknown words
+ * have no effect, as in ZooKeeper.
  */
 export function parseWhitelist(value: string, readOnlyModeEnabled: boolean): ReadonlySet<FourLetterWord> {
   const names = new Set(value.split(',').map((name) => name.trim()));
   const allowed = new Set(fourLetterWords.filter((word) => names.has('*') || names.has(word)));
-  // A client that accepts a read-only server finds out by isro whether this is one.
+  // A client that accepts a read-only server asks isro whether this is one.
   if (readOnlyModeEnabled) allowed.add('isro');
   return allowed;
 }
@@ -74,7 +75,7 @@ export class FourLetterWords implements Words {
   readonly #inspect: Inspect;
   readonly #metrics: Metrics;
   readonly #facts: ServerFacts;
-  /** Kept and shown for tools that set it; what is traced is decided by the log level. */
+  /** Kept and shown for tools that set it; the log level decides what is logged. */
   #traceMask = traceMaskDefault;
 
   constructor(parts: FourLetterWordsParts) {
@@ -173,7 +174,8 @@ export class FourLetterWords implements Words {
       const { last, min, max } = this.#metrics.proposalSizes();
       yield `Proposal sizes last/min/max: ${last}/${min}/${max}\n`;
     }
-    // Behind everything that programs look for, in the form of the lines before it, and only where there is something to say.
+    // After everything that programs look for, in the form of the lines before it, and only if
+    // there are any.
     const { unsafe } = this.#facts;
     if (unsafe.length > 0) yield `Unsafe settings: ${unsafe.join(', ')}\n`;
   }
@@ -191,7 +193,7 @@ export class FourLetterWords implements Words {
     if (ensemble === undefined || place === undefined) return;
     yield `initLimit=${ensemble.initLimitTicks}\nsyncLimit=${ensemble.syncLimitTicks}\nelectionAlg=3\n`;
     yield `electionPort=${ensemble.electionPorts.join('|')}\nquorumPort=${ensemble.quorumPorts.join('|')}\n`;
-    // The last line of the configuration has no end, in ZooKeeper either.
+    // The last line of the configuration has no line end, in ZooKeeper either.
     yield `peerType=${ensemble.role === 'participant' ? 0 : 1}\nmembership: \n${place.configText}`;
   }
 

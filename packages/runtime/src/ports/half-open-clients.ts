@@ -1,6 +1,6 @@
 /**
- * Connections of clients that have not completed their handshake, and which of them makes way when there are too many. See
- * docs/decisions/half-open-connections.md.
+ * Connections of clients that have not completed their handshake, and which of them is dropped when
+ * there are too many. See docs/decisions/half-open-connections.md.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { ClientAddress } from './client-address.ts';
@@ -34,8 +34,9 @@ export class HalfOpenClients {
   }
 
   /**
-   * The one that makes way for a newcomer: the oldest silent one, accepted by `acceptedByMs`, of the address that has most half-open ones.
-   * Who has spoken, and waits for its turn, is not silent.
+   * The connection to drop for a newcomer: the oldest silent one, accepted by `acceptedByMs`, of
+   * the address with the most half-open ones. A connection whose frames wait for their turn is not
+   * silent.
    */
   oldestOfHeaviest(acceptedByMs: Millis): ClientCnxn | undefined {
     let found: ClientCnxn | undefined;

@@ -1,7 +1,8 @@
 /**
- * Connections to a port between servers that have not said who they are. An honest server says so at once, so there are few of them, and
- * they are young. Whoever opens thousands and says nothing is given a bounded number of places; when these are taken, the oldest of the
- * address that holds most of them goes, so that a flood from one address costs nobody at another one his place.
+ * Connections to a port between servers that have not introduced themselves. An honest server does
+ * so at once, so there are few of them, and they are young. A source of thousands of silent
+ * connections gets a limited number of places; when these are taken, the oldest of the address that
+ * holds most of them is dropped, so that a flood from one address costs another address no place.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint } from '../network.ts';
@@ -27,7 +28,7 @@ export class HalfOpen<T extends HalfOpenCnxn> {
     return this.#cnxns.size;
   }
 
-  /** Returns the one that has to go for it, which is no longer counted here. */
+  /** Returns the connection that must be dropped for it, which is no longer counted here. */
   add(cnxn: T): T | undefined {
     this.#cnxns.add(cnxn);
     const { address } = cnxn.remote;
@@ -55,7 +56,7 @@ export class HalfOpen<T extends HalfOpenCnxn> {
     return undefined;
   }
 
-  /** Those whose time is up, which are no longer counted here. */
+  /** Connections whose time is over, which are no longer counted here. */
   takeDue(elapsedMs: Millis): T[] {
     const due: T[] = [];
     for (const cnxn of this.#cnxns) {

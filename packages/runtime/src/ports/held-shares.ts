@@ -1,17 +1,25 @@
 /**
- * Who pays when much is held for clients: the address that holds most, and of its connections the one that holds most. A client can
- * have more connections, but not more addresses, so a limit shared by connection alone would let it take the share of all others.
+ * Decides which connections to close when much is held for clients: those that hold most, of the
+ * address that holds most. A client can open more connections, but not have more addresses, so a
+ * limit shared by connections alone would let it take the share of all others.
  *
- * There are two steps. An address that holds more than its share is no longer read where output waits for it; it can end that by taking
- * what it asked for. Above the limit connections are closed until what is left fits, which is what nobody can get around. An address
- * that is not alone has to leave a quarter to others at any time, so that what a newcomer asks for finds room.
+ * There are two steps. An address that holds more than its share is not read where output waits for
+ * it; it can end that by reading what it asked for. Above the limit connections are closed until
+ * the rest fits, which no client can avoid. An address that is not alone has to leave a quarter to
+ * others at any time, so that a newcomer's requests find room.
  */
 import type { ClientAddress } from './client-address.ts';
 import type { ClientCnxn } from './client-cnxn.ts';
 
-/** Of the limit: what one address may hold before it is read no more, whatever the others hold. */
+/**
+ * Share of the limit that one address may hold before it is not read any more, whatever the others
+ * hold.
+ */
 const readShare = 0.5;
-/** Of the limit: what all may hold before each address is read no more above an equal share, and what one may hold that is not alone. */
+/**
+ * Share of the limit that all may hold before each address above an equal share is not read, and
+ * that one may hold that is not alone.
+ */
 const crowdedShare = 0.75;
 
 export class HeldShares {
@@ -25,12 +33,12 @@ export class HeldShares {
     this.#bytesMax = bytesMax;
   }
 
-  /** Held for all. */
+  /** Bytes held for all. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** So much more is held for an address, or less. */
+  /** Adds to the bytes held for an address, or subtracts. */
   count(address: ClientAddress<ClientCnxn>, bytes: number): void {
     if (bytes === 0) return;
     if (address.heldBytes === 0) this.#holders.add(address);
@@ -64,11 +72,15 @@ export class HeldShares {
   #readMax(): number {
     const { size } = this.#holders;
     const half = this.#bytesMax * readShare;
-    // One at least is above an equal share of what all hold, so reading less always means reading those less who hold much.
+    // At least one address is above an equal share of what all hold, so this always reads less from
+    // those that hold much.
     return this.#bytes > this.#bytesMax * crowdedShare ? Math.min(half, (this.#bytesMax * crowdedShare) / size) : half;
   }
 
-  /** Whether somebody has to go. `isShared` says that there are connections from more than one address. */
+  /**
+   * Whether a connection must be closed. `isShared`: there are connections from more than one
+   * address.
+   */
   isExceeded(isShared: boolean): boolean {
     if (this.#bytes > this.#bytesMax) return true;
     if (!isShared || this.#bytes <= this.#bytesMax * crowdedShare) return false;
@@ -76,7 +88,10 @@ export class HeldShares {
     return false;
   }
 
-  /** Those who have to go, the heaviest first. Each must have been dropped, and counted, before the next is asked for. */
+  /**
+   * The connections to close, the heaviest first. Each must have been dropped, and counted, before
+   * the next is requested.
+   */
   *overdue(cnxns: Iterable<ClientCnxn>, isShared: boolean): Generator<ClientCnxn, void, undefined> {
     const addressMax = isShared ? this.#bytesMax * crowdedShare : this.#bytesMax;
     const level = Math.min(this.#fairLevel(), addressMax);
@@ -99,7 +114,10 @@ export class HeldShares {
     }
   }
 
-  /** What each address may hold so that all together fit, where those who need less leave the rest to the others. */
+  /**
+   * The level up to which each address may hold so that all together fit, where those that need
+   * less leave the rest to the others.
+   */
   #fairLevel(): number {
     if (this.#bytes <= this.#bytesMax) return this.#bytesMax;
     const least = [...this.#holders].map(({ heldBytes }) => heldBytes).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** How Java writes dates and doubles. Programs parse these texts, so they are kept to the letter. */
+/** Dates and doubles as Java writes them. Programs parse these texts, so they are exact. */
 import type { Millis } from '@tskeeper/protocol';
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];

@@ -5,12 +5,15 @@ import { PeerStream } from './peer-streams.ts';
 import type { SharedBytes } from './shared-bytes.ts';
 import type { WriterPool } from './writer-pool.ts';
 
-/** A stream between a leader and a learner, at either end. The core does not know it while it is half open: it has brought no packet. */
+/**
+ * A stream between a leader and a learner, at either end. The core does not know it while it is
+ * half open: no packet has arrived.
+ */
 export class LearnerChannel extends PeerStream {
   readonly cutter: PacketCutter;
   readonly output: ChannelOutput;
   isDirty = false;
-  /** The core was told that much waits, and has to hear when there is room. */
+  /** The core was told that the output is full, and needs `channelDrained` when there is room. */
   saidFull = false;
 
   constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, cutter: PacketCutter, pool: WriterPool, shared: SharedBytes) {

@@ -1,15 +1,17 @@
 /**
- * The learner port: the streams between a leader and its learners. A leader accepts them at its quorum address, a learner dials that of its
- * leader; from then on both ends are alike. Packets go both ways, and from the leader now and then a snapshot, raw, in between.
+ * The learner port: the streams between a leader and its learners. A leader accepts them at its
+ * quorum address, a learner dials that of its leader; from then on both ends are alike. Packets go
+ * both ways, and from the leader sometimes a raw snapshot between them.
  *
- * A stream that was accepted is shown to the core with its first packet. Until then it is one of a bounded number that have a bounded time, so
- * that the core never hears of those who connect and say nothing.
+ * An accepted stream is shown to the core with its first packet. Until then it is one of a limited
+ * number with a limited time, so that the core never learns of connections that send nothing.
  *
- * Nobody waits for anybody here. What a slow learner has not taken waits, up to a bound; one that takes nothing is cut off, and closing a stream
- * is over for the core with the turn (ZOOKEEPER-2201, -3574, -3774: a leader stood still because one learner did).
+ * No stream waits for another. What a slow learner has not read waits, up to a limit; one that
+ * reads nothing is cut off, and closing a stream is complete for the core at the end of the turn
+ * (ZOOKEEPER-2201, -3574, -3774: one learner blocked a leader).
  *
- * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. All packets that a turn has for a
- * learner leave in one write.
+ * The owner drives it in turns, as the client port: events as they occur, then `endTurn` once. All
+ * packets of a turn for a learner are sent in one write.
  */
 import type { ChannelId, Now, Observer, QuorumLinks } from '@tskeeper/core';
 import {
@@ -36,25 +38,31 @@ import { SharedBytes } from './shared-bytes.ts';
 import { WriterPool } from './writer-pool.ts';
 
 export interface LearnerPortOptions {
-  /** jute.maxbuffer and its extra: the most bytes that the data of a packet may have. */
+  /** jute.maxbuffer and its extra: the largest size of a packet's data. */
   readonly packetBytesMax: number;
-  /** For a dial as a whole: initLimit ticks, or connectToLearnerMasterLimit. */
+  /** For a whole dial: initLimit ticks, or connectToLearnerMasterLimit. */
   readonly dialTimeoutMs: Millis;
   /** Of these, for one look-up of a name or one address. */
   readonly cnxTimeoutMs: Millis;
-  /** initLimit ticks: for who has connected to send its first packet. */
+  /** initLimit ticks: limit for the first packet of a new connection. */
   readonly firstPacketTimeoutMs: Millis;
-  /** How often it is tried to listen; 0 = until it works. */
+  /** Number of tries to listen; 0 = no limit. */
   readonly bindTriesMax: number;
-  /** Connections that have not sent a packet. */
+  /** Limit of connections that have not sent a packet. */
   readonly halfOpenMax: number;
-  /** Waiting output above which a channel says that it is full. */
+  /** Waiting output above which a channel reports that it is full. */
   readonly fullBytes: number;
-  /** What may wait behind the output of one turn; above it the channel is reset. */
+  /** Limit of what may wait after the output of one turn; above it the channel is reset. */
   readonly behindBytesMax: number;
-  /** What may wait for all channels together; above it channels are reset, those of strangers first. */
+  /**
+   * Limit of what may wait for all channels together; above it channels are reset, those of unknown
+   * servers first.
+   */
   readonly waitingBytesMax: number;
-  /** What several channels are sent is held once from so many bytes on. Less is copied, which costs less than a piece of its own. */
+  /**
+   * Bytes for several channels are held once from this size on. Fewer are copied, which costs less
+   * than a piece of its own.
+   */
   readonly sharedBytesMin: number;
   /** Packets of one channel before another gets its turn. */
   readonly packetsPerGo: number;
@@ -82,11 +90,14 @@ export interface LearnerPortParts {
   readonly view: PacketView;
   readonly limits: Pick<Observer, 'limitMet'>;
   readonly logger: Logger;
-  /** Runs something as a turn of its own, `endTurn` included. */
+  /** Runs work in a turn of its own, `endTurn` included. */
   readonly turn: (work: (now: Now) => void) => void;
 }
 
-/** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
+/**
+ * Limit of a first packet. FOLLOWERINFO has 40 bytes; a connection that announces a megabyte before
+ * its introduction sends something else.
+ */
 const firstPacketBytesMax = 1024;
 
 export class LearnerPort implements QuorumLinks {
@@ -100,11 +111,11 @@ export class LearnerPort implements QuorumLinks {
   #addresses = new Map<Sid, readonly HostPort[]>();
 
   readonly #channels: PeerStreams<LearnerChannel>;
-  /** The core has to hear `channelGone` of these. */
+  /** Channels that need a call of `channelGone`. */
   #leaving: LearnerChannel[] = [];
   #dirty: LearnerChannel[] = [];
 
-  /** The leader that is to be dialled at the end of the turn. */
+  /** The leader to dial at the end of the turn. */
   #wanted: Sid | undefined;
   #dial: Dial | undefined;
 
@@ -145,26 +156,30 @@ export class LearnerPort implements QuorumLinks {
     this.setServers(servers);
   }
 
-  /** Another configuration is in force: the next dial goes by it. */
+  /** Sets another configuration, which the next dial uses. */
   setServers(servers: readonly PeerServer[]): void {
     this.#addresses = new Map(servers.map(({ sid, quorumAddresses }) => [sid, quorumAddresses]));
   }
 
-  /** The core that this port delivers to. It is made after the port, which it writes to at once. */
+  /**
+   * Sets the core that this port delivers to. It is made after the port, which it writes to at
+   * once.
+   */
   attach(core: LearnerCore): void {
     this.#core = core;
   }
 
   // --- Listening
 
-  /** On one of the own quorum addresses; see `PeerStreams.listen`. */
+  /** Listens on one of this server's quorum addresses; see `PeerStreams.listen`. */
   listen(address: HostPort): Promise<Listener | undefined> {
     return this.#channels.listen(address);
   }
 
   /**
-   * Accepts nobody until the next `listen`; the channels there are stay. For a server that has ceased to lead: a learner that is refused
-   * dials again a moment later, as does one that is accepted and closed; but that one has been let in first.
+   * Stops accepting until the next `listen`; existing channels stay. For a server that has ceased
+   * to lead: a refused learner connects again a moment later, as does one that is accepted and
+   * closed; but the latter has been accepted by a leader first.
    */
   stopListening(): Promise<void> {
     return this.#channels.stopListening();
@@ -178,7 +193,9 @@ export class LearnerPort implements QuorumLinks {
     return this.#channels.has(stream) || this.#dialler.ownsStream(stream);
   }
 
-  /** Accepts and dials nobody from now on, and closes the channels there are; what was written to them still goes out. */
+  /**
+   * Stops accepting and dialling, and closes all channels; output written to them is still sent.
+   */
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
     this.#isShut = true;
@@ -199,7 +216,7 @@ export class LearnerPort implements QuorumLinks {
     this.#dialler.connected(stream, now);
   }
 
-  /** Takes the channels of this port out of the batch and leaves the others alone. */
+  /** Takes the channels of this port out of the batch and ignores the others. */
   received(batch: ReceivedBatch, now: Now): void {
     this.#now = now;
     this.#channels.received(batch, now);
@@ -229,7 +246,10 @@ export class LearnerPort implements QuorumLinks {
 
   // --- What the core asks for
 
-  /** As `QuorumLinks.dialLeader`: it completes as `dialled` or `dialFailed`. A dial that is under way is given up, and nothing more is heard of it. */
+  /**
+   * As `QuorumLinks.dialLeader`: it completes as `dialled` or `dialFailed`. A dial in progress is
+   * cancelled, and completes as neither.
+   */
   dialLeader(sid: Sid): void {
     this.#wanted = sid;
   }
@@ -269,7 +289,10 @@ export class LearnerPort implements QuorumLinks {
     return true;
   }
 
-  /** As `QuorumLinks.closeChannel`. The core hears `channelGone` at the end of the turn, whether or not the other side takes what was written. */
+  /**
+   * As `QuorumLinks.closeChannel`. The core gets `channelGone` at the end of the turn, whether or
+   * not the other side reads what was written.
+   */
   closeChannel(id: ChannelId, reason: string): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
@@ -289,12 +312,12 @@ export class LearnerPort implements QuorumLinks {
     return due === Infinity ? undefined : due;
   }
 
-  /** More can be done at once: the owner should hold another turn soon. */
+  /** There is more work that can be done at once: the owner should run another turn soon. */
   get unfinished(): boolean {
     return this.#unfinished;
   }
 
-  /** Gives up on those whose time is over. */
+  /** Gives up on channels whose time is over. */
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
@@ -303,7 +326,7 @@ export class LearnerPort implements QuorumLinks {
 
   // --- The end of a turn
 
-  /** Hears those who had to wait, dials if that was asked for, and hands all output to the network at once. */
+  /** Feeds channels that had to wait, dials if requested, and sends all output at once. */
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
@@ -311,7 +334,7 @@ export class LearnerPort implements QuorumLinks {
     this.#tellGone();
     this.#dialWanted();
     this.#flush();
-    // Whoever was cut off for taking nothing is gone for the core as well.
+    // Channels that were cut off for reading nothing are gone for the core as well.
     this.#tellGone();
   }
 
@@ -341,11 +364,11 @@ export class LearnerPort implements QuorumLinks {
 
   #dialFailed(sid: Sid, reason: string, refused: boolean): void {
     const sentence = `The leader, server ${sid}, cannot be reached: ${reason}.`;
-    // One that has yet to notice that it leads refuses at first, after every election.
+    // After every election, a leader that does not know yet that it leads refuses at first.
     if (refused) this.#logger.debug(sentence, { event: 'leader.refused', peer: sid, reason });
     else this.#log.warn(this.#now.elapsedMs, sentence, { event: 'leader.unreachable', peer: sid, reason });
     this.#core.dialFailed(refused ? 'refused' : 'unanswered', this.#now);
-    // Whatever the core does about it belongs to another turn.
+    // What the core does about it belongs to another turn.
     this.#unfinished = true;
   }
 
@@ -361,7 +384,7 @@ export class LearnerPort implements QuorumLinks {
     const dirty = this.#dirty;
     this.#dirty = [];
     for (const channel of dirty) channel.isDirty = false;
-    // One pass, unless somebody has more to get than one slice.
+    // One pass, unless a channel has more than one slice to send.
     for (let pending = dirty; pending.length > 0;) {
       const given = pending.filter(({ output }) => output.addSlice(this.#sends));
       const held = new Set<StreamId>();
@@ -377,7 +400,10 @@ export class LearnerPort implements QuorumLinks {
     if (someWait) this.#cutOverAll();
   }
 
-  /** The memory for all channels together has a bound, which nobody can pass by coming as many. The heaviest of the last rank pays. */
+  /**
+   * The memory for all channels together has a limit, which more connections cannot exceed. The
+   * heaviest of the last rank is cut off.
+   */
   #cutOverAll(): void {
     const { waitingBytesMax } = this.#options;
     for (let bytes = this.#waitingBytes; bytes > waitingBytesMax; bytes = this.#waitingBytes) {
@@ -393,7 +419,10 @@ export class LearnerPort implements QuorumLinks {
         heaviestRank = rank;
       }
       if (heaviest === undefined) return;
-      this.#cutOff(heaviest, `${bytes} bytes wait for all learners, which may be ${waitingBytesMax}, and most of them for this one`);
+      this.#cutOff(
+        heaviest,
+        `${bytes} bytes wait for all learners, more than the limit of ${waitingBytesMax}, and most of them for this one`,
+      );
     }
   }
 
@@ -405,7 +434,7 @@ export class LearnerPort implements QuorumLinks {
 
   #cutOff(channel: LearnerChannel, reason: string): void {
     const bytes = channel.output.waitingBytes;
-    const remedy = 'Look at its disk and at the link to it; it may come again, and is sent what it lacks';
+    const remedy = 'Check its disk and the link to it; it may reconnect, and is sent what it lacks';
     this.#log.warn(this.#now.elapsedMs, `${channel.name} was cut off: ${reason}. ${remedy}.`, {
       event: 'peer.slow',
       address: channel.name,
@@ -424,11 +453,11 @@ export class LearnerPort implements QuorumLinks {
     }
     const { fullBytes, behindBytesMax } = this.#options;
     if (output.behindBytes > behindBytesMax) {
-      this.#cutOff(channel, `${waitingBytes} bytes wait for it, and it does not take them`);
+      this.#cutOff(channel, `${waitingBytes} bytes wait for it, and it does not read them`);
     } else if (channel.saidFull && waitingBytes <= fullBytes) {
       channel.saidFull = false;
       this.#core.channelDrained(channel.stream, this.#now);
-      // What has been written now leaves with the next turn.
+      // What has been written now is sent in the next turn.
       this.#unfinished = true;
     }
   }
@@ -446,7 +475,7 @@ export class LearnerPort implements QuorumLinks {
     this.#feed(channel, bytes, start, end);
   }
 
-  /** `bytes` undefined: those that were kept. */
+  /** `bytes` undefined: the retained ones. */
   #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = channel;
     this.#allowance = this.#options.packetsPerGo;
@@ -455,7 +484,7 @@ export class LearnerPort implements QuorumLinks {
       if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
       else wantsMore = channel.cutter.feed(bytes, start, end, this.#consumer);
       if (channel.stage === 'half-open' && channel.cutter.retainedBytes > firstPacketBytesMax) {
-        throw new ProtocolError('a server that introduces itself, in a short packet', 0);
+        throw new ProtocolError('a short packet that introduces the server', 0);
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -473,7 +502,7 @@ export class LearnerPort implements QuorumLinks {
     else if (channel.hasEnded) this.#close(channel);
   }
 
-  /** The packet cutter's consumer. Returns whether the channel may hand over another one. */
+  /** The packet cutter's consumer. Returns whether the channel may pass another packet. */
   #packet(packet: PacketView): boolean {
     const channel = this.#feeding!;
     const { stream } = channel;
@@ -500,7 +529,7 @@ export class LearnerPort implements QuorumLinks {
 
   // --- Going away
 
-  /** No more input; what was written goes out, then the end. */
+  /** Accepts no more input; sends what was written, then the end. */
   #close(channel: LearnerChannel): void {
     this.#channels.close(channel, this.#now);
   }
@@ -512,10 +541,10 @@ export class LearnerPort implements QuorumLinks {
   }
 }
 
-/** It is nobody's any more: after all others. */
+/** A closing channel ranks after all others. */
 const rankOfClosing = 3;
 
-/** Asked anew after each call to the core, which may have closed it. */
+/** Checked again after each call to the core, which may have closed it. */
 function isOpen(channel: LearnerChannel): boolean {
   return channel.stage === 'open';
 }

@@ -1,6 +1,7 @@
 /**
- * One log line per bad connection is right until somebody opens a million of them. Each event gets a few lines per interval; what did not
- * fit is counted, and the count is logged before the first line of the next interval.
+ * One log line per bad connection is right until a million of them are opened. Each event gets a
+ * few lines per interval; further lines are counted, and the count is logged before the first line
+ * of the next interval.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { FieldsAt } from '../log-events.ts';

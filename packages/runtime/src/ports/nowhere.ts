@@ -1,13 +1,16 @@
 import { Writer } from '@tskeeper/protocol';
 
-/** Much written to somebody who is gone is no reason to keep its memory. */
+/** Much output to a closed connection is no reason to keep its memory. */
 const bytesMax = 64 * 1024;
 
-/** Takes what is written to connections that are gone, so that whoever writes needs no other way for them. */
+/**
+ * Receives what is written to connections that are gone, so that writers need no other path for
+ * them.
+ */
 export class Nowhere {
   #writer = new Writer();
 
-  /** An empty writer, good until the next call. */
+  /** An empty writer, valid until the next call. */
   writer(): Writer {
     if (this.#writer.bytes.length > bytesMax) this.#writer = new Writer();
     this.#writer.clear();

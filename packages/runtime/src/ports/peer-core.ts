@@ -1,50 +1,84 @@
 import type { ChannelId, ChannelRank, Now } from '@tskeeper/core';
 import type { HostPort, Notification, PacketView, Sid } from '@tskeeper/protocol';
 
-/** A server of the ensemble, and where the others reach it. */
+/** A server of the ensemble, and its addresses for the others. */
 export interface PeerServer {
   readonly sid: Sid;
-  /** Where notifications are exchanged; several where a server has several networks (multiAddress.enabled). Tried in this order. */
+  /**
+   * Addresses for notifications; several where a server has several networks
+   * (multiAddress.enabled). Tried in this order.
+   */
   readonly electionAddresses: readonly HostPort[];
-  /** Where learners dial it while it leads. */
+  /** Addresses at which learners dial it while it leads. */
   readonly quorumAddresses: readonly HostPort[];
 }
 
-/** The core of a server in an ensemble, as far as its election port needs it. `Peer` has this shape. */
+/** The part of a core that the election port of a server uses. `Peer` has this shape. */
 export interface ElectionCore {
-  /** A server has said something. `from` is below 0 for an observer without a number, and good for as long as its connection lasts. */
+  /**
+   * A notification has arrived. `from` is below 0 for an observer without a number, and valid as
+   * long as its connection lasts.
+   */
   notified(from: Sid, notification: Notification, now: Now): void;
-  /** There is a connection with that server, from whichever side. Said of each new one, also when it takes the place of another. */
+  /**
+   * There is a connection with that server, dialled by either side. Called for each new one, also
+   * when it replaces another.
+   */
   reachable(sid: Sid): void;
   /**
-   * The connection with that server has closed, and a dial begun since was refused at every address it has: its host answers and nobody
-   * listens. Said once, until the server is reachable again. A dial without an answer is never reported.
+   * The connection with that server has closed, and a dial begun since was refused at every address
+   * it has: its host answers and nothing listens. Called once, until the server is reachable again.
+   * A dial without an answer is never reported.
    */
   unreachable(sid: Sid, now: Now): void;
 }
 
-/** The same, as far as its learner port needs it. */
+/** The part of a core that the learner port uses. */
 export interface LearnerCore {
-  /** Somebody has connected to this server's quorum address and sent a whole packet, which follows. */
+  /** A connection to this server's quorum address has sent a whole packet, which follows. */
   accepted(channel: ChannelId, now: Now): void;
-  /** The dial that was asked for last is through. */
+  /** The last requested dial is connected. */
   dialled(channel: ChannelId, now: Now): void;
-  /** The dial that was asked for last has failed at every address. `refused`: by a host that answers, on which nobody listens, at each of them. */
+  /**
+   * The last requested dial has failed at every address. `refused`: at each of them by a host that
+   * answers, on which nothing listens.
+   */
   dialFailed(outcome: 'refused' | 'unanswered', now: Now): void;
-  /** A packet of the other side. The view and its bytes are valid during the call only. Throws a `ProtocolError` for what no packet says. */
+  /**
+   * A packet of the other side. The view and its bytes are valid only during the call. Throws a
+   * `ProtocolError` for a packet that is not valid.
+   */
   packet(channel: ChannelId, packet: PacketView, now: Now): void;
-  /** Asked after each packet: what comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
+  /**
+   * Called after each packet: whether a snapshot comes next over this stream, which goes to
+   * `snapshotBytes`.
+   */
   isLoading(channel: ChannelId): boolean;
-  /** Takes bytes of the snapshot; returns how many of them belong to it. Throws a `ProtocolError` for what is no snapshot. */
+  /**
+   * Takes bytes of the snapshot; returns how many of them belong to it. Throws a `ProtocolError`
+   * for bytes that are not a snapshot.
+   */
   snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number;
-  /** Part of a packet has arrived over this stream. A server that sends a large packet shows no other sign of life. */
+  /**
+   * Part of a packet has arrived over this stream. A server that sends a large packet shows no other
+   * sign of life.
+   */
   partReceived(channel: ChannelId, now: Now): void;
-  /** Part of what waits for this stream has been sent. A server that takes a large snapshot shows no other sign of life. */
+  /**
+   * Part of what waits for this stream has been sent. A server that takes a large snapshot shows no
+   * other sign of life.
+   */
   partSent(channel: ChannelId, now: Now): void;
-  /** Who is cut off first when too much waits for all channels together: the higher ranks. */
+  /**
+   * Which channels are cut off first when too much waits for all channels together: those with the
+   * higher ranks.
+   */
   channelRank(channel: ChannelId): ChannelRank;
-  /** There is room again in the output of a channel that was said to be full. */
+  /** There is room again in the output of a channel that was reported as full. */
   channelDrained(channel: ChannelId, now: Now): void;
-  /** The last that is heard of a channel, whoever closed it; once for each that was accepted or dialled. */
+  /**
+   * The last call for a channel, whichever side closed it; once for each that was accepted or
+   * dialled.
+   */
   channelGone(channel: ChannelId, now: Now): void;
 }

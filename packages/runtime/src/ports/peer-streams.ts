@@ -1,10 +1,11 @@
 /**
- * The streams of a port between servers, whichever side has dialled: who is let in, who has yet to say who it is, who waits for another go, who
- * is on the way out. What is said over them is the business of the port that owns them.
+ * The streams of a port between servers, dialled by either side: accepting them, their
+ * introductions, their turns, and closing them. The port that owns them handles their content.
  *
- * A stream is closed in three steps. Nothing of what still arrives is heard; when everything that was written has been sent, an end follows;
- * and the stream is gone when the other side has ended as well, or has not done so in time. Until then it is read on, since closing a socket
- * with unread input makes the kernel reset it, and what was said last could be lost.
+ * A stream is closed in three steps. Input that still arrives is discarded; when all output has
+ * been sent, an end follows; and the stream is gone when the other side has ended as well, or has
+ * not done so in time. Until then it is still read, because closing a socket with unread input
+ * makes the kernel reset it, and the last output could be lost.
  */
 import type { Now } from '@tskeeper/core';
 import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
@@ -14,18 +15,21 @@ import { bindListener } from './bind-listener.ts';
 import { HalfOpen } from './half-open.ts';
 import type { LimitedLog } from './limited-log.ts';
 
-/** A stream between two servers, at either end. Ports keep more of it. */
+/** A stream between two servers, at either end. Ports extend it. */
 export class PeerStream {
   readonly stream: StreamId;
   readonly remote: Endpoint;
   readonly sinceMs: Millis;
-  /** `half-open`: it was accepted, and has not said who it is. `closing`: what is still to be sent is sent, nothing is heard. */
+  /**
+   * `half-open`: it was accepted, and has not introduced itself. `closing`: waiting output is sent,
+   * input is discarded.
+   */
   stage: 'half-open' | 'open' | 'closing' = 'half-open';
   /** Input waits for the next turn; the stream is not read meanwhile. */
   isStalled = false;
-  /** The other side will say nothing more, and has not been heard to the end. */
+  /** The other side has sent its end, after input that waits. */
   hasEnded = false;
-  /** When it was closed here, or when something of what it is still to be sent was last taken. */
+  /** When it was closed here, or when the other side last accepted some of its waiting output. */
   closingMs: Millis = 0;
   endSent = false;
   discardedBytes = 0;
@@ -40,7 +44,7 @@ export class PeerStream {
     return formatHostPort({ host: this.remote.address, port: this.remote.port });
   }
 
-  /** Nothing of what is still to be sent will be. */
+  /** The waiting output will not be sent. */
   discardOutput(): void {}
 }
 
@@ -48,42 +52,45 @@ export interface PeerStreamsParts {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: LimitedLog;
-  /** What sentences call it: "election port". */
+  /** Its name for sentences: "election port". */
   readonly port: string;
-  /** How often it is tried to listen; 0 = until it works. */
+  /** Number of tries to listen; 0 = no limit. */
   readonly bindTriesMax: number;
-  /** Of those that have not said who they are, there are so many... */
+  /** Limit of connections without an introduction... */
   readonly halfOpenMax: number;
-  /** ...for so long. */
+  /** ...and how long each may last. */
   readonly halfOpenTimeoutMs: Millis;
 }
 
 /** The port. */
 export interface PeerStreamOwner<S extends PeerStream> {
   newStream(stream: StreamId, remote: Endpoint, sinceMs: Millis): S;
-  /** Something has arrived over a stream that is not closing. */
+  /** Bytes have arrived over a stream that is not closing. */
   receive(stream: S, bytes: Buffer, start: number, end: number): void;
-  /** It has another go: what it has kept is to be heard. */
+  /** The stream has another go: process its retained input. */
   resume(stream: S): void;
-  /** It is about to be closed, and its stage is what it was. No more of its input is to be heard. */
+  /** The stream is about to close, and still has its old stage. Process no more of its input. */
   closing(stream: S): void;
 }
 
-/** How long a closed stream may take nothing of what it is still to be sent, and how long its other side may take to notice. */
+/**
+ * How long a closed stream may go without accepting any of its waiting output, and how long its
+ * other side may take to notice.
+ */
 const lingerMs: Millis = 2000;
-/** What may still arrive meanwhile. */
+/** Limit of the input that may still arrive meanwhile. */
 const discardedBytesMax = 1024 * 1024;
 
 export class PeerStreams<S extends PeerStream> {
   readonly #parts: PeerStreamsParts;
   readonly #owner: PeerStreamOwner<S>;
   readonly #listeners = new Set<Listener>();
-  /** Raised by `stopListening`: whoever still waits for the port is too late. */
+  /** Incremented by `stopListening`: a `listen` that still waits for the port is too late then. */
   #listeningSince = 0;
   #isShut = false;
   readonly #streams = new Map<StreamId, S>();
   readonly #halfOpen: HalfOpen<S>;
-  /** Closed here, and something is still to be sent or the other side has not noticed. */
+  /** Closed here, and output is still to be sent or the other side has not noticed. */
   readonly #closing = new Set<S>();
   #stalled: S[] = [];
 
@@ -96,8 +103,9 @@ export class PeerStreams<S extends PeerStream> {
   // --- Listening
 
   /**
-   * Listens on one of the own addresses; a wildcard host stands for all addresses of the machine. Tries again as `bindTriesMax` says, a second
-   * apart, and for as long as a name does not resolve. Rejects with a sentence for the operator.
+   * Listens on one of this server's addresses; a wildcard host means all addresses of the machine.
+   * Retries as `bindTriesMax` says, a second apart, and without limit while a name does not
+   * resolve. Rejects with a sentence for the operator.
    */
   async listen(address: HostPort): Promise<Listener | undefined> {
     const since = this.#listeningSince;
@@ -116,7 +124,7 @@ export class PeerStreams<S extends PeerStream> {
     return this.#listeners.has(listener);
   }
 
-  /** Accepts nobody until the next `listen`; the streams there are stay. */
+  /** Stops accepting until the next `listen`; existing streams stay. */
   async stopListening(): Promise<void> {
     const listeners = [...this.#listeners];
     this.#listeners.clear();
@@ -124,7 +132,7 @@ export class PeerStreams<S extends PeerStream> {
     await Promise.all(listeners.map((listener) => listener.close()));
   }
 
-  /** Accepts nobody from now on, and closes the streams there are. */
+  /** Stops accepting for good, and closes all streams. */
   shutDown(now: Now): Promise<void> {
     this.#isShut = true;
     for (const stream of this.#streams.values()) this.close(stream, now);
@@ -148,7 +156,7 @@ export class PeerStreams<S extends PeerStream> {
     this.drop(leaving, now);
   }
 
-  /** Takes what belongs to these streams out of the batch and leaves the rest alone. */
+  /** Takes the entries of these streams out of the batch and ignores the rest. */
   received(batch: ReceivedBatch, now: Now): void {
     for (let index = 0; index < batch.count; index++) {
       const stream = this.#streams.get(batch.streams[index]!);
@@ -162,7 +170,7 @@ export class PeerStreams<S extends PeerStream> {
   ended(id: StreamId, now: Now): void {
     const stream = this.#streams.get(id);
     if (stream === undefined || stream.stage === 'closing') return;
-    // What it said before its end is heard before its end.
+    // Input before the end is processed before the end.
     if (stream.isStalled) stream.hasEnded = true;
     else this.close(stream, now);
   }
@@ -192,20 +200,20 @@ export class PeerStreams<S extends PeerStream> {
     return this.#streams.values();
   }
 
-  /** One that was dialled here. */
+  /** Adds a stream that was dialled here. */
   add(id: StreamId, remote: Endpoint, now: Now): S {
     const stream = this.#owner.newStream(id, remote, now.elapsedMs);
     this.#streams.set(id, stream);
     return stream;
   }
 
-  /** It is known whose it is. */
+  /** The stream has introduced itself. */
   opened(stream: S): void {
     this.#halfOpen.delete(stream);
     stream.stage = 'open';
   }
 
-  /** It has more to say than it may in one go. */
+  /** It has more input than one go may process. */
   stall(stream: S): void {
     if (stream.isStalled) return;
     stream.isStalled = true;
@@ -213,7 +221,7 @@ export class PeerStreams<S extends PeerStream> {
     this.#parts.network.pause(stream.stream);
   }
 
-  /** Gives another go to those that have more to say. Returns whether they still have. */
+  /** Gives another go to streams with more input. Returns whether any has still more. */
   resumeStalled(): boolean {
     const stalled = this.#stalled;
     if (stalled.length === 0) return false;
@@ -229,7 +237,7 @@ export class PeerStreams<S extends PeerStream> {
 
   // --- Going away
 
-  /** No more input; what was written goes out, then the end. */
+  /** Accepts no more input; sends what was written, then the end. */
   close(stream: S, now: Now): void {
     if (stream.stage === 'closing') return;
     this.#halfOpen.delete(stream);
@@ -242,7 +250,7 @@ export class PeerStreams<S extends PeerStream> {
     this.#parts.network.resume(stream.stream);
   }
 
-  /** At once, with what waits. `closed` follows. */
+  /** Closes at once, without waiting output. `closed` follows. */
   drop(stream: S, now: Now): void {
     this.close(stream, now);
     this.#closing.delete(stream);
@@ -250,13 +258,13 @@ export class PeerStreams<S extends PeerStream> {
     this.#parts.network.reset(stream.stream);
   }
 
-  /** Something has arrived over a stream that is closing. Not without end. */
+  /** Discards input of a closing stream, up to a limit. */
   discard(stream: S, bytes: number, now: Now): void {
     stream.discardedBytes += bytes;
     if (stream.discardedBytes > discardedBytesMax) this.drop(stream, now);
   }
 
-  /** Everything has been sent over a stream that is closing. */
+  /** All output of a closing stream has been sent. */
   sendEnd(stream: S, now: Now): void {
     if (stream.endSent || !this.#closing.has(stream)) return;
     stream.endSent = true;
@@ -272,7 +280,7 @@ export class PeerStreams<S extends PeerStream> {
     return due === Infinity ? undefined : due;
   }
 
-  /** Gives up on those whose time is over. */
+  /** Gives up on streams whose time is over. */
   wake(now: Now): void {
     const { log, port, halfOpenTimeoutMs } = this.#parts;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {

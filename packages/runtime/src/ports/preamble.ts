@@ -1,13 +1,13 @@
 /**
- * The stage before a connection's first frame. A client port takes a few first bytes itself and asks what they begin: frames, or a
- * four letter word. TLS on a plain port would be one more answer.
+ * The stage before a connection's first frame. A client port reads a few first bytes and asks what
+ * they begin: frames, or a four letter word. TLS on a plain port would be one more result.
  */
 export type FirstBytes =
   /** Too few bytes to tell. */
   | 'more'
   /** Frames: these bytes belong to the first. */
   | 'frames'
-  /** A four letter word, complete with what belongs to it. */
+  /** A four letter word, complete with its argument. */
   | 'word';
 
 export interface Preamble {

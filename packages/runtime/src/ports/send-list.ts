@@ -2,7 +2,10 @@ import type { Network, SendBatch, StreamId } from '../network.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** What goes out at the end of a turn, for one call to the network. Grows to the largest turn and stays. */
+/**
+ * The output at the end of a turn, for one call to the network. It grows to the largest turn and
+ * keeps that size.
+ */
 export class SendList implements SendBatch {
   count = 0;
   readonly streams: StreamId[] = [];

@@ -1,11 +1,14 @@
 import type { Millis } from '@tskeeper/protocol';
 
-/** What four letter words tell of a server besides what its core and its ports know. Whoever starts the server brings it. */
+/**
+ * Facts for four letter words that neither the core nor the ports know. The caller that starts the
+ * server provides them.
+ */
 export interface ServerFacts {
   /** The rest of the line `Zookeeper version: `; tools read the release number at its beginning. */
   readonly version: string;
   readonly conf: ServerConf;
-  /** Settings in force that give up a promise, such as `forceSync=no`. */
+  /** Active settings that give up a guarantee, such as `forceSync=no`. */
   readonly unsafe: readonly string[];
   /** When the server began to serve, on the monotonic clock. */
   readonly startedMs: Millis;
@@ -13,16 +16,16 @@ export interface ServerFacts {
   dataDirBytes(): number;
   /** Size of the folder of logs, as last measured. */
   logDirBytes(): number;
-  /** Open files of this process; undefined where the system does not say. */
+  /** Open files of this process; undefined where the system does not report it. */
   openFileDescriptors(): number | undefined;
   maxFileDescriptors(): number | undefined;
-  /** Chance that a new session is refused by the connection throttle, and tokens missing in it. */
+  /** Chance that the connection throttle refuses a new session, and tokens missing in it. */
   connectionDropChance(): number;
-  /** envi: names and values in the order they are printed. */
+  /** envi: names and values in the order of printing. */
   environment(): Iterable<readonly [name: string, value: string]>;
 }
 
-/** The lines of conf. Folders are those that hold the files, `version-2` included. */
+/** The lines of conf. Folders include `version-2`. */
 export interface ServerConf {
   /** -1: none. */
   readonly clientPort: number;

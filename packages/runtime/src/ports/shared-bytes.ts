@@ -1,7 +1,7 @@
-/** Bytes that wait in the outputs of several channels and are held once, and how many of them there are. */
+/** Bytes that wait in the outputs of several channels and are held once, and their number. */
 export class SharedBytes {
   readonly #holders = new Map<Buffer, number>();
-  /** Each counted once, however many hold it. */
+  /** Each counted once, however many channels hold it. */
   bytes = 0;
 
   hold(bytes: Buffer): void {
@@ -12,7 +12,7 @@ export class SharedBytes {
 
   release(bytes: Buffer): void {
     const holders = this.#holders.get(bytes);
-    if (holders === undefined) throw new Error('bytes are released that nobody holds');
+    if (holders === undefined) throw new Error('bytes released that are not held');
     if (holders > 1) {
       this.#holders.set(bytes, holders - 1);
       return;

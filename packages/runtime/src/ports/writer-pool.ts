@@ -1,6 +1,6 @@
 import { Writer } from '@tskeeper/protocol';
 
-/** Enough for one or two replies; a writer that needed more keeps what it grew to. */
+/** Enough for one or two replies; a writer that needed more keeps its size. */
 const capacityFirst = 1024;
 /** A writer that served one huge reply is not kept for small ones. */
 const capacityKeptMax = 64 * 1024;
@@ -18,7 +18,7 @@ export class WriterPool {
     return writer;
   }
 
-  /** Only for a writer whose bytes nobody else holds. */
+  /** Only for a writer whose bytes nothing else holds. */
   giveBack(writer: Writer): void {
     const capacity = writer.bytes.length;
     if (capacity > capacityKeptMax || this.#bytes + capacity > pooledBytesMax) return;

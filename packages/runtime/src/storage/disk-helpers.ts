@@ -1,4 +1,4 @@
-/** Small steps over `Disk` that more than one part of storage takes. */
+/** Small operations over `Disk` that several parts of storage use. */
 import type { Disk, DiskFile } from '../disk.ts';
 
 export function syncFile(file: DiskFile): Promise<void> {
@@ -10,7 +10,7 @@ export function syncFile(file: DiskFile): Promise<void> {
   });
 }
 
-/** Opens, works, and closes whatever happens. */
+/** Opens a file, runs the work, and closes the file in any case. */
 export async function withFile<T>(disk: Disk, path: string, work: (file: DiskFile) => Promise<T>): Promise<T> {
   const file = await disk.open(path, 'existing');
   try {
@@ -22,15 +22,18 @@ export async function withFile<T>(disk: Disk, path: string, work: (file: DiskFil
 
 const copyPieceBytes = 1024 * 1024;
 
-/** Writes the bytes [start, end) of one file to the same place in another, or in itself, and makes them durable. */
+/**
+ * Writes the bytes [start, end) of one file to the same place in another, or in itself, and makes
+ * them durable.
+ */
 export async function copyBytes(from: DiskFile, to: DiskFile, start: number, end: number): Promise<void> {
   for (let at = start; at < end; at += copyPieceBytes) to.write(at, await from.read(at, Math.min(copyPieceBytes, end - at)));
   await syncFile(to);
 }
 
 /**
- * Puts a whole small file in place so that after a crash there is the old one or the new one, never a part: content first, then the
- * name. The order of the two syncs is what makes it so.
+ * Replaces a whole small file so that a crash leaves the old one or the new one, never a part: the
+ * content is synced before the rename, the folder after it. This order is essential.
  */
 export async function replaceFile(disk: Disk, folder: string, name: string, temporaryName: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${folder}/${temporaryName}`;
@@ -52,7 +55,7 @@ export async function folderBytes(disk: Disk, folder: string): Promise<number> {
     try {
       bytes += await withFile(disk, `${folder}/${name}`, (file) => file.size());
     } catch {
-      // Purged or renamed since it was listed.
+      // Purged or renamed since the listing.
     }
   }
   return bytes;

@@ -1,10 +1,12 @@
 /**
- * acceptedEpoch and currentEpoch: what a member of an ensemble has promised and where it stands. A wrong one costs acknowledged txns,
- * so nothing is guessed: a file that does not hold exactly one number is refused, and what is missing is only made up where the history
- * proves it.
+ * acceptedEpoch and currentEpoch: the epoch that a server of an ensemble has promised, and the
+ * epoch of its history. A wrong one costs acknowledged txns, so nothing is guessed: a file that
+ * does not contain exactly one number is refused, and a missing one is derived only where the
+ * history proves its value.
  *
- * acceptedEpoch is promised to whoever wants to lead: no older epoch will be followed any more. currentEpoch says that the history with
- * which that epoch began is on this disk. So the first is written before the second, and the txns and the snapshot before both.
+ * acceptedEpoch is a promise to a prospective leader: this server follows no older epoch any more.
+ * currentEpoch says that the history with which that epoch began is on this disk. So acceptedEpoch
+ * is written before currentEpoch, and the txns and the snapshot before both.
  */
 import { epochMax, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
@@ -18,7 +20,10 @@ export type EpochName = 'acceptedEpoch' | 'currentEpoch';
 /** Longer than any number can be. */
 const bytesMax = 64;
 
-/** undefined when there is no such file, which is the state of a new member. `canRefetch` decides what a refusal advises; see remedy.ts. */
+/**
+ * undefined when there is no such file, as in a new server. `canRefetch` decides what a refusal
+ * advises; see remedy.ts.
+ */
 export async function readEpoch(disk: Disk, folder: string, name: EpochName, canRefetch: boolean): Promise<number | undefined> {
   const path = `${folder}/${name}`;
   if (!(await disk.exists(path))) return undefined;
@@ -28,16 +33,18 @@ export async function readEpoch(disk: Disk, folder: string, name: EpochName, can
   const epoch = Number(text);
   if (!/^\d{1,19}$/.test(text)) {
     throw new StorageRefused(
-      `${path} should hold one decimal number and holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; ${epochRemedyFor(canRefetch, folder)}`,
+      `${path} must hold one decimal number, but holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; ${epochRemedyFor(canRefetch, folder)}`,
     );
   }
-  if (epoch > epochMax) throw new StorageRefused(`${path} holds epoch ${text}; the latest epoch this server can work in is ${epochMax}`);
+  if (epoch > epochMax) throw new StorageRefused(`${path} holds epoch ${text}; the highest epoch this server supports is ${epochMax}`);
   return epoch;
 }
 
 const temporarySuffix = '.tmp';
 
-/** What a crash may have left of a write; undefined when there is nothing that could be a number. */
+/**
+ * What a crash may have left of a write; undefined when there is nothing that could be a number.
+ */
 async function readTemporary(disk: Disk, folder: string, name: EpochName): Promise<number | undefined> {
   const path = `${folder}/${name}${temporarySuffix}`;
   if (!(await disk.exists(path))) return undefined;
@@ -55,7 +62,7 @@ export interface Epochs {
   readonly current: number;
 }
 
-/** What the folder holds of the epochs; undefined for what is not there. */
+/** The epochs in the folder; undefined for missing files. */
 export interface FoundEpochs {
   readonly accepted: number | undefined;
   readonly current: number | undefined;
@@ -66,22 +73,29 @@ export interface FoundEpochs {
 
 export interface HistoryFound {
   readonly lastZxid: Zxid;
-  /** Whether there is a snapshot or a txn, or a folder without either is trusted (snapshot.trust.empty). */
+  /**
+   * Whether there is a snapshot or a txn, or a folder without either is trusted
+   * (snapshot.trust.empty).
+   */
   readonly hasData: boolean;
   /** Whether this server can fetch its data from its leader; see remedy.ts. */
   readonly canRefetch: boolean;
 }
 
 /**
- * The epochs a member starts with. Throws `StorageRefused` where they cannot be known for certain.
+ * The epochs with which a server of an ensemble starts. Throws `StorageRefused` where they cannot
+ * be known for certain.
  *
- * A folder that has neither is new, or was that of a standalone server: its last txn says both, as in ZooKeeper. acceptedEpoch alone is what
- * a crash in the very first write leaves, and then it is the epoch of the last txn, and so is currentEpoch, which lies between the two.
- * currentEpoch alone says nothing of what has been promised since; a crash of ZooKeeper in its own first write leaves that too, and ZooKeeper
- * takes it for such. A history that goes further than currentEpoch is what a crash leaves that came while this server followed the leader
- * of that epoch, before it said so: the txns of an epoch come behind all with which it began, so it may be said now. ZooKeeper refuses that
- * folder, and one whose acceptedEpoch is behind currentEpoch (ZOOKEEPER-2307), unless the right number is found in a file that lost its
- * renaming (ZOOKEEPER-4269).
+ * A folder with neither file is new, or was that of a standalone server: its last txn determines
+ * both, as in ZooKeeper. acceptedEpoch alone is what a crash in the very first write leaves; then
+ * it is the epoch of the last txn, and so is currentEpoch, which lies between the two. currentEpoch
+ * alone does not say what has been promised since; a crash of ZooKeeper in its own first write
+ * leaves that too, and ZooKeeper treats it as such a crash. A history that goes further than
+ * currentEpoch is left by a crash while this server followed the leader of that epoch, before it
+ * saved currentEpoch: the txns of an epoch come after all those with which it began, so
+ * currentEpoch may be saved now. ZooKeeper refuses that folder, and one whose acceptedEpoch is
+ * smaller than currentEpoch (ZOOKEEPER-2307), unless the right number is found in a file that was
+ * not renamed (ZOOKEEPER-4269).
  */
 export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch }: HistoryFound, folder: string): Epochs {
   const epoch = epochOf(Math.max(0, lastZxid));
@@ -89,17 +103,17 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch
   if (found.accepted === undefined || found.current === undefined) {
     if (found.current !== undefined) {
       throw new StorageRefused(
-        `${folder}/acceptedEpoch is missing, though currentEpoch holds ${found.current}: what this server has promised since is not known; ${anew}`,
+        `${folder}/acceptedEpoch is missing, but currentEpoch holds ${found.current}: the epoch that this server has promised since is unknown; ${anew}`,
       );
     }
     if (found.accepted !== undefined && found.accepted !== epoch) {
       throw new StorageRefused(
-        `${folder}/currentEpoch is missing, and cannot be told from acceptedEpoch, which holds ${found.accepted}, and the last txn, ${formatZxid(Math.max(0, lastZxid))}; ${anew}`,
+        `${folder}/currentEpoch is missing, and does not follow from acceptedEpoch, which holds ${found.accepted}, and the last txn, ${formatZxid(Math.max(0, lastZxid))}; ${anew}`,
       );
     }
     return { accepted: epoch, current: epoch };
   }
-  // More may be promised than anybody has asked for, so a promise that was being written counts as made.
+  // A larger promise than required is safe, so a promise that was being written counts as made.
   const accepted = Math.max(found.accepted, found.acceptedTemporary ?? 0);
   let { current } = found;
   if (epoch > current) {
@@ -108,12 +122,12 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch
         `the last txn in ${folder} is ${formatZxid(lastZxid)}, of epoch ${epoch}, but acceptedEpoch holds ${accepted} and currentEpoch ${current}: the files do not belong together; ${anew}`,
       );
     }
-    // The file that lost its renaming was complete if it holds what had been accepted before.
+    // The file that was not renamed was complete if it contains the accepted epoch.
     current = found.currentTemporary === accepted ? accepted : epoch;
   }
   if (accepted < current) {
     throw new StorageRefused(
-      `${folder}/acceptedEpoch holds ${accepted}, less than the ${current} in currentEpoch, so what this server has promised since is not known; ${anew}`,
+      `${folder}/acceptedEpoch holds ${accepted}, less than the ${current} in currentEpoch, so the epoch that this server has promised since is unknown; ${anew}`,
     );
   }
   if (current > 0 && !hasData) {
@@ -128,14 +142,14 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch
   return { accepted, current };
 }
 
-/** The epochs of a member at work: what is on the disk, and one write after the other. */
+/** The epochs of a running server: what is on the disk, and writes one after the other. */
 export class EpochFiles {
   readonly #disk: Disk;
   readonly #folder: string;
-  /** What is durable. */
+  /** The durable value. */
   #accepted: number;
   #current: number;
-  /** What is durable, or will be when the writes asked for so far are done. */
+  /** What is durable, or will be when all requested writes are complete. */
   readonly #asked: Record<EpochName, number>;
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -148,7 +162,10 @@ export class EpochFiles {
     this.#asked = { acceptedEpoch: accepted, currentEpoch: current };
   }
 
-  /** Reads both files, settles what they leave open, and makes the outcome durable. Rejects with `StorageRefused` or `DiskError`. */
+  /**
+   * Reads both files, settles what they leave open, and makes the result durable. Rejects with
+   * `StorageRefused` or `DiskError`.
+   */
   static async open(disk: Disk, folder: string, logger: Logger, history: HistoryFound): Promise<EpochFiles> {
     const found = {
       accepted: await readEpoch(disk, folder, 'acceptedEpoch', history.canRefetch),
@@ -159,12 +176,13 @@ export class EpochFiles {
     const epochs = settleEpochs(found, history, folder);
     if (found.current !== undefined && found.current !== epochs.current) {
       logger.warn(
-        `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in ${epochs.current}`,
+        `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in epoch ${epochs.current}`,
         { event: 'epoch.abandoned', path: `${folder}/currentEpoch`, epoch: found.current, zxid: formatZxid(history.lastZxid) },
       );
     }
-    // Also what is there already: if the last process ended because a sync had failed, the system holds a file for clean that the disk may
-    // not have, and a promise that we have read, and others have built on, would go with the power.
+    // Written even if it is there already: if the last process ended because a sync had failed, the
+    // system regards a file as clean that the disk may not have, and a power loss would undo a
+    // promise that was read, and that others rely on.
     await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);
     await writeEpoch(disk, folder, 'currentEpoch', epochs.current);
     await removeTemporaries(disk, folder);
@@ -175,7 +193,10 @@ export class EpochFiles {
     return { accepted: this.#accepted, current: this.#current };
   }
 
-  /** Durable when it resolves. Written in the order asked. Rejects with `DiskError`, and from then on always. */
+  /**
+   * Durable when it resolves. Writes happen in the order of the calls. Rejects with `DiskError`,
+   * and from then on always.
+   */
   save(name: EpochName, epoch: number): Promise<void> {
     const asked = this.#asked;
     if (epoch < asked[name]) throw new Error(`${name} is ${asked[name]} and cannot go back to ${epoch}`);
@@ -188,13 +209,14 @@ export class EpochFiles {
     return written;
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is in progress. */
   async settled(): Promise<void> {
     await this.#last;
   }
 
   async #write(name: EpochName, epoch: number): Promise<void> {
-    // What the disk has after a write that failed is unknown, and a later one may not build on it.
+    // The content of the disk after a failed write is unknown, and a later write must not build on
+    // it.
     if (this.#failure !== undefined) throw this.#failure;
     if (epoch === (name === 'acceptedEpoch' ? this.#accepted : this.#current)) return;
     try {

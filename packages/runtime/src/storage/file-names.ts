@@ -1,16 +1,19 @@
 /**
- * The names of files in a data folder. The zxid in a name is how a server finds its way: a log bears the zxid of its first txn, a
- * snapshot the last one applied before it was begun.
+ * The names of files in a data folder. A zxid in a name orders the files: a log has the zxid of its
+ * first txn, a snapshot that of the last txn applied before it was begun.
  *
- * What is ours alone has names that ZooKeeper's scan for `log.` and `snapshot.` passes over.
+ * Files of our own have names that ZooKeeper's scan for `log.` and `snapshot.` ignores.
  */
 import type { Zxid } from '@tskeeper/protocol';
 
 export const logPrefix = 'log';
 export const snapshotPrefix = 'snapshot';
-/** A mark beside a log; see synced-mark.ts. */
+/** The mark of a log; see synced-mark.ts. */
 export const markPrefix = 'synced';
-/** A file that is not finished; renamed when it is. Whatever still bears the name at a start is left from a crash. */
+/**
+ * Prefix of an unfinished file, which is renamed when it is finished. A file with this prefix at a
+ * start is left from a crash.
+ */
 export const unfinishedPrefix = 'new.';
 
 export function logName(zxid: Zxid): string {
@@ -26,7 +29,8 @@ export function snapshotName(zxid: Zxid, suffix: string): string {
 }
 
 /**
- * The zxid in `prefix.hex`; what follows a further dot is ignored, as ZooKeeper does. undefined when the name is of another kind.
+ * The zxid in `prefix.hex`; a further dot and what follows it are ignored, as in ZooKeeper.
+ * undefined for other names.
  */
 export function zxidOfName(name: string, prefix: string): Zxid | undefined {
   if (!name.startsWith(`${prefix}.`)) return undefined;
@@ -50,6 +54,7 @@ export function numberedFiles(names: readonly string[], prefix: string): Numbere
     const zxid = zxidOfName(name, prefix);
     if (zxid !== undefined) files.push({ name, zxid });
   }
-  // Two names of one zxid (plain and compressed) keep an order that does not depend on the disk's.
+  // Two names with one zxid (plain and compressed) keep an order that does not depend on the
+  // disk's.
   return files.sort((a, b) => a.zxid - b.zxid || (a.name < b.name ? -1 : 1));
 }

@@ -1,16 +1,18 @@
 /**
- * The note that lies in a folder while the snapshot of a leader takes the place of all that was there (SNAP).
+ * The note in a folder while a snapshot of the leader replaces all other data (SNAP).
  *
- * From the moment that snapshot has its name until the last older file is gone there are two histories in the folder. A start takes the
- * newer, as it should. But should the snapshot go bad, it would fall back to the older one without a word, and go on with logs that were
- * written behind the other. So the note is durable before the snapshot has its name, and goes when nothing older is left; a start that finds
- * it ends the work.
+ * From the moment that snapshot has its name until the last older file is removed, the folder holds
+ * two histories. A start loads the newer, as it should. But if the snapshot went bad, a start would
+ * silently fall back to the older one and continue with logs that were written after the other. So
+ * the note is durable before the snapshot gets its name, and is removed after the last older file;
+ * a start that finds the note completes the work.
  *
- * It says which files were there, and in which epoch the server stood. If there are others by now, or the server stands in another epoch,
- * then another server has worked in the folder since, one that knows nothing of notes, and may have acknowledged what is there: then nothing
- * is removed but the note.
+ * The note lists the files that were there, and the epoch of the server. If there are other files
+ * by now, or the server is in another epoch, then another server, which does not know notes, has
+ * used the folder since and may have acknowledged its data: then only the note is removed.
  */
-// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+// The whole module: an old Node lacks crc32, and would refuse the import before the server can
+// report that it is too old.
 import * as zlib from 'node:zlib';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
@@ -23,7 +25,7 @@ import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { removeLogs, removeSnapshots } from './truncation.ts';
 
-/** Passed over by ZooKeeper, which looks at names that begin with `log.` or `snapshot.` only. */
+/** ZooKeeper ignores it, because it looks only at names that begin with `log.` or `snapshot.`. */
 export const installNoteName = 'installing';
 
 export interface DataFolders {
@@ -31,7 +33,7 @@ export interface DataFolders {
   readonly logs: string;
 }
 
-/** As far as a note is concerned. */
+/** The folders, as far as a note needs them. */
 export interface NotedFolders extends DataFolders {
   /** Whether this server can fetch its data from its leader; see remedy.ts. */
   readonly canRefetch: boolean;
@@ -54,7 +56,7 @@ async function historyFiles(disk: Disk, { snapshots, logs }: DataFolders): Promi
 
 /** Durable when it resolves. */
 export async function writeInstallNote(disk: Disk, folders: NotedFolders, unnamed: UnnamedSnapshot): Promise<void> {
-  // With the note and without that file, a start takes it that the snapshot has got its name.
+  // With the note and without that file, a start assumes that the snapshot has got its name.
   await disk.syncFolder(folders.snapshots);
   const note: InstallNote = {
     snapshot: unnamed.name,
@@ -66,7 +68,7 @@ export async function writeInstallNote(disk: Disk, folders: NotedFolders, unname
   await replaceFile(disk, folders.snapshots, installNoteName, `${unfinishedPrefix}${installNoteName}`, bytes);
 }
 
-/** Takes away all that the snapshot takes the place of, then the note; durable when it resolves. */
+/** Removes everything that the snapshot replaces, then the note; durable when it resolves. */
 export async function removeOlderHistory(disk: Disk, folders: DataFolders, snapshot: string): Promise<void> {
   await removeSnapshots(disk, folders.snapshots, ({ name }) => name !== snapshot);
   await removeLogs(disk, folders.logs);
@@ -78,23 +80,26 @@ async function removeInstallNote(disk: Disk, folders: DataFolders): Promise<void
   await disk.syncFolder(folders.snapshots);
 }
 
-/** At a start: ends what the last process did not. Rejects with `StorageRefused` where that is not possible; nothing has changed then. */
+/**
+ * At a start: completes what the last process left undone. Rejects with `StorageRefused` where that
+ * is not possible; then nothing has changed.
+ */
 export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: SnappyCodec | undefined, logger: Logger): Promise<void> {
   const path = `${folders.snapshots}/${installNoteName}`;
   if (!(await disk.exists(path))) return;
   const { snapshot, currentEpoch, older } = await readNote(disk, folders);
-  // It has not got its name yet.
+  // It does not have its name yet.
   if (await disk.exists(`${folders.snapshots}/${unfinishedPrefix}${snapshot}`)) {
     await removeInstallNote(disk, folders);
     return;
   }
   const known = new Set([snapshot, ...older]);
   const hasOthers = (await historyFiles(disk, folders)).some((name) => !known.has(name));
-  // Without one, the folder is refused further on.
+  // If the file is missing, a later step refuses the folder.
   const epochNow = await readEpoch(disk, folders.snapshots, 'currentEpoch', folders.canRefetch);
   if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
     logger.warn(
-      `${path} says that ${snapshot} was about to replace all other data, but another server has worked in this folder since; everything stays as it is`,
+      `${path} says that ${snapshot} was about to replace all other data, but another server has worked in this folder since; nothing is changed`,
       { event: 'snapshot.install-dropped', path },
     );
     await removeInstallNote(disk, folders);
@@ -103,7 +108,7 @@ export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: S
   const snapshotPath = `${folders.snapshots}/${snapshot}`;
   if (!(await verifySnapshot(disk, snapshotPath, snappy))) {
     throw new StorageRefused(
-      `${snapshotPath}, a snapshot of the leader that was replacing all other data here, is damaged or gone, and the other data need not be whole; ${restoreOrRefetch(folders)}`,
+      `${snapshotPath}, a snapshot of the leader that was replacing all other data here, is damaged or missing, and the other data may be incomplete; ${restoreOrRefetch(folders)}`,
     );
   }
   await nameAnew(disk, folders.snapshots, snapshot);
@@ -120,7 +125,7 @@ async function readNote(disk: Disk, folders: NotedFolders): Promise<InstallNote>
   const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
   if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== zlib.crc32(json)) {
     throw new StorageRefused(
-      `${path} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; ${restoreOrRefetch(folders)}`,
+      `${path} is damaged: a snapshot of the leader was replacing all other data here, and the note does not identify that snapshot; ${restoreOrRefetch(folders)}`,
     );
   }
   return JSON.parse(json) as InstallNote;
@@ -131,7 +136,10 @@ function restoreOrRefetch(folders: NotedFolders): string {
   return remedyFor(canRefetch, folders, `restore ${snapshots}${logs === snapshots ? '' : ` and ${logs}`} from a backup`);
 }
 
-/** The sync that was to keep the name may have failed, and what no sync has kept may go with the power: so a copy takes the name. */
+/**
+ * The sync that should have kept the name may have failed, and a power loss may undo what no sync
+ * has kept: so a copy takes the name.
+ */
 async function nameAnew(disk: Disk, folder: string, snapshot: string): Promise<void> {
   const temporary = `${folder}/${unfinishedPrefix}copy.${snapshot}`;
   await withFile(disk, `${folder}/${snapshot}`, async (file) => {

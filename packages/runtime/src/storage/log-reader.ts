@@ -1,41 +1,42 @@
 /**
  * Reads a transaction log, entry by entry, a piece of the file at a time.
  *
- * How a log ends is half of what it says. A clean end is padding or the end of the file; anything else may be a torn tail or rot, and
- * which of the two cannot be told from here. So the reader reports exactly where it stopped and why, and recovery judges.
+ * The end of a log is half of its meaning. A clean end is padding or the end of the file; anything
+ * else may be a torn tail or rot, which the reader cannot tell apart. So it reports exactly where
+ * it stopped and why, and recovery decides.
  */
 import { fileHeaderBytes, int64, LogEntryCursor, logMagic, OpCode, txnHeaderBytes, type Zxid } from '@tskeeper/protocol';
 import type { ReadableFile } from '../disk.ts';
 
-/** Enough for the disk to be fast, little enough for nobody to notice the memory. */
+/** Large enough for the disk to be fast, small enough for the memory not to matter. */
 const pieceBytes = 256 * 1024;
-/** Where the zxid stands in a txn, after clientId and cxid, and where its type does, after zxid and time. */
+/** Offset of the zxid in a txn, after clientId and cxid, and of the type, after zxid and time. */
 const zxidAt = 12;
 const typeAt = 28;
 
 export type LogEndReason =
-  /** The file ends behind an entry, or behind the header. */
+  /** The file ends after an entry, or after the header. */
   | 'end of file'
-  /** A length of 0: what was preallocated and not used. */
+  /** A length of 0: preallocated and unused. */
   | 'padding'
   /** The file ends within an entry. */
   | 'cut entry'
-  /** The last byte of an entry is not the one that ends entries. */
+  /** The last byte of an entry is not the end mark. */
   | 'no end mark'
   | 'checksum'
   /** A length that no txn can have. */
   | 'bad length'
   /** The file holds nothing. */
   | 'empty'
-  /** The file is shorter than a header, and what is there could be the beginning of one. */
+  /** The file is shorter than a header, and its content could be the beginning of one. */
   | 'cut header'
-  /** Where the header should be are zeros. */
+  /** Zeros in place of the header. */
   | 'zero header'
   | 'bad magic'
-  /** The part that was asked for ends here. */
+  /** The requested part ends here. */
   | 'limit';
 
-/** An entry whose zxid does not come after that of the entry before it. */
+/** An entry whose zxid is not larger than that of the entry before it. */
 export interface OutOfOrder {
   /** Where the entry begins. */
   readonly offset: number;
@@ -49,41 +50,51 @@ export interface LogEnd {
   /** One past the last whole entry, or past the header. */
   readonly offset: number;
   readonly size: number;
-  /** Entries that were read. */
+  /** Number of entries read. */
   readonly count: number;
   /** The zxid of the last whole entry; undefined when there is none. */
   readonly lastZxid: Zxid | undefined;
-  /** Checksum of the first entry as it stands in the file, whether or not the entry could be read. */
+  /** Checksum of the first entry as stored in the file, whether or not the entry could be read. */
   readonly firstChecksum: number | undefined;
   /**
-   * The first entry that is out of order; undefined when there is none. An error txn may repeat the zxid before it: ZooKeeper logs a request
-   * that it could not decode so.
+   * The first entry that is out of order; undefined when there is none. An error txn may repeat the
+   * zxid before it: ZooKeeper logs a request that it could not decode that way.
    */
   readonly outOfOrder: OutOfOrder | undefined;
 }
 
-/** Gets the bytes [start, end) of a txn that are not what was written, from the entry at `offset`. */
+/**
+ * Receives the bytes [start, end) of a txn that do not match their checksum, from the entry at
+ * `offset`.
+ */
 export type OnDamagedTxn = (bytes: Buffer, start: number, end: number, offset: number) => void;
 
-/** Gets each entry's txn: the bytes [start, end), valid during the call only. `offset` is where the entry begins in the file. */
+/**
+ * Receives each entry's txn: the bytes [start, end), valid only during the call. `offset` is where
+ * the entry begins in the file.
+ */
 export type OnLoggedTxn = (zxid: Zxid, bytes: Buffer, start: number, end: number, offset: number, entryEndOffset: number) => void;
 
-/** Which part of a log is read. */
+/** The part of a log to read. */
 export interface LogRange {
-  /** Where an entry begins, at which reading starts; without it, at the header, which is judged too. */
+  /**
+   * The start of an entry at which reading begins; without it, reading begins at the header, which
+   * is then checked too.
+   */
   readonly start?: number;
   /** Reading ends before the first entry with a higher zxid. */
   readonly zxidMax?: Zxid;
-  /** Reading ends behind the entry with which this many bytes have been read. */
+  /** Reading ends after the entry with which this many bytes have been read. */
   readonly bytesMax?: number;
 }
 
 /**
- * Reads all entries of a log, or those of a part. `txnBytesMax` is the longest txn that could have been written; it only matters for a length that reaches
- * beyond the end of the file, which is then either a cut entry or nonsense.
+ * Reads all entries of a log, or those of a part. `txnBytesMax` is the longest txn that could have
+ * been written; it only matters for a length that reaches beyond the end of the file, which is then
+ * either a cut entry or nonsense.
  *
- * With `visitDamaged`, an entry whose checksum does not fit is handed there and passed over, instead of ending the reading: for tools
- * that show what is behind the damage. Nobody may build a state on what is read that way.
+ * With `visitDamaged`, an entry with a wrong checksum is passed to it and skipped, and does not end
+ * the reading: for tools that show what follows the damage. Never build a state on such a reading.
  */
 export async function readLog(
   file: ReadableFile,
@@ -94,7 +105,7 @@ export async function readLog(
 ): Promise<LogEnd> {
   const size = await file.size();
   let piece = await file.read(rangeStart, pieceBytes);
-  /** Where in the file the piece begins. */
+  /** Offset of the piece in the file. */
   let pieceStart = rangeStart;
   let offset = rangeStart;
   let count = 0;
@@ -121,7 +132,7 @@ export async function readLog(
       if (offset === fileHeaderBytes && left >= 8) firstChecksum = piece.readUInt32BE(at + 4);
       if (outcome === 'entry') {
         const start = cursor.txnStart;
-        // What is too short for a header was not written by any server, whatever its checksum says.
+        // A txn shorter than a header was not written by any server, whatever its checksum says.
         if (cursor.txnEnd - start < txnHeaderBytes) return end('bad length');
         const zxid = int64(piece.readInt32BE(start + zxidAt), piece.readInt32BE(start + zxidAt + 4));
         if (zxid > zxidMax) return end('limit');
@@ -151,12 +162,16 @@ export async function readLog(
     }
     pieceStart = offset;
     piece = await file.read(offset, Math.max(pieceBytes, wanted));
-    // The file is ours alone; one that shrinks while it is read would otherwise keep us here for ever.
+    // No other process writes the file; without this check, a file that shrinks during the reading
+    // would loop for ever.
     if (piece.length < Math.min(wanted, size - offset)) return end('cut entry');
   }
 }
 
-/** Any length that fits the file is tried: a txn that can be read is better than a refusal, whatever the limits are today. */
+/**
+ * Any length that fits the file is tried: a txn that can be read is better than a refusal, whatever
+ * the limits are today.
+ */
 const lengthMax = 0x7fffffff - 13;
 
 const reasons = {
@@ -184,7 +199,7 @@ function isZero(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-/** Whether a file holds nothing but zeros. */
+/** Whether a file contains only zeros. */
 export async function isAllZero(file: ReadableFile): Promise<boolean> {
   const size = await file.size();
   for (let at = 0; at < size; at += pieceBytes) {

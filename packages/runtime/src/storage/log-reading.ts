@@ -1,9 +1,11 @@
 /**
- * Reading back what is in the log, for a follower that has missed more than is kept in memory (DIFF from the disk).
+ * Reads txns back from the log, for a follower that has missed more than is kept in memory (DIFF
+ * from the disk).
  *
- * A reading goes from one txn to the last that was durable when it began, piece by piece, as the one who asks can take them. The log may
- * grow meanwhile; what is added is not part of it. It hands out nothing that might not be the whole truth: at a hole, at damage, or when the
- * folder is changed under it, it ends with `gone`, and the follower is to be sent a snapshot (ZOOKEEPER-2418).
+ * A reading goes from one txn to the last that was durable when it began, piece by piece, as its
+ * caller asks for them. The log may grow meanwhile; later txns are not part of it. It never returns
+ * a history that might be incomplete: at a hole, at damage, or when the folder is changed
+ * meanwhile, it ends with `gone`, and the follower must get a snapshot (ZOOKEEPER-2418).
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import { type Disk, DiskError, type DiskFile } from '../disk.ts';
@@ -17,31 +19,34 @@ export type LogPiece =
   | { readonly kind: 'txns'; readonly txns: readonly LoggedTxn[] }
   /** There were no more when the reading began. */
   | { readonly kind: 'end' }
-  /** The rest cannot be had from the log. What was handed out before is right. */
+  /** The log does not have the rest. Txns returned before are right. */
   | { readonly kind: 'gone'; readonly reason: string };
 
 export interface LogReadingStart {
   readonly folder: string;
-  /** From the log that holds the first txn on, oldest first. */
+  /** Beginning with the log that contains the first txn, oldest first. */
   readonly logs: readonly NumberedFile[];
-  /** Where in the first of them to begin. */
+  /** Offset in the first of them to begin at. */
   readonly offset: number;
-  /** The last txn to hand out. */
+  /** The last txn to return. */
   readonly lastZxid: Zxid;
-  /** The zxids of all snapshots there are, and those behind which these logs were begun. */
+  /** The zxids of all snapshots, and those of the last txns before these logs. */
   readonly known: readonly Zxid[];
   readonly txnBytesMax: number;
-  /** Bytes in these logs from the first txn on, without what is preallocated, where that is known. */
+  /** Bytes in these logs from the first txn on, without preallocated ones where that is known. */
   readonly logBytes: number;
   /** Size of the newest snapshot. */
   readonly snapshotBytes: number | undefined;
 }
 
-/** What is read in one go when nobody says otherwise. */
+/** Size of a piece by default. */
 const pieceBytes = 256 * 1024;
 
 export class LogReading {
-  /** What would have to be read; compared with `snapshotBytes` this tells what costs less (zookeeper.snapshotSizeFactor). */
+  /**
+   * Bytes to read; the comparison with `snapshotBytes` shows which costs less
+   * (zookeeper.snapshotSizeFactor).
+   */
   readonly logBytes: number;
   /** undefined when there is no snapshot. */
   readonly snapshotBytes: number | undefined;
@@ -52,7 +57,7 @@ export class LogReading {
   #offset: number;
   #file: DiskFile | undefined;
   #last: Zxid | undefined;
-  /** Why nothing more is read. */
+  /** Why reading has ended. */
   #over: LogPiece | undefined;
   #underWay: Promise<LogPiece> | undefined;
 
@@ -66,14 +71,17 @@ export class LogReading {
     this.snapshotBytes = start.snapshotBytes;
   }
 
-  /** The zxid in the name of the log at hand: this one and all later ones are needed. */
+  /** The zxid in the name of the current log: this one and all later ones are needed. */
   get neededFrom(): Zxid {
     return this.#start.logs[this.#index]?.zxid ?? Infinity;
   }
 
-  /** The next txns, about `bytes` of them. Called again only when the call before has been answered. Never rejects. */
+  /**
+   * The next txns, about `bytes` of them. Call it again only after the previous call has resolved.
+   * Never rejects.
+   */
   async next(bytes: number = pieceBytes): Promise<LogPiece> {
-    if (this.#underWay !== undefined) throw new Error('the piece before has not been read yet');
+    if (this.#underWay !== undefined) throw new Error('the previous piece has not been read yet');
     this.#underWay = this.#next(bytes);
     try {
       return await this.#underWay;
@@ -82,12 +90,12 @@ export class LogReading {
     }
   }
 
-  /** Lets go of the logs. A reading that has come to its end, or is gone, has done so already. */
+  /** Releases the logs. A reading that has ended, or is gone, has released them already. */
   async close(): Promise<void> {
     await this.stop({ kind: 'end' });
   }
 
-  /** From now on every call is answered with this. Resolves when no file is held any more. */
+  /** From now on every call returns this. Resolves when no file is open any more. */
   async stop(over: LogPiece): Promise<void> {
     this.#over ??= over;
     await this.#underWay;
@@ -107,7 +115,7 @@ export class LogReading {
         const path = `${folder}/${log.name}`;
         this.#file ??= await this.#disk.open(path, 'existing');
         const hole = await this.#read(path, this.#file, bytes, txns);
-        // What came before a hole is handed out first.
+        // The txns before a hole are returned first.
         if (hole !== undefined && txns.length === 0) return await this.#finish(hole);
       }
     } catch (error) {
@@ -117,7 +125,7 @@ export class LogReading {
     return this.#over ?? { kind: 'txns', txns };
   }
 
-  /** Adds what one go brings, and returns why there is no more if that is so. */
+  /** Adds the txns of one piece, and returns the reason if there are no more. */
   async #read(path: string, file: DiskFile, bytes: number, txns: LoggedTxn[]): Promise<LogPiece | undefined> {
     const { lastZxid, known, txnBytesMax } = this.#start;
     let hole = undefined as LogPiece | undefined;
@@ -153,13 +161,16 @@ export class LogReading {
     const file = this.#file;
     this.#file = undefined;
     this.#ended(this);
-    // A failing close says nothing about what has been read.
+    // A failing close does not affect what has been read.
     await file?.close().catch(() => undefined);
     return this.#over;
   }
 }
 
-/** Ends behind which the next log may follow: an entry that was cut off counts as never written, and if it was more, there is a hole. */
+/**
+ * Ends after which the next log may follow: an entry that was cut off counts as never written, and
+ * if it was more, there is a hole.
+ */
 function endsInOrder(reason: LogEndReason): boolean {
   return reason === 'end of file' || reason === 'padding' || reason === 'cut entry' || reason === 'no end mark';
 }

@@ -1,8 +1,10 @@
 /**
- * What the end of a log means: a clean end, a tail that a crash tore off, or damage to what was acknowledged.
+ * The meaning of the end of a log: a clean end, a tail that a crash tore off, or damage to
+ * acknowledged txns.
  *
- * The reader of logs (log-reader.ts) says where it stopped and why, the mark (synced-mark.ts) how far the log is known to have been safe.
- * Here both are put together, for recovery, which acts upon it, and for tools that only say so.
+ * The reader of logs (log-reader.ts) reports where it stopped and why, the mark (synced-mark.ts)
+ * how far the log is known to be durable. This module combines the two, for recovery, which acts on
+ * the verdict, and for tools that only report it.
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { LogEnd, OutOfOrder } from './log-reader.ts';
@@ -11,18 +13,21 @@ import type { SyncedMark } from './synced-mark.ts';
 export type LogVerdict =
   /** Nothing is wrong with it. */
   | 'whole'
-  /** Behind the mark something broke off: never acknowledged, and cut at the next start. */
+  /** Damage after the mark: never acknowledged, and cut off at the next start. */
   | 'torn'
-  /** No mark, and the last entry is not all there: by ZooKeeper's rules it was never written. */
+  /** No mark, and the last entry is incomplete: by ZooKeeper's rules it was never written. */
   | 'unwritten'
-  /** No mark, and the newest log holds nothing: it was being made when its server stopped. */
+  /** No mark, and the newest log is empty: its server stopped while creating it. */
   | 'nothing'
-  /** What the mark says was safe is not there any more: a server refuses to start. */
+  /** Txns that the mark says were durable are missing: a server refuses to start. */
   | 'lost'
   /** No mark, and bytes that no crash explains: a server refuses to start. */
   | 'damaged';
 
-/** `isLast`: it is the newest of its folder. `allZero`: the file holds nothing but zeros; only matters for the end `zero header`. */
+/**
+ * `isLast`: it is the newest of its folder. `allZero`: the file contains only zeros; used only for
+ * the end `zero header`.
+ */
 export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: boolean, allZero: boolean): LogVerdict {
   if (mark !== undefined) {
     if (end.offset < mark.offset || misplacedEntry(end, mark) !== undefined) return 'lost';
@@ -51,14 +56,15 @@ export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: bool
 }
 
 /**
- * The first entry before the mark that no server wrote where it stands: a server writes zxids in order, so the disk has written a sector to the
- * wrong place. Such an entry has a checksum that is right.
+ * The first entry before the mark that no server wrote in this place: a server writes zxids in
+ * order, so the disk has written a sector to the wrong place. The checksum of such an entry is
+ * right.
  */
 export function misplacedEntry({ outOfOrder }: LogEnd, mark: SyncedMark): OutOfOrder | undefined {
   return outOfOrder !== undefined && outOfOrder.offset < mark.offset ? outOfOrder : undefined;
 }
 
-/** Where a log is damaged, and how; for the verdicts 'lost' and 'damaged'. */
+/** The place and the kind of damage; for the verdicts 'lost' and 'damaged'. */
 export interface LogDamage {
   readonly offset: number;
   /** The last zxid before the damage. */
@@ -70,37 +76,39 @@ export function damageOf(end: LogEnd, mark: SyncedMark | undefined): LogDamage {
   const misplaced = mark === undefined ? undefined : misplacedEntry(end, mark);
   if (misplaced === undefined) return { offset: end.offset, lastZxid: end.lastZxid, reason: explain(end) };
   const { offset, after, zxid } = misplaced;
-  return { offset, lastZxid: after, reason: `the txn ${formatZxid(zxid)} stands where a later one was written` };
+  return { offset, lastZxid: after, reason: `txn ${formatZxid(zxid)} is in the place of a later one` };
 }
 
 /**
- * Why a mark cannot be that of this log, as the rest of a sentence about the log; undefined when it is. A mark belongs to its log when the
- * log begins with the entry the mark knows, and either holds the entry the mark ends with (`markMet`) or breaks off before. A log that
- * simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
+ * Why a mark cannot belong to this log, as the rest of a sentence about the log; undefined when it
+ * does. A mark belongs to its log when the log begins with the entry the mark knows, and either
+ * contains the entry the mark ends with (`markMet`) or is damaged before it. A log that simply ends
+ * before the mark, after a whole entry, was cut by ZooKeeper (TRUNC): that is not damage.
  */
 export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): string | undefined {
-  // What begins with no entry that is whole is damaged. It may be another log all the same; but nobody can say that this one is not.
+  // A log that begins without a whole entry counts as damaged. It may also be another log, but
+  // nothing proves that.
   if (end.count > 0 && end.firstChecksum !== mark.firstChecksum) {
-    return 'is not the log that the mark beside it was made for';
+    return 'is not the log that its mark was written for';
   }
-  // ZooKeeper may have cut the log and gone on, but then in order.
+  // ZooKeeper may have cut the log and continued it, but then in order.
   if (misplacedEntry(end, mark) !== undefined) return undefined;
-  if (end.offset >= mark.offset) return markMet ? undefined : 'does not hold what the mark beside it says';
+  if (end.offset >= mark.offset) return markMet ? undefined : 'does not match its mark';
   if (end.reason === 'end of file' && end.count > 0) {
-    return `ends after ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;
+    return `ends after ${formatZxid(end.lastZxid ?? 0)}, though it once reached ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;
   }
   return undefined;
 }
 
 /**
- * Of a mark that does not fit: whether its log ends before it, behind a whole entry. A server that knows no marks has truncated it then, and
- * has removed the later logs.
+ * Of a mark that does not fit: whether its log ends before it, after a whole entry. Then a server
+ * that does not know marks has truncated the log, and has removed the later ones.
  */
 export function isTruncated(mark: SyncedMark, end: LogEnd): boolean {
   return end.offset < mark.offset && end.firstChecksum === mark.firstChecksum;
 }
 
-/** `after 0x1a`, or where the damage is when there is nothing before it. */
+/** `after 0x1a`, or where the damage is when no txn precedes it. */
 export function afterZxid(end: { readonly lastZxid: Zxid | undefined }): string {
   return end.lastZxid === undefined ? 'before its first txn' : `after ${formatZxid(end.lastZxid)}`;
 }
@@ -109,11 +117,11 @@ export function afterZxid(end: { readonly lastZxid: Zxid | undefined }): string 
 export function explain(end: LogEnd): string {
   switch (end.reason) {
     case 'checksum':
-      return 'a checksum that is not that of its txn';
+      return 'a checksum that does not match its txn';
     case 'bad length':
-      return 'a length that no txn has';
+      return 'an impossible length';
     case 'no end mark':
-      return 'an entry that does not end as entries do';
+      return 'an entry without its end mark';
     case 'cut entry':
       return 'the file ends within an entry';
     case 'end of file':
@@ -121,15 +129,15 @@ export function explain(end: LogEnd): string {
     case 'padding':
       return 'zeros where an entry should begin';
     case 'empty':
-      return 'no bytes at all';
+      return 'an empty file';
     case 'cut header':
       return 'the file ends within its header';
     case 'zero header':
       return 'zeros where the header should be';
     case 'bad magic':
-      return 'a beginning that is not that of a transaction log';
+      return 'a header that is not that of a transaction log';
     case 'limit':
-      return 'the part that was asked for ends';
+      return 'the requested part ends';
     default:
       return end.reason satisfies never;
   }

@@ -1,11 +1,12 @@
 /**
- * Logs that are gone, told by the marks they have left.
+ * Finds missing logs by the marks they have left.
  *
- * A later log shows that an earlier one is missing (recovery.ts); where the newest is missing, nothing else in the folder shows it. A mark
- * says up to which txn its log was durable. What lies beyond the last txn that was found has been acknowledged, and is not there.
+ * A later log shows that an earlier one is missing (recovery.ts); when the newest is missing,
+ * nothing else in the folder shows it. A mark says up to which txn its log was durable. Txns beyond
+ * the last one that was found have been acknowledged and are missing.
  *
- * A purge that is interrupted may leave a mark without its log as well: then a snapshot has those txns. A truncation leaves none, since it
- * removes the mark first (truncation.ts).
+ * An interrupted purge may leave a mark without its log as well: then a snapshot contains those
+ * txns. A truncation leaves none, because it removes the mark first (truncation.ts).
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
@@ -15,7 +16,7 @@ import { readMark, type SyncedMark } from './synced-mark.ts';
 export interface OrphanMark {
   readonly name: string;
   readonly logZxid: Zxid;
-  /** undefined where it cannot be read: then it says nothing. */
+  /** undefined when it cannot be read: then it is ignored. */
   readonly mark: SyncedMark | undefined;
 }
 
@@ -39,7 +40,7 @@ export interface LostLogs {
   readonly lastZxid: Zxid;
   /** Their names: "log.4 and log.9". */
   readonly logs: string;
-  /** Those of their marks. */
+  /** The names of their marks. */
   readonly marks: string;
   readonly are: 'is' | 'are';
   readonly say: 'says' | 'say';
@@ -47,8 +48,9 @@ export interface LostLogs {
 }
 
 /**
- * The logs that had txns after `lastZxid`, the last one that was found; undefined when there are none. A mark that has never moved says
- * nothing: it is made before its log has a name, and a crash between the two leaves it behind.
+ * The logs that had txns after `lastZxid`, the last one that was found; undefined when there are
+ * none. A mark that has never moved is ignored: it is made before its log has a name, and a crash
+ * between the two leaves it.
  */
 export function lostLogs(marks: readonly OrphanMark[], lastZxid: Zxid): LostLogs | undefined {
   const lost = marks.filter(({ mark }) => mark !== undefined && mark.sequence > 1 && mark.lastZxid > lastZxid);

@@ -1,9 +1,11 @@
 /**
- * Deletes what no start will need: snapshots older than the newest few, and the logs whose txns those few all contain.
+ * Deletes files that no start needs: snapshots older than the newest few, and logs whose txns are
+ * all contained in each of those few.
  *
- * Only a snapshot that has just been read from end to end counts as one of the few (ZOOKEEPER-3231: purging by names can leave a folder
- * whose snapshots are all broken and whose logs are gone). Names decide the rest, as in ZooKeeper: a log may be deleted only if a later
- * one begins at or before the oldest snapshot that stays.
+ * Only a snapshot that has just been read from end to end counts as one of the few (ZOOKEEPER-3231:
+ * purging by names can leave a folder whose snapshots are all broken and whose logs are gone).
+ * Names decide the rest, as in ZooKeeper: a log may be deleted only if a later one begins at or
+ * before the oldest snapshot that is kept.
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
@@ -19,13 +21,19 @@ export interface PurgeFolders {
 export interface PurgeResult {
   /** Paths, in the order they were deleted. */
   readonly removed: readonly string[];
-  /** Snapshots that were looked at and are damaged. They stay, and do not count. */
+  /** Damaged snapshots among those that were checked. They are kept, and do not count. */
   readonly damaged: readonly string[];
-  /** The oldest snapshot that was kept; undefined when there were too few good ones, and nothing was deleted. */
+  /**
+   * The oldest snapshot that was kept; undefined when there were too few good ones, and nothing was
+   * deleted.
+   */
   readonly oldestKept: Zxid | undefined;
 }
 
-/** Logs from `keepLogsFrom` on, the zxid in a name, stay in any case: somebody reads them. */
+/**
+ * Logs from `keepLogsFrom` on, the zxid in a name, are kept in any case, because they are being
+ * read.
+ */
 export async function purge(
   disk: Disk,
   folders: PurgeFolders,
@@ -55,7 +63,7 @@ export async function purge(
     await disk.remove(path);
     removed.push(path);
   };
-  // Oldest first, snapshots before logs: whatever a crash leaves of this is a folder that starts.
+  // Oldest first, snapshots before logs: a crash at any point leaves a folder that starts.
   for (const { name, zxid } of snapshots.toReversed()) if (zxid < oldestKept) await remove(`${folders.snapshots}/${name}`);
   const logNames = await disk.list(folders.logs);
   const logs = numberedFiles(logNames, logPrefix);

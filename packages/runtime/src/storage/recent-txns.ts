@@ -1,14 +1,15 @@
 /**
- * The last txns of a log, kept while it is replayed: what a leader sends to a follower that has missed a little (ZooKeeper's committedLog)
- * without reading the disk again.
+ * The last txns of a log, kept while it is replayed: a leader sends them to a follower that has
+ * missed a little (ZooKeeper's committedLog) without reading the disk again.
  *
- * They are one piece of history without a hole that ends with the last txn of the state. If a snapshot goes further than the log before it,
- * what was gathered until then is dropped: a list with a hole in it would spread the hole (ZOOKEEPER-2418, ZOOKEEPER-4925).
+ * They are a contiguous piece of history that ends with the last txn of the state. If a snapshot
+ * goes further than the log before it, the txns gathered until then are dropped: a list with a hole
+ * would spread the hole (ZOOKEEPER-2418, ZOOKEEPER-4925).
  */
 import type { Zxid } from '@tskeeper/protocol';
 import { isNext } from './log-order.ts';
 
-/** A txn as it stands in the log: header, txn and digest, and nothing around them. */
+/** A txn as stored in the log: header, txn and digest, without the framing. */
 export interface LoggedTxn {
   readonly zxid: Zxid;
   readonly bytes: Buffer;
@@ -17,7 +18,7 @@ export interface LoggedTxn {
 export interface RecentTxnsLimits {
   /** zookeeper.commitLogCount */
   readonly count: number;
-  /** Their bytes together; the last txn alone may have more. */
+  /** Limit of their bytes together; the last txn alone may be larger. */
   readonly bytes: number;
 }
 
@@ -25,11 +26,11 @@ export class RecentTxns {
   readonly #limits: RecentTxnsLimits;
   readonly #snapshots: readonly Zxid[];
   #txns: LoggedTxn[] = [];
-  /** What is before it has been dropped already; cut away now and then. */
+  /** Txns before this index are dropped; the array is trimmed now and then. */
   #first = 0;
   #bytes = 0;
 
-  /** `snapshots` are the zxids of all that the folder has. */
+  /** `snapshots` are the zxids of all snapshots in the folder. */
   constructor(limits: RecentTxnsLimits, snapshots: readonly Zxid[]) {
     this.#limits = limits;
     this.#snapshots = snapshots;

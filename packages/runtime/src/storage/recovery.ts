@@ -1,12 +1,13 @@
 /**
- * From a data folder to the state it holds: the newest snapshot that can be read, and every txn behind it.
+ * From a data folder to its state: the newest snapshot that can be read, and every txn after it.
  *
- * Three things may be found that are not as they should be, and they are kept apart. What a crash left behind (a torn tail, a file without
- * a name or without a header) was never acknowledged: it is put away and the server starts. What was acknowledged and is gone or damaged
- * is never passed over: the server refuses to start, with a sentence that says what, where and what to do. What cannot be told apart is
- * decided by ZooKeeper's own rules, and never by cutting.
+ * Recovery distinguishes three kinds of trouble. What a crash left (a torn tail, a file without a
+ * name or without a header) was never acknowledged: it is removed and the server starts. What was
+ * acknowledged and is missing or damaged is never ignored: the server refuses to start, with a
+ * sentence that names what, where and what to do. What cannot be told apart is decided by
+ * ZooKeeper's own rules, and never by cutting.
  *
- * Everything is looked at before anything is changed, so a refusal leaves the folder as it was.
+ * Everything is checked before anything is changed, so a refusal leaves the folder as it was.
  */
 import { mayFollow } from '@tskeeper/core/internal';
 import {
@@ -38,55 +39,65 @@ import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
 import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
 
-/** Whoever builds the state. */
+/** Builds the state from what recovery reads. */
 export interface RecoveryTarget {
   /**
-   * A snapshot is about to be loaded: starts from nothing, whatever was fed before, since an earlier one may have turned out to be damaged
-   * half-way. Not called when there is no snapshot.
+   * A snapshot is about to be loaded: starts from nothing, whatever was fed before, because an
+   * earlier snapshot may have turned out to be damaged half-way. Not called when there is no
+   * snapshot.
    */
   beginSnapshot(zxid: Zxid): SnapshotSink;
-  /** A txn of the log, in order. It may repeat what the snapshot holds already. */
+  /** A txn of the log, in order. It may repeat what the snapshot already contains. */
   apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void;
 }
 
 export interface RecoveryOptions {
-  /** Whether this server can fetch from its leader what is damaged here: another server of its ensemble votes. */
+  /**
+   * Whether this server can fetch damaged data from its leader: another server of its ensemble
+   * votes.
+   */
   readonly canRefetch: boolean;
   readonly snapshotFolder: string;
   readonly logFolder: string;
   readonly snapshotTrustEmpty: boolean;
   readonly dbAutocreate: boolean;
-  /** Whether the marker file `initialize` is there. */
+  /** Whether the marker file `initialize` exists. */
   readonly initializeMarked: boolean;
   readonly snappy: SnappyCodec | undefined;
-  /** The longest txn that may have been written; tells a cut entry from a length that has gone bad. */
+  /**
+   * The longest txn that may have been written; distinguishes a cut entry from a corrupt length.
+   */
   readonly txnBytesMax: number;
-  /** How much of the end of the log is kept for `Recovered.recent`; nothing when left out. */
+  /** How much of the end of the log is kept for `Recovered.recent`; nothing by default. */
   readonly recent?: RecentTxnsLimits;
   /**
-   * Goes back to this txn: builds the state as it was behind it, and then takes everything later away. Rejects with `TruncationImpossible`,
-   * and without having changed anything, where the folder does not lead there.
+   * Goes back to this txn: builds the state after it, and then removes everything later. Rejects
+   * with `TruncationImpossible`, and without having changed anything, where the folder does not
+   * allow that.
    */
   readonly truncateTo?: Zxid;
 }
 
 export interface Recovered {
-  /** 0 for a new, empty database; -1 for a folder that holds nothing and is not trusted to be new. */
+  /** 0 for a new, empty database; -1 for an empty folder that is not trusted to be new. */
   readonly lastZxid: Zxid;
   /** undefined when no snapshot was loaded. */
   readonly snapshotZxid: Zxid | undefined;
-  /** Txns that were applied. */
+  /** Number of txns applied. */
   readonly txnCount: number;
   readonly logCount: number;
   readonly loadSnapshotMs: Millis;
   readonly replayMs: Millis;
-  /** The last txns, as far as they stand in the logs that were replayed: without a hole, and ending with `lastZxid`; or none. */
+  /**
+   * The last txns, as far as the replayed logs contain them: without a hole, and ending with
+   * `lastZxid`; or none.
+   */
   readonly recent: readonly LoggedTxn[];
   /** Each has been logged as well. */
   readonly warnings: readonly string[];
 }
 
-/** How many snapshots are tried before giving up; ZooKeeper's own number. */
+/** How many snapshots are tried; ZooKeeper's own number. */
 const candidatesMax = 100;
 
 export class Recovery {
@@ -95,20 +106,22 @@ export class Recovery {
   readonly #logger: Logger;
   readonly #options: RecoveryOptions;
   readonly #warnings: string[] = [];
-  /** What is to be changed in the folder once it is clear that there is nothing to refuse. */
+  /** Changes to the folder, made once it is certain that nothing must be refused. */
   readonly #repairs: (() => Promise<void>)[] = [];
   #lastZxid: Zxid = 0;
   /** Where the last txn came from, for sentences about holes. */
   #lastPlace = '';
   #txnCount = 0;
   #recent: RecentTxns | undefined;
-  /** What `truncateTo` says, or no limit. */
+  /** `truncateTo`, or no limit. */
   readonly #limit: Zxid;
-  /** A log ends before its mark, behind a whole entry: a server that knows no marks has cut it. */
+  /**
+   * A log ends before its mark, after a whole entry: a server that does not know marks has cut it.
+   */
   #truncatedByAnother = false;
   /** The newest snapshot that cannot be loaded. */
   #damaged: { readonly path: string; readonly zxid: Zxid } | undefined;
-  /** Snapshots that hold txns beyond the limit. */
+  /** Snapshots that contain txns beyond the limit. */
   readonly #beyond = new Set<string>();
 
   constructor(disk: Disk, clock: Clock, logger: Logger, options: RecoveryOptions) {
@@ -226,8 +239,8 @@ export class Recovery {
   }
 
   /**
-   * Going back needs a snapshot that is old enough. Logs alone will do where they are trusted, if there never was another snapshot, or if
-   * they begin with the very first txn.
+   * Going back needs a snapshot that is old enough. Logs alone suffice where they are trusted, if
+   * there never was another snapshot, or if they begin with the very first txn.
    */
   #checkLogsAlone(logs: readonly NumberedFile[]): void {
     const { truncateTo, snapshotTrustEmpty, logFolder } = this.#options;
@@ -237,12 +250,15 @@ export class Recovery {
     if (!sound) throw new TruncationImpossible(truncateTo, undefined, logFolder);
   }
 
-  /** A snapshot gets its name when all that it stands for is durable, so an older one with the logs behind it has to lead as far. */
+  /**
+   * A snapshot gets its name when all txns it contains are durable, so an older one with the logs
+   * after it must lead as far.
+   */
   #checkDamagedSnapshot(): void {
     const { path, zxid } = this.#damaged ?? {};
     if (path === undefined || zxid === undefined || zxid <= this.#lastZxid || this.#options.truncateTo !== undefined) return;
     throw new StorageRefused(
-      `txns are missing: ${path} stands for those up to ${formatZxid(zxid)}, and is damaged, but what is left ends with ${formatZxid(this.#lastZxid)}; ${this.#remedy(
+      `txns are missing: ${path} covers those up to ${formatZxid(zxid)} and is damaged, and the remaining data ends with ${formatZxid(this.#lastZxid)}; ${this.#remedy(
         `restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
       )}`,
     );
@@ -269,14 +285,16 @@ export class Recovery {
         this.#lastPlace = path;
       };
       const logEnd = await readLog(file, txnBytesMax, visit, undefined, { zxidMax: this.#limit });
-      // What was read may be in the page cache only, if the process that wrote it was killed. We build on it, so it has to stay. (Where a
-      // sync has failed before, this one does nothing; see `#makeDurable`.)
+      // What was read may be only in the page cache, if the process that wrote it was killed. The
+      // state builds on it, so it must be durable. (After a failed sync this one has no effect; see
+      // `#makeDurable`.)
       await syncFile(file);
       return { ...logEnd, allZero: logEnd.reason === 'zero header' && (await isAllZero(file)) };
     });
 
     if (mark !== undefined && this.#txnCount > countBefore) this.#checkBeginning(path, mark, end, before);
-    // What comes behind the limit is going to be cut off, with its mark; whether it is whole is of no interest.
+    // Txns beyond the limit are going to be cut off, with their mark; whether they are intact does
+    // not matter.
     if (end.reason === 'limit' && (mark === undefined || misplacedEntry(end, mark) === undefined)) return;
     if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
     if (hadMark && mark === undefined) {
@@ -316,29 +334,29 @@ export class Recovery {
         break;
       case 'torn':
         this.#warn(
-          `${path} has a torn tail at offset ${end.offset}, ${afterZxid(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
+          `${path} has a torn tail at offset ${end.offset}, ${afterZxid(end)} (${explain(end)}); nothing there was acknowledged, and it is cut off`,
         );
         this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
         break;
       case 'unwritten':
         this.#warn(
-          `${path} ends within an entry at offset ${end.offset}, ${afterZxid(end)}; as ZooKeeper does, that entry is taken for unwritten`,
+          `${path} ends within an entry at offset ${end.offset}, ${afterZxid(end)}; as in ZooKeeper, that entry counts as not written`,
         );
         break;
       case 'nothing':
-        this.#warn(`${path} holds nothing (${explain(end)}); it was being made when its server stopped, and is removed`);
+        this.#warn(`${path} holds no txn (${explain(end)}); its server stopped while creating it, and it is removed`);
         this.#repairs.push(() => this.#disk.remove(path));
         break;
       case 'lost':
         throw new StorageRefused(
-          `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
+          `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were durable and may have been acknowledged; ${this.#remedy(
             `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs with their synced files, and cut the file with: truncate -s ${damage.offset} ${path}`,
           )}`,
         );
       case 'damaged':
         throw new StorageRefused(
           `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}); ${this.#remedy(
-            `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs with their synced files, and ${
+            `restore the file from a backup, or, if nothing from there on was acknowledged or it may be lost, delete all later logs with their synced files, and ${
               end.count === 0 ? `the file itself` : `cut it with: truncate -s ${damage.offset} ${path}`
             }`,
           )}`,
@@ -360,10 +378,11 @@ export class Recovery {
   }
 
   /**
-   * Makes durable what no mark vouches for. A sync is not enough: if the last process ended because a sync had failed, the system holds
-   * the pages for clean since, though the disk may not have them, and would lose them with the power after we have built on them. So they
-   * are written anew. A log whose mark has never moved may even owe its name to a sync of the folder that failed: it is copied, and the
-   * copy takes its name.
+   * Makes durable what no mark vouches for. A sync is not enough: if the last process ended because
+   * a sync had failed, the system regards the pages as clean although the disk may not have them,
+   * and a power loss would lose them after the state has been built on them. So they are written
+   * anew. A log whose mark has never moved may even owe its name to a sync of the folder that
+   * failed: it is copied, and the copy takes its name.
    */
   async #makeDurable(log: NumberedFile, mark: SyncedMark, end: LogEnd): Promise<void> {
     const { logFolder } = this.#options;
@@ -390,13 +409,13 @@ export class Recovery {
     const last = this.#lastZxid;
     if (epochOf(zxid) > epochMax) {
       throw new StorageRefused(
-        `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the latest epoch this server can work in is ${epochMax}`,
+        `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the highest epoch this server supports is ${epochMax}`,
       );
     }
     if (mayFollow(last, zxid)) return;
     if (zxid <= last) {
-      // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
-      this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} after ${formatZxid(last)}; applied as it stands`);
+      // In ZooKeeper an error txn of a request that could not be read repeats the zxid before it.
+      this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} after ${formatZxid(last)}; applied as it is`);
       return;
     }
     throw new StorageRefused(
@@ -419,8 +438,8 @@ export class Recovery {
   }
 
   /**
-   * There are two exceptions: another server has truncated the logs, which removes later ones and knows no marks; and a truncation of our own
-   * is about to remove them.
+   * There are two exceptions: another server has truncated the logs, which removes later ones and
+   * does not know marks; and our own truncation is about to remove them.
    */
   async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
     const { logFolder, truncateTo } = this.#options;
@@ -432,7 +451,7 @@ export class Recovery {
     const left = formatZxid(this.#lastZxid);
     if (!this.#truncatedByAnother) {
       throw new StorageRefused(
-        `${what}: ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were safe on the disk, and they may have been acknowledged, but what is left ends with ${left}; ${this.#remedy(
+        `${what}: ${lost.marks} ${lost.say} that txns up to ${formatZxid(lost.lastZxid)} were durable and may have been acknowledged, but the remaining data ends with ${left}; ${this.#remedy(
           `bring ${lost.logs} back, or start from a backup that has ${lost.them}, or, if those txns may be lost, delete ${lost.marks} and start this server again`,
         )}`,
       );
@@ -442,7 +461,10 @@ export class Recovery {
     );
   }
 
-  /** Removes what a crash left unfinished, and makes everything found and done durable: a name may be known to the system alone. */
+  /**
+   * Removes what a crash left unfinished, and makes everything found and done durable: a name may
+   * be known to the system alone.
+   */
   async #clear(folder: string): Promise<void> {
     for (const name of await this.#disk.list(folder)) if (name.startsWith(unfinishedPrefix)) await this.#disk.remove(`${folder}/${name}`);
     await this.#disk.syncFolder(folder);

@@ -1,21 +1,29 @@
 /**
- * What an operator should do about a damaged data folder. A server that stands alone has nothing but its files and a backup, and so has the
- * only voter of an ensemble: no other server has to have what it has acknowledged. Where another server votes, a server must not be cut short
- * by hand: what it has acknowledged may be committed, and a quorum has it. It starts without data and fetches everything from its leader.
+ * What an operator should do about a damaged data folder. A standalone server has only its files
+ * and a backup, and so has the only voter of an ensemble: no other server needs to have what it has
+ * acknowledged. Where another server votes, a server must not be cut short by hand: what it has
+ * acknowledged may be committed, and a quorum has it. It starts without data and fetches everything
+ * from its leader.
  */
 
-/** The folders that hold snapshots and logs; `logs` is left out where it is not known. */
+/** The folders of snapshots and logs; `logs` is omitted where it is not known. */
 export interface DamagedFolders {
   readonly snapshots: string;
   readonly logs?: string;
 }
 
-/** The end of a sentence about damage: how to fetch the data anew where that is possible (`canRefetch`), and `alone` where it is not. */
+/**
+ * The end of a sentence about damage: how to fetch the data anew where that is possible
+ * (`canRefetch`), and `alone` where it is not.
+ */
 export function remedyFor(canRefetch: boolean, folders: DamagedFolders, alone: string): string {
   return canRefetch ? refetchRemedy(folders) : alone;
 }
 
-/** The same for epochs. An only voter has promised its epochs to no other server, so the last txn says all that has to be known. */
+/**
+ * The same for epochs. An only voter has promised its epochs to no other server, so the last txn
+ * determines them.
+ */
 export function epochRemedyFor(canRefetch: boolean, snapshots: string): string {
   return remedyFor(
     canRefetch,

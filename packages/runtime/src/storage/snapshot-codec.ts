@@ -1,11 +1,13 @@
 /**
- * The three ways a snapshot can lie on the disk: as it is, in a gzip stream, or in the stream of snappy-java. The whole file is inside
- * the stream, and the suffix of the name says which it is.
+ * The three forms of a snapshot on the disk: plain, in a gzip stream, or in the stream of
+ * snappy-java. The whole file is inside the stream, and the suffix of the name says which it is.
  *
- * Writing is done in slices by synchronous calls, since a slice takes less than a millisecond and the simulator must be able to repeat
- * it. Reading happens at start-up, where nobody waits for a heartbeat, and uses the stream that Node has.
+ * Synchronous calls write it in slices, because a slice takes less than a millisecond and the
+ * simulator must be able to repeat it. Reading happens at the start, where no heartbeat waits, and
+ * uses Node's stream.
  */
-// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+// The whole module: an old Node lacks crc32, and would refuse the import before the server can
+// report that it is too old.
 import * as zlib from 'node:zlib';
 import { gzipMagic, ProtocolError, snappyMagic, type Writer } from '@tskeeper/protocol';
 import type { ReadableFile } from '../disk.ts';
@@ -15,23 +17,26 @@ export type SnapshotCompression = 'none' | 'gz' | 'snappy';
 
 export const compressionSuffix: Readonly<Record<SnapshotCompression, string>> = { none: '', gz: '.gz', snappy: '.snappy' };
 
-/** Anything but a known suffix is a plain file, as in ZooKeeper. */
+/** Any name without a known suffix is a plain file, as in ZooKeeper. */
 export function compressionOfName(name: string): SnapshotCompression {
   if (name.endsWith('.gz')) return 'gz';
   return name.endsWith('.snappy') ? 'snappy' : 'none';
 }
 
-/** Turns the plain bytes of a snapshot into what goes into the file. */
+/** Encodes the plain bytes of a snapshot for the file. */
 export interface SnapshotEncoder {
   begin(out: Writer): void;
   add(bytes: Buffer, out: Writer): void;
   end(out: Writer): void;
 }
 
-/** What is compressed at a time: snappy-java's own block, and about half a millisecond of deflate. */
+/** Bytes compressed at a time: snappy-java's own block, and about half a millisecond of deflate. */
 const blockBytes = 32 * 1024;
 
-/** One gzip member whose deflate blocks are flushed slice by slice, so that each slice can be compressed on its own. */
+/**
+ * One gzip member whose deflate blocks are flushed slice by slice, so that each slice can be
+ * compressed on its own.
+ */
 class GzipEncoder implements SnapshotEncoder {
   #crc = 0;
   #bytes = 0;
@@ -79,7 +84,7 @@ class SnappyEncoder implements SnapshotEncoder {
   }
 
   end(): void {
-    // The stream just stops.
+    // The stream has no end mark.
   }
 }
 
@@ -114,7 +119,10 @@ async function* piecesOf(file: ReadableFile): AsyncGenerator<Buffer, void, undef
   }
 }
 
-/** Gives the plain bytes of a snapshot, piece by piece; a piece is valid during the call only. Rejects with what `visit` throws. */
+/**
+ * Passes on the plain bytes of a snapshot, piece by piece; a piece is valid only during the call.
+ * Rejects with what `visit` throws.
+ */
 export async function decodeSnapshot(
   file: ReadableFile,
   compression: SnapshotCompression,
@@ -149,7 +157,7 @@ async function decodeGzip(file: ReadableFile, visit: (piece: Buffer) => void): P
     }
     gunzip.end();
   };
-  // A read that fails ends the stream, and with it the loop below, which then rejects with that error.
+  // A failed read ends the stream, and with it the loop below, which then rejects with that error.
   const fed = feed().catch((error: unknown) => {
     gunzip.destroy(error instanceof Error ? error : new Error(String(error)));
   });
@@ -162,7 +170,7 @@ async function decodeGzip(file: ReadableFile, visit: (piece: Buffer) => void): P
 }
 
 const snappyHeaderBytes = 16;
-/** Far above what any writer uses; a longer block is a length that has gone bad. */
+/** Far above what any writer uses; a longer block is a corrupt length. */
 const snappyBlockBytesMax = 64 * 1024 * 1024;
 
 async function decodeSnappy(file: ReadableFile, snappy: SnappyCodec, visit: (piece: Buffer) => void): Promise<void> {

@@ -1,8 +1,9 @@
 /**
- * Snapshots on the disk: writing one without holding anybody up, choosing one, and knowing whether it is whole.
+ * Snapshots on the disk: writing one without blocking the server, choosing one, and checking
+ * whether it is complete.
  *
- * A snapshot gets its name last. Content, sync, rename, sync of the folder: a crash at any point leaves either a whole snapshot or a file
- * that no start looks at.
+ * A snapshot gets its name last. Content, sync, rename, sync of the folder: a crash at any point
+ * leaves either a complete snapshot or a file that no start reads.
  */
 import {
   adler32,
@@ -22,29 +23,40 @@ import { syncFile, withFile } from './disk-helpers.ts';
 import { numberedFiles, type NumberedFile, snapshotName, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
 import { compressionOfName, compressionSuffix, decodeSnapshot, encoderFor, type SnapshotCompression } from './snapshot-codec.ts';
 
-/** Where the content of a snapshot comes from. */
+/** The source of the content of a snapshot. */
 export interface SnapshotSource {
-  /** Adds about `bytesTarget` bytes; returns true when that was the last of them. */
+  /** Adds about `bytesTarget` bytes; returns true when these were the last. */
   next(writer: Writer, bytesTarget: number): boolean;
 }
 
 /** The same, where the content may have to be waited for, as when it comes from another server. */
 export interface AsyncSnapshotSource {
-  /** Rejects when there will be no more; nothing of the snapshot stays then. */
+  /** Rejects when no more will arrive; then nothing of the snapshot is kept. */
   next(writer: Writer, bytesTarget: number): boolean | Promise<boolean>;
 }
 
-/** Where the content of a snapshot goes when it is loaded. Both throw on content that is not a snapshot. */
+/**
+ * Receives the content of a snapshot when it is loaded. Both methods throw on content that is not a
+ * snapshot.
+ */
 export interface SnapshotSink {
   feed(piece: Buffer): void;
   finish(): void;
-  /** The last txn whose changes are in the content, where it says so: the snapshots of ZooKeeper may hold more than their names tell. */
+  /**
+   * The last txn whose changes are in the content, if the content says so: snapshots of ZooKeeper
+   * may contain more than their names say.
+   */
   contentZxid?(): Zxid | undefined;
 }
 
-/** What the tree writes in one go: well below the two milliseconds that others may have to wait. */
+/**
+ * What the tree writes in one slice: well below two milliseconds, the longest delay for other work.
+ */
 const sliceBytesDefault = 64 * 1024;
-/** What is handed to the disk before we wait for it, 1 MiB of the usual size: small syncs keep those of the log short. */
+/**
+ * Slices written before a sync is awaited, 1 MiB of the usual size: small syncs keep those of the
+ * log short.
+ */
 const slicesPerSync = 16;
 const sizeMin = 10;
 
@@ -54,24 +66,30 @@ export interface SnapshotJob {
   readonly source: AsyncSnapshotSource;
   readonly compression: SnapshotCompression;
   readonly snappy: SnappyCodec | undefined;
-  /** What the tree writes in one step. */
+  /** What the tree writes in one slice. */
   readonly sliceBytes?: number | undefined;
-  /** Looked at between slices; true gives up. */
+  /** Checked between slices; true abandons the job. */
   readonly abandoned: () => boolean;
 }
 
-/** What was read back of a snapshot is not what was written, so it gets no name. Nothing has changed, and it can be written again. */
+/**
+ * The content read back differs from what was written, so the file gets no name. Nothing has
+ * changed, and it can be written again.
+ */
 export class SnapshotSpoiled extends Error {
   override readonly name = 'SnapshotSpoiled';
   readonly path: string;
 
   constructor(path: string) {
-    super(`${path} was written, and is not a whole snapshot when it is read back`);
+    super(`${path} was written, but is not a complete snapshot when read back`);
     this.path = path;
   }
 }
 
-/** A snapshot that is complete and durable, and has no name yet under which a start would find it. */
+/**
+ * A snapshot that is complete and durable, and does not have the name yet by which a start would
+ * find it.
+ */
 export interface UnnamedSnapshot {
   readonly folder: string;
   readonly name: string;
@@ -79,7 +97,10 @@ export interface UnnamedSnapshot {
   readonly bytes: number;
 }
 
-/** Returns the size of the file, or undefined when the job was abandoned. Rejects when the disk fails; nothing half-written stays. */
+/**
+ * Returns the size of the file, or undefined when the job was abandoned. Rejects when the disk
+ * fails; no partial file is left.
+ */
 export async function writeSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
   const unnamed = await writeUnnamedSnapshot(disk, clock, job);
   if (unnamed === undefined) return undefined;
@@ -87,7 +108,7 @@ export async function writeSnapshot(disk: Disk, clock: Clock, job: SnapshotJob):
   return unnamed.bytes;
 }
 
-/** Rejects when the disk fails; nothing half-written stays. */
+/** Rejects when the disk fails; no partial file is left. */
 export async function nameOrRemoveSnapshot(disk: Disk, unnamed: UnnamedSnapshot): Promise<void> {
   try {
     await nameSnapshot(disk, unnamed);
@@ -102,7 +123,10 @@ export async function nameSnapshot(disk: Disk, { folder, name, unfinishedPath }:
   await disk.syncFolder(folder);
 }
 
-/** Returns undefined when the job was abandoned. Rejects when the disk or the source fails; nothing half-written stays. */
+/**
+ * Returns undefined when the job was abandoned. Rejects when the disk or the source fails; no
+ * partial file is left.
+ */
 export async function writeUnnamedSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<UnnamedSnapshot | undefined> {
   const { folder } = job;
   const name = snapshotName(job.zxid, compressionSuffix[job.compression]);
@@ -128,7 +152,8 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
   const encoder = encoderFor(job.compression, job.snappy);
   const { sliceBytes = sliceBytesDefault } = job;
   const plain = new Writer(sliceBytes * 2);
-  // The disk may hold on to what it was given until the sync is over, and until then nothing is added.
+  // The disk may use the bytes it was given until the sync is complete, and until then nothing is
+  // added.
   const out = encoder === undefined ? plain : new Writer(sliceBytes * 2);
   let position = 0;
   encoder?.begin(out);
@@ -159,7 +184,7 @@ export async function removeIfThere(disk: Disk, path: string): Promise<void> {
   try {
     await disk.remove(path);
   } catch {
-    // Never made, or the disk fails here too; the next start clears it away.
+    // Never created, or the disk fails here too; the next start removes it.
   }
 }
 
@@ -168,7 +193,7 @@ export async function listSnapshots(disk: Disk, folder: string): Promise<Numbere
   return numberedFiles(await disk.list(folder), snapshotPrefix).toReversed();
 }
 
-/** The check by which ZooKeeper picks candidates: a look at the ends of the file, no more. */
+/** ZooKeeper's check for candidates: it only looks at the ends of the file. */
 export async function looksComplete(disk: Disk, path: string): Promise<boolean> {
   return await withFile(disk, path, async (file) => {
     const size = await file.size();
@@ -184,18 +209,19 @@ export async function loadSnapshot(disk: Disk, path: string, snappy: SnappyCodec
   await withFile(disk, path, async (file) => {
     await decodeSnapshot(file, compressionOfName(path), snappy, (piece) => sink.feed(piece));
     sink.finish();
-    // It may be left from a process that was killed before its sync; from here on we build on it.
+    // It may be left from a process that was killed before its sync; from here on the state builds
+    // on it.
     await syncFile(file);
   });
 }
 
 /**
- * Whether every byte of a snapshot is as it was written. The last seal covers all that is before it, so the file need not be understood
- * for that. Any failure to read counts as no.
+ * Whether every byte of a snapshot is as written. The last seal covers everything before it, so the
+ * check need not decode the file. Any failure to read counts as no.
  */
 export async function verifySnapshot(disk: Disk, path: string, snappy: SnappyCodec | undefined): Promise<boolean> {
   let checksum = adler32Seed;
-  // The end of what has been seen, held back because the last seal does not cover itself.
+  // The end of the bytes seen so far, held back because the last seal does not cover itself.
   let tail: Buffer = Buffer.alloc(0);
   let length = 0;
   try {
@@ -215,7 +241,10 @@ export async function verifySnapshot(disk: Disk, path: string, snappy: SnappyCod
   return tail.readInt32BE(0) === 0 && tail.readUInt32BE(4) === checksum && tail.subarray(8).equals(snapshotEnding);
 }
 
-/** What a damaged snapshot, or the disk under it, may throw. Anything else is our own mistake and not to be hidden. */
+/**
+ * What a damaged snapshot, or the disk below it, may throw. Any other error is a bug and must not
+ * be hidden.
+ */
 export function isUnreadable(error: unknown): error is Error {
   if (error instanceof ProtocolError || error instanceof DiskError) return true;
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');

@@ -1,6 +1,6 @@
 /**
- * When it is time for a snapshot and a new log: after a number of txns or of bytes, each with a random part, so that the members of an
- * ensemble do not all stop for breath at the same txn.
+ * Decides when a snapshot and a new log are due: after a number of txns or of bytes, each with a
+ * random part, so that the servers of an ensemble do not all pause at the same txn.
  */
 import type { Random } from '../random.ts';
 
@@ -13,7 +13,7 @@ export class SnapshotTrigger {
   #countLimit = 0;
   #bytesLimit = 0;
 
-  /** `sizeLimitBytes` of 0 or less turns the rule of sizes off. */
+  /** `sizeLimitBytes` of 0 or less disables the rule of sizes. */
   constructor(snapCount: number, sizeLimitBytes: number, random: Random) {
     this.#snapCount = Math.max(2, snapCount);
     this.#sizeLimitBytes = sizeLimitBytes;
@@ -21,7 +21,7 @@ export class SnapshotTrigger {
     this.#restart();
   }
 
-  /** A txn has been appended; returns whether the time has come, and starts to count anew if so. */
+  /** Counts an appended txn; returns whether a snapshot is due, and restarts the count if so. */
   note(bytes: number): boolean {
     this.#count++;
     this.#bytes += bytes;

@@ -1,17 +1,17 @@
 /**
- * A server's data folder: what the runtime needs of it, and nothing of how it is done.
+ * A server's data folder: its operations for the runtime, without their implementation.
  *
- *     open        claims the folders, recovers what they hold
- *     append      hands a txn to the log; `flush` at the end of the turn; `appended` comes when it is durable
- *     takeSnapshot  writes the tree's state in slices, when `snapshotDue` has asked for it, or after loading
- *     close       makes everything durable and gives the folders back
+ *     open        locks the folders, recovers their state
+ *     append      hands a txn to the log; `flush` ends the turn; `appended` says it is durable
+ *     takeSnapshot  writes the tree's state in slices, after `snapshotDue` or after loading
+ *     close       makes everything durable and releases the folders
  *
- * A member of an ensemble needs more of it:
+ * A server of an ensemble also needs:
  *
- *     openMember  the same as open, with its epochs and the last txns
- *     saveEpoch   makes durable what it has promised, or where it stands
+ *     openMember  as open, with its epochs and the last txns
+ *     saveEpoch   makes an epoch durable
  *     truncate    goes back to an earlier txn (TRUNC)
- *     replaceBySnapshot  puts the leader's snapshot in the place of everything (SNAP)
+ *     replaceBySnapshot  replaces everything by the leader's snapshot (SNAP)
  *     readFrom    reads the log for others (DIFF)
  */
 import { formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
@@ -56,11 +56,13 @@ export interface StorageWorld {
   readonly random: Random;
 }
 
-/** What of the core's limits storage has to know. */
+/** The limits of the core that storage needs. */
 export interface StorageLimits {
-  /** The longest txn that may have been written: it tells a cut entry from a length that has gone bad. */
+  /**
+   * The longest txn that may have been written: it distinguishes a cut entry from a corrupt length.
+   */
   readonly txnBytesMax: number;
-  /** What the tree writes into a snapshot in one step. */
+  /** What the tree writes into a snapshot in one slice. */
   readonly snapshotSliceBytes?: number;
 }
 
@@ -69,15 +71,21 @@ export interface StorageHooks {
   readonly snappy: SnappyCodec | undefined;
 }
 
-/** What storage tells the runtime. All calls come from the loop, never from inside a call on `Storage`. */
+/**
+ * The calls of storage to the runtime. All come from the loop, never from inside a call on
+ * `Storage`.
+ */
 export interface StorageSink {
   /** Every txn up to this one is durable. */
   appended(zxid: Zxid): void;
   /** The disk has failed. Called once; nothing is appended any more, and the process should end. */
   failed(error: unknown): void;
-  /** It is time for a snapshot: the log has been rolled. Answered by `takeSnapshot`, at a moment that suits the tree. */
+  /**
+   * A snapshot is due: the log has been rolled. The runtime answers with `takeSnapshot` when the
+   * tree allows it.
+   */
   snapshotDue(): void;
-  /** A sync of the log has ended well. */
+  /** A sync of the log has succeeded. */
   synced(durationMs: Millis, txnCount: number, bytes: number): void;
   /** A batch of txns has been flushed. */
   flushed(batch: FlushedBatch): void;
@@ -89,24 +97,32 @@ export interface StorageSizes {
 }
 
 export interface MemberOpening {
-  /** Bounds the txns that are handed out with the result, by `openMember` and by `truncate`. */
+  /** Limits the txns that `openMember` and `truncate` return with their results. */
   readonly recent: RecentTxnsLimits;
-  /** Whether another server of the ensemble votes, so that there is a leader from which everything can be fetched anew. */
+  /**
+   * Whether another server of the ensemble votes, so that there is a leader from which everything
+   * can be fetched anew.
+   */
   readonly canRefetch: boolean;
 }
 
 export interface RecoveredMember extends Recovered {
-  /** Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything it ever acknowledged. */
+  /**
+   * Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything
+   * it ever acknowledged.
+   */
   readonly found: boolean;
-  /** Whether a snapshot has to be taken before anything may be appended, and before currentEpoch may be saved. */
+  /**
+   * Whether a snapshot must be taken before anything is appended, and before currentEpoch is saved.
+   */
   readonly needsSnapshot: boolean;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
 }
 
-/** The part of a data folder that holds files; the 2 is the version of their formats. */
+/** The subfolder of a data folder that holds the files; 2 is the version of their formats. */
 const versionFolder = 'version-2';
-/** The first purge waits until a start is over and done with. */
+/** The first purge waits until the start is complete. */
 const firstPurgeDelayMs = 60_000;
 
 export class Storage {
@@ -122,27 +138,35 @@ export class Storage {
   readonly #trigger: SnapshotTrigger;
   readonly #locks: FolderLock[] = [];
   #log: TxnLog | undefined;
-  /** A file `initialize` is there, and is used up once the first snapshot is durable. */
+  /** A file `initialize` exists; it is removed when the first snapshot is durable. */
   #initializeMarked = false;
-  /** Whether a start would find a snapshot. Invariant: true before anything is appended, since a log alone is not trusted. */
+  /**
+   * Whether a start would find a snapshot. Invariant: true before anything is appended, because a
+   * log alone is not trusted.
+   */
   #hasSnapshot = false;
   #snapshotUnderWay: Promise<boolean> | undefined;
   #snapshotErrors = 0;
   #snapshotFailure: string | undefined;
-  /** A member's; undefined for a standalone server, which has no epochs. */
+  /** Undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
-  /** Whether it can fetch from its leader what is damaged here. */
+  /** Whether this server can fetch damaged data from its leader. */
   #canRefetch = false;
-  /** How much of the end of the log a recovery hands out. */
+  /** How much of the end of the log a recovery returns. */
   #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
-  /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
+  /**
+   * A truncation, or the installation of a leader's snapshot: nothing else is written meanwhile.
+   */
   #rewriting: Promise<unknown> | undefined;
   readonly #readings = new Set<LogReading>();
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
   #lastAside: Promise<unknown> = Promise.resolve();
   #closing = false;
-  /** For how long the disk has been at the same batch of the log, in time in which we were awake. */
+  /**
+   * How long the disk has worked on the current batch of the log, without time in which the process
+   * was suspended.
+   */
   #batchMs: Millis = 0;
   #batch: number | undefined;
 
@@ -171,7 +195,7 @@ export class Storage {
     return this.#snapshotErrors;
   }
 
-  /** What has kept the last snapshot from being written; undefined when nothing has so far. */
+  /** Why the last snapshot could not be written; undefined when none has failed so far. */
   get snapshotFailure(): string | undefined {
     return this.#snapshotFailure;
   }
@@ -181,9 +205,10 @@ export class Storage {
   }
 
   /**
-   * Claims the folders and recovers their state into `target`. Rejects with `FolderInUse`, `StorageRefused` or `DiskError`; the folders
-   * are free again then. Whoever opens a standalone storage takes a snapshot next, whatever was found; when no snapshot was loaded, nothing
-   * may be appended before that one is durable.
+   * Locks the folders and recovers their state into `target`. Rejects with `FolderInUse`,
+   * `StorageRefused` or `DiskError`; then the folders are released. The caller, a standalone
+   * server, takes a snapshot next in any case; when no snapshot was loaded, nothing may be appended
+   * before that one is durable.
    */
   async open(target: RecoveryTarget): Promise<Recovered> {
     const { dataDir, dataLogDir } = this.#options;
@@ -195,7 +220,7 @@ export class Storage {
       this.#initializeMarked = await this.#disk.exists(`${dataDir}/initialize`);
       if (!this.#disk.syncsFolders) {
         this.#hooks.logger.warn(
-          `this system cannot sync folders, so a power loss may undo the making and removing of files in ${dataDir} and ${dataLogDir}`,
+          `this system cannot sync folders, so a loss of power may undo the creation and removal of files in ${dataDir} and ${dataLogDir}`,
           { event: 'disk.no-folder-sync', dataDir, dataLogDir },
         );
       }
@@ -211,9 +236,7 @@ export class Storage {
     }
   }
 
-  /**
-   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so.
-   */
+  /** The same for a server of an ensemble. A snapshot is only needed if `needsSnapshot` is set. */
   async openMember(target: RecoveryTarget, { recent, canRefetch }: MemberOpening): Promise<RecoveredMember> {
     this.#recent = recent;
     this.#canRefetch = canRefetch;
@@ -233,25 +256,30 @@ export class Storage {
     return { ...recovered, found, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
   }
 
-  /** Hands a txn to the log; the bytes [start, end) are copied. It is durable when `appended` says so. */
+  /**
+   * Hands a txn to the log; the bytes [start, end) are copied. It is durable when `appended` says
+   * so.
+   */
   append(zxid: Zxid, bytes: Uint8Array, start: number, end: number): void {
     const log = this.#log!;
-    if (this.#rewriting !== undefined) throw new Error('a txn came while the folder is being rewritten');
-    if (!this.#hasSnapshot) throw new Error('a txn came before the first snapshot was durable');
+    if (this.#rewriting !== undefined) throw new Error('append while the folder is being rewritten');
+    if (!this.#hasSnapshot) throw new Error('append before the first snapshot is durable');
     if (!this.#trigger.note(log.append(zxid, bytes, start, end))) return;
     log.roll();
     if (this.#snapshotUnderWay === undefined) this.#clock.soon(() => this.#askForSnapshot());
   }
 
-  /** Called at the end of each turn in which something may have been appended. */
+  /** Called at the end of each turn that may have appended. */
   flush(): void {
     this.#log?.flush();
   }
 
   /**
-   * Writes a snapshot named `zxid`, the last txn applied when `source` was begun. Resolves to whether there is one now: false when one was
-   * being written already, when storage is closing or the folder is being rewritten, or when the disk would not take it. The last is logged and counted, and the server
-   * goes on: the next one is tried when it is due, and until then restarts take longer.
+   * Writes a snapshot named `zxid`, the last txn applied when `source` was begun. Resolves to
+   * whether it was written: false when another one is being written, when storage is closing or the
+   * folder is being rewritten, or when the disk failed. The last is logged and counted, and the
+   * server continues: the next snapshot is tried when it is due, and until then restarts take
+   * longer.
    */
   async takeSnapshot(zxid: Zxid, source: SnapshotSource): Promise<boolean> {
     if (this.#snapshotUnderWay !== undefined || this.#rewriting !== undefined || this.#closing) return false;
@@ -264,25 +292,27 @@ export class Storage {
   }
 
   /**
-   * Makes an epoch durable; resolves when it is. Epochs are written one at a time, in the order asked, and only grow. currentEpoch is saved
-   * when the snapshot or the txns with which that epoch begins are durable, not before (ZOOKEEPER-4643). Rejects with `DiskError`; what the
-   * disk has then is unknown, so every later call rejects too.
+   * Makes an epoch durable; resolves when it is. Epochs are written one at a time, in the order of
+   * the calls, and only grow. Save currentEpoch only when the snapshot or the txns with which that
+   * epoch begins are durable (ZOOKEEPER-4643). Rejects with `DiskError`; then the content of the
+   * disk is unknown, so every later call rejects too.
    */
   async saveEpoch(name: EpochName, epoch: number): Promise<void> {
     if (this.#epochs === undefined) throw new Error('a standalone server has no epochs');
-    // A start that finds an epoch and no data takes the data for lost.
-    if (name === 'currentEpoch' && !this.#hasSnapshot)
-      throw new Error('currentEpoch was to be saved before the first snapshot was durable');
+    // A start that finds an epoch and no data would assume that the data is lost.
+    if (name === 'currentEpoch' && !this.#hasSnapshot) throw new Error('currentEpoch saved before the first snapshot is durable');
     await this.#epochs.save(name, epoch);
   }
 
   /**
-   * Goes back to `zxid`: builds the state as it was behind that txn in `target`, then takes away every later txn and snapshot, durably. What
-   * was handed over before is made durable and told first; a snapshot under way is abandoned, and readings end. A power loss on the way
-   * leaves the old history or its beginning, at least up to `zxid`.
+   * Goes back to `zxid`: builds the state after that txn in `target`, then durably removes every
+   * later txn and snapshot. Txns handed over before are first made durable and reported; a snapshot
+   * in progress is abandoned, and readings end. A power loss meanwhile leaves the old history or
+   * its beginning, at least up to `zxid`.
    *
-   * Rejects with `TruncationImpossible` or `StorageRefused`: nothing has changed, and what `target` was fed is worth nothing. Rejects with
-   * `DiskError` after `failed` has been called: part of it may have been done, and nothing is appended any more (ZOOKEEPER-3701).
+   * Rejects with `TruncationImpossible` or `StorageRefused`: nothing has changed, and the state in
+   * `target` is useless. Rejects with `DiskError` after `failed` has been called: part of it may
+   * have been done, and nothing is appended any more (ZOOKEEPER-3701).
    */
   async truncate(zxid: Zxid, target: RecoveryTarget): Promise<Recovered> {
     return await this.#rewrite(() =>
@@ -303,15 +333,18 @@ export class Storage {
   }
 
   /**
-   * Puts a snapshot of the leader, made at `zxid`, in the place of everything. It is written and read back first; then the log entries
-   * beyond it go, it gets its name, and then the rest goes, so that the old history cannot come back should this snapshot become
-   * unreadable one day; see install-note.ts. A power loss on the way leaves the old history, its beginning, or the snapshot.
+   * Replaces everything by a snapshot of the leader, made at `zxid`. It is written and read back
+   * first; then the log entries beyond it are removed, it gets its name, and then everything else
+   * is removed, so that the old history cannot return if this snapshot becomes unreadable one day;
+   * see install-note.ts. A power loss meanwhile leaves the old history, its beginning, or the
+   * snapshot.
    *
-   * `source` has to reject when its content does not come any more: `close` waits for it.
+   * `source` must reject when its content does not arrive any more: `close` waits for it.
    *
-   * Resolves to false when storage is closing; nothing has changed then. Rejects with what `source` rejects with, with `SnapshotSpoiled` when
-   * what was read back is not a whole snapshot, or with `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError`
-   * after `failed` has been called when the disk failed later.
+   * Resolves to false when storage is closing; then nothing has changed. Rejects with the error of
+   * `source`, with `SnapshotSpoiled` when the content read back is not a complete snapshot, or with
+   * `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError` after
+   * `failed` has been called when the disk failed later.
    */
   async replaceBySnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
     return await this.#rewrite(async () => {
@@ -333,7 +366,8 @@ export class Storage {
   async #install(zxid: Zxid, unnamed: UnnamedSnapshot): Promise<void> {
     try {
       await this.#endLog();
-      // While a snapshot beyond `zxid` is there, it and the logs up to it are what a start finds; so it goes after the new one has its name.
+      // While a snapshot beyond `zxid` exists, a start finds it and the logs up to it; so it is
+      // removed after the new one has its name.
       await cutLogs(this.#disk, this.logFolder, zxid, this.#options.txnBytesMax);
       await writeInstallNote(this.#disk, this.#folders, unnamed);
       await nameSnapshot(this.#disk, unnamed);
@@ -353,9 +387,9 @@ export class Storage {
   }
 
   /**
-   * Reads the log for others: from the txn with the largest zxid up to `zxid`, to the last one that is durable now. Resolves to undefined
-   * when the log does not go back that far, and rejects with `DiskError`. Logs that a reading needs are not purged, so it has to be read to
-   * its end or closed.
+   * Reads the log for others: from the txn with the largest zxid up to `zxid`, to the last one that
+   * is durable now. Resolves to undefined when the log does not go back that far, and rejects with
+   * `DiskError`. Logs that a reading needs are not purged, so it must be read to its end or closed.
    */
   async readFrom(zxid: Zxid): Promise<LogReading | undefined> {
     return await this.#aside(() => this.#readFrom(zxid));
@@ -393,7 +427,7 @@ export class Storage {
     const newest = snapshots[0];
     const snapshotBytes =
       newest === undefined ? undefined : await withFile(this.#disk, `${this.snapshotFolder}/${newest.name}`, (file) => file.size());
-    // Begun now, so nobody would end the reading before the logs go.
+    // Nothing would end a reading that began now before the logs are removed.
     if (this.#rewriting !== undefined || this.#closing) return undefined;
     const reading = new LogReading(
       this.#disk,
@@ -413,7 +447,10 @@ export class Storage {
     return reading;
   }
 
-  /** Nothing else is written while `work` runs: no snapshot of the state that is being left, and no txn. */
+  /**
+   * Nothing else is written while `work` runs: no snapshot of the state that is being left, and no
+   * txn.
+   */
   async #rewrite<T>(work: () => Promise<T>): Promise<T> {
     if (this.#rewriting !== undefined || this.#closing || this.#log === undefined) throw new Error('the folder cannot be rewritten now');
     const done = (async () => {
@@ -430,7 +467,7 @@ export class Storage {
     }
   }
 
-  /** Makes durable what was handed over, and lets go of the log. Returns the last txn. */
+  /** Makes durable what was handed over, and closes the log. Returns the last txn. */
   async #endLog(): Promise<Zxid> {
     const log = this.#log!;
     await log.close();
@@ -458,8 +495,9 @@ export class Storage {
   }
 
   /**
-   * Gives up a disk that does not come back. Called again and again, `passedMs` after the call before: what a process that stood still has
-   * slept through does not count, since the answer may be waiting.
+   * Gives up a disk that does not answer. Called repeatedly, `passedMs` after the previous call:
+   * time in which the process was suspended does not count, because the answer may already be
+   * waiting.
    */
   giveUpAfter(limitMs: Millis, passedMs: Millis): void {
     const batch = this.#log?.batchUnderWay;
@@ -468,7 +506,7 @@ export class Storage {
     if (this.#batchMs >= limitMs) this.#log!.giveUp(new DiskError('ETIMEDOUT', 'append to the log in', this.logFolder));
   }
 
-  /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */
+  /** Deletes files that no start needs; also runs every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
     return this.#aside(() => {
       const neededFrom = Math.min(...Array.from(this.#readings, (reading) => reading.neededFrom));
@@ -476,7 +514,7 @@ export class Storage {
     });
   }
 
-  /** What `dirs` shows. */
+  /** The sizes for `dirs`. */
   sizes(): Promise<StorageSizes> {
     return this.#aside(() => this.#sizes());
   }
@@ -488,9 +526,10 @@ export class Storage {
   }
 
   /**
-   * One thing after the other, of those that nobody waits for, and those that must not meet them. A disk works with few threads (four, as node has them). Should the one of the
-   * snapshots hang, it gets one for a snapshot and one for all of this; a name server that hangs gets another (see NameResolver of the
-   * server); and the log has always one left.
+   * Runs background work, and work that must not overlap with it, one at a time. A disk works with
+   * few threads (four, as in node). If the disk of the snapshots hangs, it occupies one for a
+   * snapshot and one for all of this; a name server that hangs occupies another (see NameResolver
+   * of the server); and one is always left for the log.
    */
   #aside<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#lastAside.then(work);
@@ -498,13 +537,13 @@ export class Storage {
     return done;
   }
 
-  /** Ends what is under way, makes everything handed over durable, and gives the folders back. */
+  /** Ends work in progress, makes everything handed over durable, and releases the folders. */
   async close(): Promise<void> {
     this.#closing = true;
     if (this.#purgeTimer !== undefined) this.#clock.cancel(this.#purgeTimer);
     this.#purgeTimer = undefined;
     await this.#snapshotUnderWay;
-    // Whoever asked for it hears how it ended.
+    // The caller of that work gets its error.
     await this.#rewriting?.catch(() => undefined);
     await Promise.all(Array.from(this.#readings, (reading) => reading.close()));
     await this.#epochs?.settled();
@@ -523,26 +562,29 @@ export class Storage {
       if (this.#options.dataDirAutocreate) await this.#disk.ensureFolder(folder);
       else if (!(await this.#disk.exists(folder))) {
         throw new StorageRefused(
-          `${folder} does not exist and datadir.autocreate is false; make it, or correct dataDir and dataLogDir in the configuration`,
+          `${folder} does not exist and datadir.autocreate is false; create it, or correct dataDir and dataLogDir in the configuration`,
         );
       }
       this.#locks.push(await this.#disk.lock(folder));
     }
   }
 
-  /** With two folders, a file in the wrong one means that one of the settings has changed, and that half of the data would be overlooked. */
+  /**
+   * With two folders, a file in the wrong one means that one of the settings has changed, and that
+   * half of the data would be overlooked.
+   */
   async #checkForMisplacedFiles(): Promise<void> {
     if (this.logFolder === this.snapshotFolder) return;
     const log = (await this.#disk.list(this.snapshotFolder)).find((name) => name.startsWith(`${logPrefix}.`));
     if (log !== undefined) {
       throw new StorageRefused(
-        `${this.snapshotFolder} holds ${log}, but logs belong into dataLogDir (${this.#options.dataLogDir}); move the log files to ${this.logFolder}, or correct dataLogDir`,
+        `${this.snapshotFolder} holds ${log}, but logs belong in dataLogDir (${this.#options.dataLogDir}); move the log files to ${this.logFolder}, or correct dataLogDir`,
       );
     }
     const snapshot = (await this.#disk.list(this.logFolder)).find((name) => name.startsWith(`${snapshotPrefix}.`));
     if (snapshot !== undefined) {
       throw new StorageRefused(
-        `${this.logFolder} holds ${snapshot}, but snapshots belong into dataDir (${this.#options.dataDir}); move the snapshot files to ${this.snapshotFolder}, or correct dataDir`,
+        `${this.logFolder} holds ${snapshot}, but snapshots belong in dataDir (${this.#options.dataDir}); move the snapshot files to ${this.snapshotFolder}, or correct dataDir`,
       );
     }
   }
@@ -553,8 +595,9 @@ export class Storage {
       const abandoned = () => this.#closing || this.#rewriting !== undefined;
       const unnamed = await writeUnnamedSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, abandoned));
       if (unnamed === undefined) return false;
-      // A learner applies what its leader says is committed, and its own log may be behind by that. If it went on behind this snapshot without
-      // what is in it, an older snapshot and the log would one day, without anyone noticing, lead to another state.
+      // A learner applies what its leader says is committed, and its own log may be that far
+      // behind. If it continued after this snapshot without those txns in its log, an older
+      // snapshot and the log could silently lead to another state one day.
       if (!(await this.#log!.allDurable())) {
         await removeIfThere(this.#disk, unnamed.unfinishedPath);
         return false;
@@ -574,7 +617,7 @@ export class Storage {
       this.#snapshotErrors++;
       this.#snapshotFailure = messageOf(error);
       this.#hooks.logger.error(
-        `cannot write a snapshot into ${this.snapshotFolder} (${messageOf(error)}); the server goes on and tries again later, but check the disk now`,
+        `cannot write a snapshot into ${this.snapshotFolder} (${messageOf(error)}); the server continues and tries again later, but check the disk now`,
         { event: 'snapshot.failed', path: this.snapshotFolder, reason: messageOf(error) },
       );
       return false;
@@ -586,7 +629,10 @@ export class Storage {
     return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, sliceBytes, abandoned };
   }
 
-  /** Only when a snapshot is durable: before the first one, a crash would leave an empty folder that nobody may trust. */
+  /**
+   * Only when a snapshot is durable: before the first one, a crash would leave an empty folder that
+   * no start trusts.
+   */
   async #useUpInitialize(): Promise<void> {
     if (!this.#initializeMarked) return;
     this.#initializeMarked = false;
@@ -611,7 +657,7 @@ export class Storage {
       }
       if (removed.length > 0) logger.info(`purged ${removed.length} files: ${removed.join(', ')}`, { event: 'purge.done', paths: removed });
     } catch (error) {
-      this.#hooks.logger.warn(`purging failed (${messageOf(error)}); it is tried again later`, {
+      this.#hooks.logger.warn(`the purge failed (${messageOf(error)}); the server tries again later`, {
         event: 'purge.failed',
         reason: messageOf(error),
       });

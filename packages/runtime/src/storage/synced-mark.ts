@@ -1,20 +1,25 @@
 /**
- * The mark beside a log: how far the log is known to be durable, and behind which txn it was begun.
+ * The mark of a log: how far the log is known to be durable, and the last txn before it.
  *
- * The log's own format cannot tell a torn tail (bytes that a power loss took before anyone was told of them) from rot (bytes that were
- * acknowledged and have gone bad since): both are a checksum that does not fit. A mark can. What is broken behind it was never promised
- * and may be cut; what is broken before it has been promised, and the server refuses to start without it.
+ * The log's own format cannot distinguish a torn tail (bytes that a power loss took before they
+ * were acknowledged) from rot (acknowledged bytes that have gone bad): both show as a wrong
+ * checksum. A mark can. Damage after it was never acknowledged and may be cut; damage before it
+ * was, and the server refuses to start without it.
  *
- * A mark may lag behind the log and never leads it: it is written some time after the log's sync, off the path of requests. It is a
- * help and no more. Without one, or with one that does not fit its log because another server has been at work in the folder,
- * ZooKeeper's own rules hold. Deleting it is always safe.
+ * A mark may lag behind the log and is never ahead of it: it is written some time after the log's
+ * sync, off the path of requests. It only helps. Without one, or with one that does not fit its log
+ * because another server has used the folder, ZooKeeper's own rules apply. Deleting it is always
+ * safe.
  *
- * Within an epoch the zxids show where a log is missing. Between two they do not: the next epoch begins at 1 wherever the last one ended,
- * and what lay between may have been in a log or a snapshot that is gone. The mark knows.
+ * Within an epoch the zxids show where a log is missing. Between two they do not: the next epoch
+ * begins at 1 wherever the last one ended, and what lay between may have been in a log or a
+ * snapshot that is gone. The mark shows it.
  *
- * The file has two sectors that are written in turn, each followed by a sync, so a torn write leaves the other one whole.
+ * The file has two sectors that are written in turn, each followed by a sync, so a torn write
+ * leaves the other one intact.
  */
-// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+// The whole module: an old Node lacks crc32, and would refuse the import before the server can
+// report that it is too old.
 import * as zlib from 'node:zlib';
 import { highHalf, int64, lowHalf, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
@@ -31,19 +36,25 @@ export const markBytes: number = 2 * slotBytes;
 const fieldBytes = 52;
 
 /**
- * How long a mark may lag while txns keep coming. It bounds the damage that can pass for a torn tail to what was written within this
- * time before a power loss, for at most five small syncs a second.
+ * How long a mark may lag while txns arrive. It limits the damage that can pass for a torn tail to
+ * what was written within this time before a power loss, for at most five small syncs a second.
  */
 export const markDelayMs: Millis = 200;
 
 export interface SyncedMark {
-  /** 1 when the log was begun, and one more each time the mark has moved: from 2 on the log is known to have its name, durably. */
+  /**
+   * 1 when the log was begun, and incremented each time the mark moves: from 2 on the name of the
+   * log is known to be durable.
+   */
   readonly sequence: number;
   /** The zxid in the log's name. */
   readonly logZxid: Zxid;
-  /** The last txn before the log: nothing lies between that and its first one. */
+  /** The last txn before the log: there is none between that and the log's first one. */
   readonly after: Zxid;
-  /** Checksum of the log's first entry: a log of the same name with another beginning is another log. */
+  /**
+   * Checksum of the log's first entry: a log with the same name and another beginning is another
+   * log.
+   */
   readonly firstChecksum: number;
   /** Everything in the log before this offset is durable; an entry ends here. */
   readonly offset: number;
@@ -89,7 +100,10 @@ function decodeSlot(bytes: Buffer, start: number): SyncedMark | undefined {
   };
 }
 
-/** The later of the two slots that can be read; undefined when neither can, which is the same as no mark. */
+/**
+ * The later of the two slots that can be read; undefined when neither can, which is the same as no
+ * mark.
+ */
 export function decodeMark(bytes: Buffer): SyncedMark | undefined {
   const first = decodeSlot(bytes, 0);
   const second = decodeSlot(bytes, slotBytes);
@@ -106,7 +120,7 @@ function positionOf(mark: SyncedMark): number {
   return (mark.sequence % 2) * slotBytes;
 }
 
-/** Makes a new mark durable; its name becomes so with the folder. */
+/** Makes a new mark durable; its name becomes durable with the folder. */
 export async function createMark(disk: Disk, path: string, mark: SyncedMark): Promise<DiskFile> {
   const file = await disk.open(path, 'replace');
   file.write(0, Buffer.alloc(markBytes));
@@ -123,17 +137,20 @@ export async function moveMark(disk: Disk, path: string, mark: SyncedMark): Prom
   });
 }
 
-/** Keeps the mark of the log that is being written. An error costs the mark, never the log: the mark stays where it is and lags. */
+/**
+ * Keeps the mark of the log that is being written. An error costs the mark, never the log: the mark
+ * stays where it is and lags.
+ */
 export class MarkWriter {
   readonly #file: DiskFile;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** What is on the disk, or on its way there. */
+  /** The mark on the disk, or being written. */
   #written: SyncedMark;
   #offset: number;
   #lastZxid: Zxid;
   #timer: TimerHandle | undefined;
-  /** At most one slot is on its way at any time; else a crash could tear both. */
+  /** At most one slot is written at a time; otherwise a crash could tear both. */
   #writing: Promise<void> | undefined;
   #isFinishing = false;
   #broken = false;
@@ -147,20 +164,20 @@ export class MarkWriter {
     this.#lastZxid = mark.lastZxid;
   }
 
-  /** The log is durable up to here. Cheap: the disk hears of it later. */
+  /** The log is durable up to here. Cheap: the disk gets it later. */
   advance(offset: number, lastZxid: Zxid): void {
     this.#offset = offset;
     this.#lastZxid = lastZxid;
     this.#planWrite();
   }
 
-  /** Writes where the log ended, and lets go of the file. Never rejects. */
+  /** Writes where the log ended, and closes the file. Never rejects. */
   async finish(): Promise<void> {
     this.#isFinishing = true;
     if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
     this.#timer = undefined;
     await this.#write();
-    // A write that was under way when `finish` was called may have taken an older offset.
+    // A write that was in progress when `finish` was called may have used an older offset.
     await this.#write();
     this.#broken = true;
     try {
@@ -171,8 +188,8 @@ export class MarkWriter {
   }
 
   /**
-   * One slot at a time, and one per delay. Called again when a slot has been written: the log may have grown meanwhile, and if nothing
-   * follows, this was the last time that anyone asked.
+   * One slot at a time, and one per delay. Called again when a slot has been written: the log may
+   * have grown meanwhile, and if nothing follows, no later call would write that.
    */
   #planWrite(): void {
     if (this.#timer !== undefined || this.#writing !== undefined || this.#isFinishing || this.#broken || !this.#lags) return;
@@ -182,7 +199,10 @@ export class MarkWriter {
     });
   }
 
-  /** A mark that has never moved does not say that its log has a name, so it moves once, also if nothing more comes. */
+  /**
+   * A mark that has never moved does not say that its log has a name, so it moves once even if no
+   * further txn arrives.
+   */
   get #lags(): boolean {
     return this.#offset !== this.#written.offset || this.#written.sequence === 1;
   }

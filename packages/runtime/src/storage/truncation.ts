@@ -1,14 +1,15 @@
 /**
- * Taking away the end of a history, in steps that may be interrupted.
+ * Removing the end of a history, in steps that may be interrupted.
  *
- * A leader tells a member which of its txns were never committed (TRUNC), or sends a snapshot in place of a history that has nothing to do
- * with its own (SNAP). What goes, goes from the newest to the oldest, logs before snapshots, and each step is durable before the next one
- * begins. So a power loss leaves the old history, or a part of it from the beginning on, never one with a hole: a log whose predecessor is
- * gone would stop the next start. And a snapshot is taken away only when no log has anything behind it, so whichever is the newest can be
- * started from.
+ * A leader tells a learner which of its txns were never committed (TRUNC), or sends a snapshot in
+ * place of an unrelated history (SNAP). Removal goes from the newest to the oldest, logs before
+ * snapshots, and each step is durable before the next one begins. So a power loss leaves the old
+ * history, or a part of it from the beginning on, never one with a hole: a log without its
+ * predecessor would prevent the next start. And a snapshot is removed only when no log has anything
+ * after it, so whichever is the newest can be started from.
  *
- * ZooKeeper cuts and deletes without any sync, and leaves snapshots that are newer than the cut where they are, from which the txns come
- * back at the next start (ZOOKEEPER-4837).
+ * ZooKeeper cuts and deletes without any sync, and keeps snapshots that are newer than the cut,
+ * from which the txns return at the next start (ZOOKEEPER-4837).
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
@@ -17,13 +18,16 @@ import { type LogEnd, readLog } from './log-reader.ts';
 import { moveMark, readMark } from './synced-mark.ts';
 
 /**
- * The history of this server cannot be cut behind a txn. Nothing has been changed. Whoever asked for it takes another way: a truncation to
- * `heldZxid`, which will succeed, and joining anew from there; or a snapshot of the leader.
+ * The history of this server cannot be cut after a txn. Nothing has been changed. The caller does
+ * something else: a truncation to `heldZxid`, which will succeed, and joining anew from there; or a
+ * snapshot of the leader.
  */
 export class TruncationImpossible extends Error {
   override readonly name = 'TruncationImpossible';
   readonly zxid: Zxid;
-  /** The last txn up to `zxid` that can be gone back to; undefined when no snapshot is old enough. */
+  /**
+   * The last txn up to `zxid` that can be gone back to; undefined when no snapshot is old enough.
+   */
   readonly heldZxid: Zxid | undefined;
 
   constructor(zxid: Zxid, heldZxid: Zxid | undefined, folder: string) {
@@ -38,8 +42,8 @@ export class TruncationImpossible extends Error {
 }
 
 /**
- * Removes a log and its mark. The mark goes first, durably: without one, a log is judged by its content alone, while a mark without its log
- * says that acknowledged txns are gone.
+ * Removes a log and its mark. The mark is removed first, durably: without one, a log is judged by
+ * its content alone, while a mark without its log says that acknowledged txns are missing.
  */
 async function removeLog(disk: Disk, folder: string, names: ReadonlySet<string>, { name, zxid }: NumberedFile): Promise<void> {
   if (names.has(markName(zxid))) {
@@ -49,7 +53,7 @@ async function removeLog(disk: Disk, folder: string, names: ReadonlySet<string>,
   await disk.remove(`${folder}/${name}`);
 }
 
-/** What speaks of logs beyond `zxid` that are gone already speaks of another history from now on. */
+/** Marks of missing logs beyond `zxid` belong to another history from now on. */
 async function removeLostMarks(disk: Disk, folder: string, names: ReadonlySet<string>, zxid: Zxid): Promise<void> {
   const lost = numberedFiles([...names], markPrefix).filter((mark) => mark.zxid > zxid && !names.has(logName(mark.zxid)));
   for (const { name } of lost) await disk.remove(`${folder}/${name}`);
@@ -95,12 +99,12 @@ async function cutLog(
   } finally {
     await file.close();
   }
-  // Not one entry of it stays, and a log without a first entry would be taken for damaged.
+  // None of its entries stays, and a log without a first entry would count as damaged.
   await removeLog(disk, folder, names, log);
   return 'removed';
 }
 
-/** The mark goes first: it may lag behind its log, and never lead it. */
+/** The mark is lowered first: it may lag behind its log, and must never be ahead of it. */
 async function lowerMark(disk: Disk, folder: string, names: ReadonlySet<string>, log: NumberedFile, end: LogEnd): Promise<void> {
   const name = markName(log.zxid);
   if (!names.has(name)) return;
@@ -114,7 +118,7 @@ async function lowerMark(disk: Disk, folder: string, names: ReadonlySet<string>,
   }
 }
 
-/** Removes the snapshots that `isGone` names, the newest first; durable when it resolves. */
+/** Removes the snapshots that `isGone` selects, the newest first; durable when it resolves. */
 export async function removeSnapshots(disk: Disk, folder: string, isGone: (snapshot: NumberedFile) => boolean): Promise<void> {
   const snapshots = numberedFiles(await disk.list(folder), snapshotPrefix).toReversed();
   for (const snapshot of snapshots) {

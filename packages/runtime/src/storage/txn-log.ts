@@ -1,15 +1,19 @@
 /**
  * The transaction log, being written.
  *
- * Txns are gathered into a batch; a flush hands the batch to the disk as one write and one sync, and the next batch gathers while that
- * sync runs. So the slower the disk, the larger the batches, and one sync serves many. A txn counts as appended once its batch's sync
- * has succeeded, and batches are never under way two at a time: if anything of a batch is on the disk, all earlier ones are whole.
+ * Txns are gathered into a batch; a flush hands the batch to the disk as one write and one sync,
+ * and the next batch gathers while that sync runs. So the slower the disk, the larger the batches,
+ * and one sync serves many txns. A txn counts as appended once its batch's sync has succeeded, and
+ * two batches are never in progress at a time: if anything of a batch is on the disk, all earlier
+ * ones are complete.
  *
- * A log never appears under its name before its header and first batch are durable, so a power loss leaves no file that is empty or
- * without a header (ZooKeeper's own does, and then will not start: ZOOKEEPER-2332, ZOOKEEPER-4744).
+ * A log never appears under its name before its header and first batch are durable, so a power loss
+ * leaves no file that is empty or without a header (ZooKeeper's own does, and then will not start:
+ * ZOOKEEPER-2332, ZOOKEEPER-4744).
  *
- * Any error of a write or a sync is the end. It is told once, nothing is acknowledged after it, and the sync is never tried again: after
- * a failed sync the system may hold the pages for clean though the disk does not have them.
+ * Any error of a write or a sync is final. It is reported once, nothing is acknowledged after it,
+ * and the sync is never retried: after a failed sync the system may regard the pages as clean
+ * although the disk does not have them.
  */
 import {
   fileHeaderBytes,
@@ -30,7 +34,7 @@ import { createMark, MarkWriter } from './synced-mark.ts';
 
 /** ZooKeeper grows a log when its end is this near. */
 const paddingMarginBytes = 4096;
-/** A batch that grew beyond this gives its memory back. */
+/** A batch that grew beyond this releases its memory. */
 const batchBytesKept = 4 * 1024 * 1024;
 
 export interface TxnLogOptions {
@@ -44,15 +48,17 @@ export interface TxnLogOptions {
   readonly fsyncWarningThresholdMs: Millis;
 }
 
-/** What the log tells its owner. All calls come from the loop, never from inside a call on the log. */
+/**
+ * The calls of the log to its owner. All come from the loop, never from inside a call on the log.
+ */
 export interface TxnLogSink {
   /** Every txn up to this one is durable. */
   appended(zxid: Zxid): void;
   /** The disk has failed. Called once; nothing else is called after it. */
   failed(error: unknown): void;
-  /** A sync has ended well: how long it took, and how much it covered. */
+  /** A sync has succeeded: its duration, and how much it covered. */
   synced(durationMs: Millis, txnCount: number, bytes: number): void;
-  /** A batch is done with: its txns are durable or, with forceSync=no, written. */
+  /** A batch is complete: its txns are durable or, with forceSync=no, written. */
   flushed(batch: FlushedBatch): void;
 }
 
@@ -60,15 +66,15 @@ export interface FlushedBatch {
   readonly txns: number;
   /** Txns that waited when the disk took the batch, its own included. */
   readonly queued: number;
-  /** From when the disk took it. */
+  /** Time since the disk took it. */
   readonly flushMs: Millis;
-  /** Its txns by the turn in which they came, in order. */
+  /** Its txns by the turn in which they arrived, in order. */
   readonly arrivals: readonly Arrival[];
 }
 
 export interface Arrival {
   readonly txns: number;
-  /** Until the disk took them. */
+  /** Time until the disk took them. */
   readonly waitedMs: Millis;
 }
 
@@ -77,12 +83,12 @@ interface Batch {
   first: Zxid;
   last: Zxid;
   count: number;
-  /** Where in the batch its last entry begins; decides how far the file must have grown before. */
+  /** Offset of its last entry in the batch; decides how far the file must have grown before. */
   lastEntryAt: number;
   firstChecksum: number;
   /** This batch opens a new log. */
   opensLog: boolean;
-  /** When its txns came, turn by turn, and how many of them have been noted so. */
+  /** When its txns arrived, turn by turn, and how many of them have been counted so. */
   readonly turns: { readonly atMs: Millis; readonly txns: number }[];
   noted: number;
   /** When the disk took it, and how many txns waited then. */
@@ -90,7 +96,9 @@ interface Batch {
   queued: number;
 }
 
-/** The size a log is given before an entry is written at `position`; as ZooKeeper's FilePadding. */
+/**
+ * The size to extend a log to before an entry is written at `position`; as ZooKeeper's FilePadding.
+ */
 export function paddedSize(position: number, size: number, stepBytes: number): number {
   if (stepBytes <= 0 || position + paddingMarginBytes < size) return size;
   if (position <= size) return size + stepBytes;
@@ -106,7 +114,7 @@ export class TxnLog {
   readonly #sink: TxnLogSink;
   #file: DiskFile | undefined;
   #mark: MarkWriter | undefined;
-  /** Where the next batch goes in the file. */
+  /** Offset of the next batch in the file. */
   #position = 0;
   /** Size of the file, padding included. */
   #size = 0;
@@ -125,13 +133,13 @@ export class TxnLog {
   #lastFlushMs = 0;
   /** Highest zxid handed over. Invariant: durable <= handed over. */
   #last: Zxid;
-  /** Highest zxid that has been told as appended. */
+  /** Highest zxid reported as appended. */
   #completedZxid: Zxid;
   #slowSyncs = 0;
   #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
   #failure: unknown;
   #whenIdle: (() => void) | undefined;
-  /** Who waits for what was handed over to be durable, in zxid order. */
+  /** Callers that wait until everything handed over before is durable, in zxid order. */
   readonly #whenDurable: { readonly zxid: Zxid; readonly resolve: (isDurable: boolean) => void }[] = [];
 
   /** `lastZxid` is the last txn that recovery found; the first append opens a new log. */
@@ -155,7 +163,7 @@ export class TxnLog {
     return this.#completedZxid;
   }
 
-  /** What made the log fail; undefined while nothing has. */
+  /** The error that made the log fail; undefined before that. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -165,12 +173,12 @@ export class TxnLog {
     return this.#slowSyncs;
   }
 
-  /** Which batch the disk is working on, counted from 1; undefined when it has nothing to do. */
+  /** Which batch the disk is working on, counted from 1; undefined when it is idle. */
   get batchUnderWay(): number | undefined {
     return this.#writing === undefined ? undefined : this.#batches;
   }
 
-  /** Gives the log up, as after an error of the disk. */
+  /** Fails the log, as after an error of the disk. */
   giveUp(error: unknown): void {
     this.#fail(error);
   }
@@ -178,7 +186,7 @@ export class TxnLog {
   /** Adds a txn to the batch; returns the bytes it takes in the file. The bytes are copied. */
   append(zxid: Zxid, bytes: Uint8Array, start: number, end: number): number {
     if (this.#state !== 'open') return 0;
-    if (zxid <= this.#last) throw new Error(`the log is at ${formatZxid(this.#last)} and cannot take ${formatZxid(zxid)}`);
+    if (zxid <= this.#last) throw new Error(`cannot append ${formatZxid(zxid)} after ${formatZxid(this.#last)}`);
     const batch = this.#gathering;
     const { writer } = batch;
     const entryStart = writer.offset;
@@ -199,7 +207,10 @@ export class TxnLog {
     return writer.offset - entryStart;
   }
 
-  /** Called at the end of each turn: what has been gathered goes to the disk, now or as soon as the disk is free. */
+  /**
+   * Called at the end of each turn: hands the gathered txns to the disk, now or as soon as it is
+   * free.
+   */
   flush(): void {
     if (this.#state !== 'open' || this.#gathering.count === 0) return;
     if (this.#gathering.noted < this.#gathering.count) noteArrivals(this.#gathering, this.#clock.now().elapsedMs);
@@ -220,13 +231,16 @@ export class TxnLog {
     this.#gathering.opensLog = true;
   }
 
-  /** Resolves when everything handed over by now is durable; with false when it never will be, since the log has failed. */
+  /**
+   * Resolves to true when everything handed over by now is durable; to false when it never will be,
+   * because the log has failed.
+   */
   allDurable(): Promise<boolean> {
     if (this.#completedZxid >= this.#last || this.#isFailed()) return Promise.resolve(!this.#isFailed());
     return new Promise((resolve) => void this.#whenDurable.push({ zxid: this.#last, resolve }));
   }
 
-  /** Makes what was handed over durable, tells of it, and lets go of the file. */
+  /** Makes what was handed over durable, reports it, and closes the file. */
   async close(): Promise<void> {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
@@ -251,12 +265,15 @@ export class TxnLog {
     return this.#state === 'failed';
   }
 
-  /** With a flush delay, a batch waits for company until the delay or the pause between two txns is over. */
+  /**
+   * With a flush delay, a batch waits for more txns until the delay or the pause between two txns
+   * is over.
+   */
   #mayWait(): boolean {
     const { flushDelayMs, maxWriteQueuePollMs } = this.#options;
     const sinceFlush = this.#clock.now().elapsedMs - this.#lastFlushMs;
     if (sinceFlush >= flushDelayMs) return false;
-    // Each turn that brought a txn starts the pause anew.
+    // Each turn that brought a txn restarts the pause.
     this.#cancelFlushTimer();
     const pollMs = maxWriteQueuePollMs > 0 ? maxWriteQueuePollMs : flushDelayMs;
     this.#flushTimer = this.#clock.after(Math.min(pollMs, flushDelayMs - sinceFlush), () => {
@@ -279,7 +296,7 @@ export class TxnLog {
   }
 
   #give(batch: Batch): void {
-    // Without syncs nobody ever says that the disk has let go of the bytes.
+    // Without syncs nothing reports that the disk does not use the bytes any more.
     if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
     batch.writer.clear();
     batch.count = batch.noted = 0;
@@ -334,12 +351,15 @@ export class TxnLog {
         this.#clock.soon(() => this.#completed(batch));
       }
     } catch (error) {
-      // Told from the loop, as everything is: the caller may be in the middle of something.
+      // Reported from the loop, as everything is: the caller may be in the middle of something.
       this.#clock.soon(() => this.#fail(error));
     }
   }
 
-  /** Hands a batch to the file, which is made larger first, so that the sync that follows has no size to write besides. */
+  /**
+   * Writes a batch to the file, which is extended first, so that the sync that follows has no size
+   * to write.
+   */
   #put(file: DiskFile, batch: Batch): void {
     const step = this.#options.preAllocSizeBytes;
     const lastEntry = this.#position + batch.lastEntryAt;
@@ -352,9 +372,10 @@ export class TxnLog {
   }
 
   /**
-   * The order is what matters here. The old log is whole before anything of the new one can be seen. The new one gets header and first
-   * batch under a name that no start looks at, then its mark, and only then its name; the name is durable before anyone is told. So a
-   * crash leaves no new log, or one with its first batch and its mark.
+   * The order matters here. The old log is complete before anything of the new one becomes visible.
+   * The new one gets header and first batch under a name that no start looks at, then its mark, and
+   * only then its name; the name is durable before anything is acknowledged. So a crash leaves no
+   * new log, or one with its first batch and its mark.
    */
   async #openLog(batch: Batch): Promise<void> {
     await this.#leaveLog();
@@ -368,7 +389,8 @@ export class TxnLog {
     this.#position = this.#size = fileHeaderBytes;
     this.#put(unfinished, batch);
     const startMs = this.#clock.now().elapsedMs;
-    // Also with forceSync=no: a log costs one sync in its life, and a start can rely on each log having a beginning.
+    // Also with forceSync=no: a log costs one sync in its life, and a start can rely on each log
+    // having a beginning.
     await syncFile(unfinished);
     this.#noteSync(startMs, batch);
     await unfinished.close();
@@ -387,7 +409,7 @@ export class TxnLog {
     this.#mark = new MarkWriter(markFile, mark, this.#clock, this.#logger);
   }
 
-  /** Ends the log that is open, if one is. Nothing is being written to it any more. */
+  /** Closes the log that is open, if there is one. No write to it is in progress. */
   async #leaveLog(): Promise<void> {
     const file = this.#file;
     if (file === undefined) return;
@@ -411,7 +433,8 @@ export class TxnLog {
     const { last } = batch;
     this.#noteFlush(batch);
     this.#give(batch);
-    // The disk gets its next batch before this one is acknowledged, so that it works while the replies are written.
+    // The disk gets its next batch before this one is acknowledged, so that it works while the
+    // replies are written.
     this.#pump();
     this.#sink.appended(last);
     while (this.#whenDurable[0] !== undefined && this.#whenDurable[0].zxid <= last) this.#whenDurable.shift()!.resolve(true);
@@ -464,7 +487,10 @@ function newBatch(capacity = 4096): Batch {
   };
 }
 
-/** The txns of a batch that have not been noted yet have come now, as far as the time of a turn can tell. */
+/**
+ * The txns of a batch that have not been counted yet have arrived now, as far as the time of a turn
+ * can tell.
+ */
 function noteArrivals(batch: Batch, atMs: Millis): void {
   const txns = batch.count - batch.noted;
   if (txns === 0) return;

@@ -1,6 +1,7 @@
 /**
- * A start that cannot make, open or read a data folder because of who runs the server, or because of what the path leads to. The disk is well:
- * the operator corrects a right, a mount or the configuration, and no restart helps before. The same errors later are failures of the disk.
+ * A start that cannot create, open or read a data folder because of the server's user, or because
+ * of what is at that path. The disk is healthy: the operator must correct a right, a mount or the
+ * configuration, and no restart helps before. The same errors later are failures of the disk.
  */
 import { DiskError } from '../disk.ts';
 import { StorageRefused } from './storage-refused.ts';
@@ -11,7 +12,7 @@ export interface ConfiguredFolders {
 }
 
 const right = 'give the user of this process the right to read and write there';
-const fileInPath = 'a file, or a link that leads nowhere, has the name of a folder in this path: rename it';
+const fileInPath = 'a file or a broken link has the name of a folder in this path: rename it';
 
 /** By the system's code. */
 const remedies: Readonly<Record<string, string>> = {
@@ -22,10 +23,10 @@ const remedies: Readonly<Record<string, string>> = {
   EEXIST: fileInPath,
 };
 
-/** While a folder is made and claimed, and never for a file in it, which was there a moment ago. */
-const remediesOfFolder: typeof remedies = { ...remedies, ENOENT: 'a folder in this path is missing and cannot be made: make it' };
+/** For creating and locking a folder; not for a file in it, which existed a moment ago. */
+const remediesOfFolder: typeof remedies = { ...remedies, ENOENT: 'a folder in this path is missing and cannot be created: create it' };
 
-/** The refusal that an error of a start amounts to, or the error itself. `phase`: what the start was doing. */
+/** The refusal for an error of a start, or the error itself. `phase`: what the start was doing. */
 export function asRefusal(error: unknown, phase: 'claiming' | 'reading', { dataDir, dataLogDir }: ConfiguredFolders): unknown {
   if (!(error instanceof DiskError)) return error;
   const remedy = (phase === 'claiming' ? remediesOfFolder : remedies)[error.code];

@@ -17,14 +17,14 @@ test('timers fire in order of their due time, then of being set, each at its own
   expect([clock.now().elapsedMs, clock.timerCount]).toEqual([20, 0]);
 });
 
-test('the wall clock can be set without monotonic time noticing', () => {
+test('the wall clock can be set without a change of monotonic time', () => {
   const clock = new ManualClock(5, 100);
   clock.setWall(7);
   clock.advance(1);
   expect(clock.now()).toEqual({ elapsedMs: 6, wallMs: 8 });
 });
 
-test('timers fire by time, and those of one time in the order they were set, whoever sets or cancels others meanwhile', () => {
+test('timers fire by time, and those of one time in the order they were set, while others are set and cancelled', () => {
   const clock = new ManualClock(0);
   const fired: string[] = [];
   const fires = (name: string) => () => void fired.push(`${name} ${clock.now().elapsedMs}`);
@@ -46,7 +46,7 @@ test('timers fire by time, and those of one time in the order they were set, who
   expect([fired.slice(4), clock.timerCount]).toEqual([['f 15', 'd 20'], 0]);
 });
 
-test('soon comes after the running code, in order', async () => {
+test('soon calls back after the running code, in order', async () => {
   const clock = new ManualClock();
   const order: number[] = [];
   clock.soon(() => order.push(2));

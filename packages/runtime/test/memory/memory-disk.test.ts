@@ -17,8 +17,8 @@ async function newFile(disk: MemoryDisk, path = '/d/f'): Promise<DiskFile> {
 
 const text = (disk: MemoryDisk, path = '/d/f') => disk.contents(path).toString('latin1');
 
-describe('what a crash keeps', () => {
-  test('synced bytes stay, unsynced ones go', async () => {
+describe('a crash', () => {
+  test('keeps synced bytes and loses unsynced ones', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('kept'));
@@ -29,7 +29,7 @@ describe('what a crash keeps', () => {
     expect(text(disk)).toBe('kept');
   });
 
-  test('a write made after a sync was asked for is not covered by it', async () => {
+  test('may lose a write made after a sync was requested', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('a'));
@@ -40,7 +40,7 @@ describe('what a crash keeps', () => {
     expect(text(disk)).toBe('a');
   });
 
-  test('a write is torn at the edges of sectors, or within one', async () => {
+  test('tears a write at the edges of sectors, or within one', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(500, Buffer.alloc(600, 'x'));
@@ -66,7 +66,7 @@ describe('what a crash keeps', () => {
     ).toBe(true);
   });
 
-  test('a name lasts only when its folder was synced, whatever was done to the file', async () => {
+  test('keeps a name only when its folder was synced, whatever was done to the file', async () => {
     const disk = new MemoryDisk();
     await disk.ensureFolder('/d');
     const file = await disk.open('/d/f', 'create');
@@ -79,7 +79,7 @@ describe('what a crash keeps', () => {
   test.each([
     ['lost', loseAll, ['/d/f']],
     ['kept', keepAll, ['/d/g']],
-  ] as const)('a renaming before the sync of the folder may be %s', async (_what, choice, files) => {
+  ] as const)('may leave a rename before the sync of the folder %s', async (_what, choice, files) => {
     const disk = new MemoryDisk();
     await newFile(disk);
     await disk.rename('/d/f', '/d/g');
@@ -87,7 +87,7 @@ describe('what a crash keeps', () => {
     expect(disk.files()).toEqual(files);
   });
 
-  test('two syncs of a folder at once make no change durable that neither was asked for', async () => {
+  test('may lose a change that neither of two concurrent syncs of a folder was requested for', async () => {
     const disk = new MemoryDisk();
     await disk.ensureFolder('/d');
     const completions: (() => void)[] = [];
@@ -104,7 +104,7 @@ describe('what a crash keeps', () => {
     expect(survivors()).toEqual(['/d/a', '/d/b']);
   });
 
-  test('a sync of a folder that fails puts in doubt what it was asked for, whatever another has made durable meanwhile', async () => {
+  test('may lose the changes of a failed sync of a folder, whatever another one has made durable meanwhile', async () => {
     const disk = new MemoryDisk();
     await disk.ensureFolder('/d');
     const completions: (() => void)[] = [];
@@ -123,7 +123,7 @@ describe('what a crash keeps', () => {
     expect(new MemoryDisk(disk.capture(), loseAll).files()).toEqual(['/d/a', '/d/b']);
   });
 
-  test('a removed file is back when the folder was not synced', async () => {
+  test('restores a removed file when the folder was not synced', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('x'));
@@ -134,14 +134,14 @@ describe('what a crash keeps', () => {
     expect(text(disk)).toBe('x');
   });
 
-  test('a file that was lost comes back after no crash, however young its name was', async () => {
+  test('never restores a file that was lost, however recent its name', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk, '/d/new.f');
     file.write(0, Buffer.from('gone'));
     expect(await sync(file)).toBeUndefined();
     await disk.rename('/d/new.f', '/d/f');
     await newFile(disk, '/d/other');
-    // These two are still on the way to the disk.
+    // These two are not durable yet.
     await disk.remove('/d/other');
     await disk.open('/d/young', 'create');
     await disk.rename('/d/f', '/d/g');
@@ -153,7 +153,7 @@ describe('what a crash keeps', () => {
     }
   });
 
-  test('a planted file stays, though what its name stood for was still on its way to the disk', async () => {
+  test('keeps a planted file, although an earlier file of its name was not durable yet', async () => {
     const disk = new MemoryDisk();
     await disk.ensureFolder('/d');
     const young = await disk.open('/d/f', 'create');
@@ -162,7 +162,7 @@ describe('what a crash keeps', () => {
     for (const choice of [loseAll, keepAll]) expect(new MemoryDisk(disk.capture(), choice).contents('/d/f').toString()).toBe('planted');
   });
 
-  test('a lost file takes along what its name stood for before', async () => {
+  test('does not restore an earlier file with the name of a lost one', async () => {
     const disk = new MemoryDisk();
     await newFile(disk, '/d/f');
     await disk.open('/d/f.tmp', 'create');
@@ -172,20 +172,20 @@ describe('what a crash keeps', () => {
     expect(new MemoryDisk(disk.capture(), (_item, index) => index & 1).files()).toEqual([]);
   });
 
-  test('a cut is durable at once', async () => {
+  test('never undoes a truncation', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('abcdef'));
     await file.truncate(2);
     disk.crash(loseAll);
     expect(text(disk)).toBe('ab');
-    // And what was cut does not come back as the file grows again.
+    // And bytes that were cut do not return as the file grows again.
     const again = await disk.open('/d/f', 'existing');
     again.extend(4);
     expect(text(disk)).toBe('ab\0\0');
   });
 
-  test('a kill keeps everything, and what was unsynced still is', async () => {
+  test('a kill keeps everything, and unsynced writes stay unsynced', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('x'));
@@ -197,7 +197,7 @@ describe('what a crash keeps', () => {
     expect(text(disk)).toBe('');
   });
 
-  test('a process that is gone gets no more answers, not even to calls it was about to make', async () => {
+  test('a process that has ended gets no more answers, even to calls that it makes afterwards', async () => {
     const disk = new MemoryDisk();
     await newFile(disk);
     const process = disk.attach();
@@ -213,7 +213,7 @@ describe('what a crash keeps', () => {
 });
 
 describe('faults', () => {
-  test('a name whose sync has failed does not come back over a later one that is durable', async () => {
+  test('a name whose sync has failed does not return over a later one that is durable', async () => {
     const disk = new MemoryDisk();
     await newFile(disk);
     const rename = async (content: string) => {
@@ -231,7 +231,7 @@ describe('faults', () => {
     for (const choice of [keepAll, loseAll]) expect(text(new MemoryDisk(disk.capture(), choice))).toBe('second');
   });
 
-  test('a failed sync leaves pages that no later sync makes durable', async () => {
+  test('pages of a failed sync are not made durable by a later sync', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('x'));
@@ -244,7 +244,7 @@ describe('faults', () => {
     expect(text(disk)).toBe('');
   });
 
-  test('a full disk takes part of a write', async () => {
+  test('a full disk writes a part of the bytes', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     disk.fault = ({ operation }) => (operation === 'write' ? { code: 'ENOSPC', written: 2 } : undefined);
@@ -252,7 +252,7 @@ describe('faults', () => {
     expect(text(disk)).toBe('ab');
   });
 
-  test('a late error comes back from the next sync', async () => {
+  test('a late error is reported by the next sync', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     disk.fault = ({ operation }) => (operation === 'write' ? { code: 'EIO', late: true } : undefined);
@@ -269,7 +269,7 @@ describe('faults', () => {
     expect(disk.calls).toBe(3);
   });
 
-  test('completions come in the order that `deliver` chooses', async () => {
+  test('completions happen in the order that `deliver` chooses', async () => {
     const disk = new MemoryDisk();
     const waiting: (() => void)[] = [];
     disk.deliver = (_call, complete) => {
@@ -287,7 +287,7 @@ describe('faults', () => {
 });
 
 describe('copies', () => {
-  test('an image is not touched by what happens after it, nor by the disks made from it', async () => {
+  test('an image is not changed by later calls, nor by the disks made from it', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
     file.write(0, Buffer.from('one'));
@@ -318,7 +318,7 @@ describe('copies', () => {
   });
 });
 
-test('a folder is locked once, until it is given back or its owner is gone', async () => {
+test('a folder is locked once, until its release or the end of its owner', async () => {
   const disk = new MemoryDisk();
   const lock = await disk.lock('/d');
   await expect(disk.lock('/d')).rejects.toThrow('/d is in use by another process');

@@ -3,7 +3,7 @@ import type { Endpoint, NetworkSink, StreamId } from '../../src/index.ts';
 import { type MemoryNetwork, type PipeManners, VirtualWire } from '../../src/internal.ts';
 import { ManualClock } from '../../src/memory/manual-clock.ts';
 
-/** Writes down what a stack reports. */
+/** Records the calls of a stack. */
 class Notes implements NetworkSink {
   readonly lines: string[] = [];
   readonly network: MemoryNetwork;
@@ -72,7 +72,7 @@ async function pair(manners: Partial<PipeManners> = {}): Promise<Pair> {
 const target: Endpoint = { address: '10.0.0.2', port: 2181 };
 
 describe('connections', () => {
-  test('one that is dialled is accepted, carries bytes both ways and ends on both sides', async () => {
+  test('a dialled connection is accepted, carries bytes both ways and ends on both sides', async () => {
     const { clock, here, there, wire } = await pair();
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -92,7 +92,7 @@ describe('connections', () => {
     expect([here.network.sentBytes, there.network.receivedBytes]).toEqual([8, 8]);
   });
 
-  test('dialling where nobody listens is refused, where nobody is fails, and behind a cut is not answered', async () => {
+  test('a dial to a closed port is refused, to an unknown address fails, and across a cut is not answered', async () => {
     const { clock, here, wire } = await pair();
     here.network.connect({ address: '10.0.0.2', port: 1 });
     here.network.connect({ address: '10.0.0.3', port: 1 });
@@ -103,7 +103,7 @@ describe('connections', () => {
     expect(here.lines).toEqual(['closed 0 ECONNREFUSED', 'closed 1 EHOSTUNREACH']);
   });
 
-  test('a dial that is given up before its sender hears that it was accepted is closed on the other side', async () => {
+  test('a dial that is reset before it is reported as connected is closed on the other side', async () => {
     const { clock, here, there, wire } = await pair({ delayMs: 10 });
     const stream = here.network.connect(target);
     clock.advance(15);
@@ -114,7 +114,7 @@ describe('connections', () => {
     expect([wire.cnxns.size, there.network.streamCount]).toEqual([0, 0]);
   });
 
-  test('a number is used again only when its end has been told', async () => {
+  test('a number is used again only after closed has been called for it', async () => {
     const { clock, here } = await pair();
     const first = here.network.connect(target);
     clock.advance(0);
@@ -124,7 +124,7 @@ describe('connections', () => {
     expect(here.network.connect(target)).toBe(first);
   });
 
-  test('a reset drops what is under way and is heard on the other side', async () => {
+  test('a reset drops bytes in transit and is reported on the other side', async () => {
     const { clock, here, there } = await pair({ delayMs: 10 });
     const stream = here.network.connect(target);
     clock.advance(20);
@@ -136,7 +136,7 @@ describe('connections', () => {
     expect(there.lines.at(-1)).toBe('closed 0 ECONNRESET');
   });
 
-  test('a port is given once, and names resolve to what they were given', async () => {
+  test('a port is bound once, and names resolve to their addresses', async () => {
     const { there, wire } = await pair();
     await expect(there.network.listen({ address: undefined, port: 2181, backlog: undefined })).rejects.toThrow(
       'port 2181 is already in use',
@@ -149,7 +149,7 @@ describe('connections', () => {
 });
 
 describe('pipes', () => {
-  test('bytes arrive in order whatever becomes of the delay', async () => {
+  test('bytes arrive in order, however the delay changes', async () => {
     const { clock, wire, here, there } = await pair({ delayMs: 50 });
     const stream = here.network.connect(target);
     clock.advance(100);
@@ -163,7 +163,7 @@ describe('pipes', () => {
     expect(there.bytes.get(0)).toBe('slow fast');
   });
 
-  test('what arrives at one instant travels in one batch', async () => {
+  test('bytes that arrive at one instant travel in one batch', async () => {
     const { clock, here, there } = await pair();
     const streams = [1, 2, 3].map(() => here.network.connect(target));
     clock.advance(0);
@@ -172,7 +172,7 @@ describe('pipes', () => {
     expect(there.batches).toEqual([3]);
   });
 
-  test('a narrow window keeps the sender waiting, in his own memory, until the reader reads', async () => {
+  test('a narrow window keeps bytes in the memory of the sender until the reader reads', async () => {
     const { clock, here, there } = await pair({ windowBytes: 4 });
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -180,7 +180,7 @@ describe('pipes', () => {
     const bytes = Buffer.from('0123456789');
     expect(here.send(stream, bytes)).toBe(true);
     clock.advance(0);
-    // Whoever writes into a buffer that was kept sends something else.
+    // A change of a buffer that the network kept changes what is sent.
     bytes.write('x', 9);
     there.network.resume(0);
     clock.advance(0);
@@ -203,7 +203,7 @@ describe('pipes', () => {
     expect(there.bytes.get(0)).toBe('x');
   });
 
-  test('a dribbling sender delivers byte by byte, at its interval', async () => {
+  test('a pipe with pieces of one byte delivers byte by byte, at its interval', async () => {
     const { clock, here, there } = await pair({ pieceBytes: 1, pieceIntervalMs: 10 });
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -217,7 +217,7 @@ describe('pipes', () => {
     expect(there.batches).toEqual([1, 1, 1]);
   });
 
-  test.each([0, 1, 5, 10])('a connection is broken behind byte %d', async (count) => {
+  test.each([0, 1, 5, 10])('a connection is reset after byte %d', async (count) => {
     const { clock, wire, here, there } = await pair();
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -229,7 +229,7 @@ describe('pipes', () => {
     expect(there.lines.at(-1)).toBe('closed 0 ECONNRESET');
   });
 
-  test('a cut holds everything back without a word, and healing lets it through', async () => {
+  test('a cut holds everything back without an event, and healing delivers it', async () => {
     const { clock, wire, here, there } = await pair();
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -244,7 +244,7 @@ describe('pipes', () => {
     expect(there.lines.at(-1)).toBe('ended 0');
   });
 
-  test('a cut in one direction holds back what goes that way, a reset too, and nobody can dial', async () => {
+  test('a cut in one direction holds back bytes and resets in that direction, and dials fail', async () => {
     const { clock, wire, here, there } = await pair();
     const stream = here.network.connect(target);
     clock.advance(0);
@@ -263,7 +263,7 @@ describe('pipes', () => {
     expect(there.lines.at(-1)).toBe('closed 0 ECONNRESET');
   });
 
-  test('a machine that is off does not answer who dials', async () => {
+  test('a machine that is off does not answer dials', async () => {
     const { clock, here, there } = await pair();
     there.network.isDark = true;
     const stream = here.network.connect(target);
@@ -276,7 +276,7 @@ describe('pipes', () => {
     expect(here.lines).toContain(`connected ${second}`);
   });
 
-  test('the same script gives the same story', async () => {
+  test('the same script gives the same events', async () => {
     const tell = async (): Promise<string[]> => {
       const { clock, here, there } = await pair({ delayMs: 3, windowBytes: 7, pieceBytes: 2, pieceIntervalMs: 1 });
       const streams = [1, 2, 3].map(() => here.network.connect(target));

@@ -12,7 +12,7 @@ function valuesOf(metrics: ServerMetrics, inspect = emptyInspect): Map<string, n
   return new Map([...metrics.entries(sources)].map(([key, { value }]) => [key, value]));
 }
 
-/** The keys whose value `change` moves, with what they moved by. */
+/** The keys whose values `change` changes, with the differences. */
 function movedBy(change: (metrics: ServerMetrics) => unknown): Record<string, number> {
   const metrics = new ServerMetrics();
   const before = valuesOf(metrics);
@@ -22,7 +22,10 @@ function movedBy(change: (metrics: ServerMetrics) => unknown): Record<string, nu
   return moved;
 }
 
-/** The metric that a key belongs to. The gauges of latency and reply size have such prefixes in their own names. */
+/**
+ * The metric that a key belongs to. The gauges of latency and reply size have such prefixes in
+ * their own names.
+ */
 function nameOfKey(key: string): string {
   return key.replace(/^(avg|min|max|cnt|sum|p\d+|last)_/, '').replace(/^app_/, '');
 }
@@ -33,7 +36,7 @@ function replyOf(latencyMs: number, bytes: number): Record<string, number> {
   return { max_latency: latencyMs, response_bytes: bytes, last_client_response_size: bytes };
 }
 
-describe('what is counted', () => {
+describe('counting', () => {
   test('a reply counts as sent, with its latency and its size', () => {
     const moved = movedBy((metrics) => {
       metrics.replied(0, OpCode.getData, 0, 2, 24, false);
@@ -74,14 +77,14 @@ describe('what is counted', () => {
       { packets_sent: 1, last_client_response_size: 16 },
     ],
     ['a new session', (m) => m.sessionOpened(), {}],
-    // No latency: it is no request.
-    ['a session taken up again', (m) => m.sessionRevalidated(1n, true, context), { packets_sent: 1, connection_revalidate_count: 1 }],
+    // No latency, because it is not a request.
+    ['a resumed session', (m) => m.sessionRevalidated(1n, true, context), { packets_sent: 1, connection_revalidate_count: 1 }],
     ['an expired session', (m) => m.sessionClosed(1n, true, 4000, undefined), { stale_sessions_expired: 1 }],
     ['a closed session', (m) => m.sessionClosed(1n, false, 4000, undefined), {}],
     ['a refused connection', (m) => m.cnxnRejected(), { connection_rejected: 1 }],
     ['a silent connection', (m) => m.cnxnExpired(), { sessionless_connections_expired: 1 }],
     ['a lost connection', (m) => m.cnxnDropped(), { connection_drop_count: 1 }],
-    ['a connection that nobody serves', (m) => m.cnxnClosed(0, 'not serving', context, 0n), { cnxn_closed_without_zk_server_running: 1 }],
+    ['a connection that is not served', (m) => m.cnxnClosed(0, 'not serving', context, 0n), { cnxn_closed_without_zk_server_running: 1 }],
     ['a connection closed by its client', (m) => m.cnxnClosed(0, 'closed by the client', context, 1n), {}],
     ['refused credentials', (m) => m.authenticated(0, 'digest', '', false), { auth_failed_count: 1 }],
     ['accepted credentials', (m) => m.authenticated(0, 'digest', 'u:x', true), {}],
@@ -245,12 +248,12 @@ describe('what is counted', () => {
   test.each(changes)('%s', (_what, change, expected) => {
     const moved = movedBy(change);
     expect(moved).toMatchObject(expected);
-    // Nothing but the keys of the same metrics has moved.
+    // Only keys of these metrics have changed.
     const names = Object.keys(expected).map(nameOfKey);
     for (const key of Object.keys(moved)) expect(names).toContain(nameOfKey(key));
   });
 
-  test('every metric that is called measured moves by one of these, or is read from the server', () => {
+  test('every metric in state measured is changed by one of these, or is read from the server', () => {
     const read =
       /^(quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|(last|max|min)_proposal_size|num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
     const moved = new Set(changes.flatMap(([, change]) => Object.keys(movedBy(change)).map(nameOfKey)));
@@ -258,7 +261,7 @@ describe('what is counted', () => {
     expect([...moved].toSorted()).toEqual([...new Set(table)].toSorted());
   });
 
-  test('gauges are read when asked for', () => {
+  test('gauges are read on request', () => {
     expect(Object.fromEntries(valuesOf(new ServerMetrics()))).toMatchObject({
       znode_count: 5,
       num_alive_connections: 3,
@@ -283,7 +286,7 @@ describe('what is counted', () => {
     expect(sizes()).toEqual([-1, -1, -1]);
   });
 
-  test('a reset takes everything back', () => {
+  test('a reset clears everything', () => {
     const metrics = new ServerMetrics();
     metrics.roleChanged('leader');
     const before = valuesOf(metrics, leadingInspect);
@@ -317,7 +320,7 @@ describe('namespaces', () => {
     return metrics;
   }
 
-  test('print nothing of what they were never used for', () => {
+  test('print nothing for metrics that they were never used for', () => {
     const keys = [...valuesOf(withApp()).keys()].filter((key) => key.includes('_per_namespace'));
     expect(keys).toEqual(['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_app_read_per_namespace`));
   });
@@ -331,7 +334,7 @@ describe('namespaces', () => {
     expect(valuesOf(metrics).get('min_app_read_per_namespace')).toBe(69);
   });
 
-  test('give way to another that gets their number', () => {
+  test('are forgotten when another one gets their number', () => {
     const metrics = withApp();
     metrics.namespaceNamed(2, 'other');
     expect([...valuesOf(metrics).keys()].some((key) => key.includes('_per_namespace'))).toBe(false);
@@ -339,7 +342,7 @@ describe('namespaces', () => {
     expect(valuesOf(metrics).get('cnt_other_read_per_namespace')).toBe(1);
   });
 
-  test('show what their quotas allow and use, each number where a quota has it', () => {
+  test('show the limits and the use of their quotas, each number where a quota has it', () => {
     const none = { countLimit: undefined, bytesLimit: undefined, usedCount: undefined, usedBytes: undefined };
     const inspect: Inspect = {
       ...emptyInspect,
@@ -390,7 +393,7 @@ describe('summaries', () => {
     );
   });
 
-  test('values beyond measure are counted as the largest', () => {
+  test('values above the range are counted as the largest', () => {
     const summary = new AdvancedSummary();
     for (const value of [-1, 0, 2 ** 31, 1e15]) summary.add(value);
     expect(summary.count).toBe(4);

@@ -4,7 +4,7 @@ import { FakeCore, testFacts } from './fake-core.ts';
 import { frame, handshake, PortRig } from './port-rig.ts';
 
 describe('frames', () => {
-  test('a handshake and a request reach the core, and the answers come back', async () => {
+  test('a handshake and a request reach the core, and the replies reach the client', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     client.send(frame('hello'));
@@ -13,7 +13,7 @@ describe('frames', () => {
     expect(rig.core.contexts.get(0)).toMatchObject({ remoteAddress: '10.0.9.1', localPort: 2181, secure: false });
   });
 
-  test('input that comes byte by byte makes the same frames', async () => {
+  test('input that arrives byte by byte makes the same frames', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = () => ({ pieceBytes: 1 });
     const client = rig.join();
@@ -24,7 +24,7 @@ describe('frames', () => {
     expect(rig.port.retainedInputBytes).toBe(0);
   });
 
-  test('requests sent right behind the handshake are served after it', async () => {
+  test('requests sent right after the handshake are served after it', async () => {
     const rig = await PortRig.open();
     const client = rig.dial();
     client.send(Buffer.concat([handshake(), frame('a'), frame('b')]));
@@ -32,7 +32,7 @@ describe('frames', () => {
     expect(client.frames()).toEqual(['welcome', 'a', 'b']);
   });
 
-  test('all answers of a turn leave in one write per connection', async () => {
+  test('all replies of a turn are sent in one write per connection', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     const before = rig.network.sendCalls;
@@ -42,7 +42,7 @@ describe('frames', () => {
     expect(rig.network.sendCalls - before).toBe(1);
   });
 
-  test('a long pipeline is served over several turns, in order, while others get theirs', async () => {
+  test('a long pipeline is served over several turns, in order, while others are served', async () => {
     const rig = await PortRig.open();
     const [greedy, modest] = [rig.join(), rig.join()];
     const turns = rig.turns;
@@ -52,11 +52,11 @@ describe('frames', () => {
     rig.settle();
     expect(greedy.frames().slice(1)).toEqual(sent);
     expect(rig.turns - turns).toBeGreaterThan(2);
-    // 256 of the greedy one's frames at the most went before it.
+    // At most 256 frames of the greedy client were served before it.
     expect(rig.core.bodies.indexOf('modest')).toBeLessThan(300);
   });
 
-  test('F15: a reset at any byte of a frame drops that frame whole and leaves nothing behind', async () => {
+  test('F15: a reset at any byte of a frame drops the whole frame and leaves no state', async () => {
     const bytes = Buffer.concat([handshake(), frame('first'), frame('second')]);
     for (let cut = 0; cut <= bytes.length; cut++) {
       const rig = await PortRig.open();
@@ -75,7 +75,7 @@ describe('frames', () => {
     ['a length above jute.maxbuffer', 0x100000],
     ['a negative length', -2],
     ['an HTTP request', Buffer.from('GET / HTTP/1.1').readInt32BE(0)],
-  ])('F30, F31: %s closes that connection without an answer and with one log line, and nobody else', async (_what, length) => {
+  ])('F30, F31: %s closes that connection without a reply and with one log line, and no other', async (_what, length) => {
     const rig = await PortRig.open();
     const other = rig.join();
     const client = rig.join();
@@ -104,7 +104,7 @@ describe('frames', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('E20: frames behind one that made the core close the connection are never processed', async () => {
+  test('E20: frames after one that made the core close the connection are never processed', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.answer = (cnxn, body) => {
@@ -120,7 +120,7 @@ describe('frames', () => {
     expect(rig.core.log.filter((line) => line.startsWith('disconnected'))).toHaveLength(1);
   });
 
-  test('writing to a connection that is gone is harmless, and counted', async () => {
+  test('writing to a closed connection is harmless, and counted', async () => {
     const rig = await PortRig.open();
     rig.join().reset();
     rig.settle();
@@ -130,7 +130,7 @@ describe('frames', () => {
     expect(counterOf(rig, 'stale_replies')).toBe(2);
   });
 
-  test('a number is heard of as disconnected before it connects again', async () => {
+  test('a number is reported as disconnected before it connects again', async () => {
     const rig = await PortRig.open();
     for (let round = 0; round < 5; round++) {
       const client = rig.join();
@@ -145,7 +145,7 @@ describe('frames', () => {
 });
 
 describe('back-pressure', () => {
-  test('a connection the core does not want input from is neither fed nor read until it does', async () => {
+  test('a connection is neither fed nor read while the core does not want its input', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.answer = (cnxn, body) => {
@@ -155,7 +155,7 @@ describe('back-pressure', () => {
     client.send(Buffer.concat([frame('1'), frame('2'), frame('3')]));
     rig.settle();
     expect(rig.core.bodies).toEqual(['1']);
-    // It is not read: what comes now stays with the network.
+    // It is not read: further bytes stay in the network.
     const received = rig.network.receivedBytes;
     client.send(frame('4'));
     rig.settle();
@@ -166,7 +166,7 @@ describe('back-pressure', () => {
     expect(client.frames()).toEqual(['welcome', '1', '2', '3', '4']);
   });
 
-  test('while the core is busy nobody is fed, and afterwards everybody is', async () => {
+  test('while the core is busy no connection is fed, and afterwards all are', async () => {
     const rig = await PortRig.open();
     const clients = [rig.join(), rig.join(), rig.dial()];
     rig.core.busyTurns = 50;
@@ -180,7 +180,7 @@ describe('back-pressure', () => {
     expect(clients[2]!.frames()).toEqual(['welcome']);
   });
 
-  test('a client that says good-bye and hangs up is heard to its end, however long that takes', async () => {
+  test('a client that closes its session and its connection is served to its end, however long that takes', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.busyTurns = 50;
@@ -193,11 +193,11 @@ describe('back-pressure', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('of a connection that breaks, what has arrived is handed over first', async () => {
+  test('when a connection breaks, frames that have arrived are passed on first', async () => {
     const rig = await PortRig.open();
     rig.join();
     rig.core.busyTurns = 50;
-    // In one turn: there is no later in which it could be heard.
+    // In one turn: there is no later turn that could process it.
     rig.turn((now) => {
       const bytes = Buffer.concat([frame('a'), frame('b'), frame('cut off').subarray(0, 8)]);
       rig.port.received({ count: 1, streams: [0], buffers: [bytes], starts: [0], ends: [bytes.length] }, now);
@@ -207,9 +207,9 @@ describe('back-pressure', () => {
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
-  test('what is due at a moment is done at that moment, whatever the fraction of a millisecond', async () => {
+  test('a deadline is met at its moment, whatever the fraction of a millisecond', async () => {
     const rig = await PortRig.open();
-    // Sums with what is due here reach beyond 2^20, where there is one bit less for the fraction.
+    // At this time, sums exceed 2^20, where there is one bit less for the fraction.
     rig.clock.advance(2 ** 20 - 5000 - rig.clock.now().elapsedMs);
     for (let count = 1; count <= 200; count++) {
       rig.clock.advance(1 / 7);
@@ -240,7 +240,7 @@ describe('back-pressure', () => {
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
-  test('large replies that leave at once do not hold up the requests behind them', async () => {
+  test('large replies that are sent at once do not delay the requests after them', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = () => ({ windowBytes: Infinity });
     const client = rig.join();
@@ -250,14 +250,14 @@ describe('back-pressure', () => {
     expect(client.frames()).toHaveLength(11);
   });
 
-  test('F32: a reader who takes nothing for 10 seconds while more than 4 MiB wait behind the reply in progress is closed', async () => {
+  test('F32: a client that reads nothing for 10 seconds while more than 4 MiB wait after the reply in progress is closed', async () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     const rig = await PortRig.open({ core });
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const [slow, other] = [rig.join(), rig.join()];
     slow.network.pause(slow.stream);
-    // Watch events come whether the client reads or not.
+    // Watch events arrive whether the client reads or not.
     rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
     rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
     rig.clock.advance(9_999);
@@ -273,7 +273,7 @@ describe('back-pressure', () => {
     expect(other.frames()).toEqual(['welcome', 'fine']);
   });
 
-  test('a reader who takes one huge reply slowly is left alone', async () => {
+  test('a client that reads one huge reply slowly is not closed', async () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     const rig = await PortRig.open({ core });
@@ -305,7 +305,7 @@ describe('back-pressure', () => {
     expect(client.frames()).toEqual(['welcome', 'a'.repeat(100)]);
   });
 
-  test('what was written before a close still goes out to a slow reader, and then the end', async () => {
+  test('output written before a close is still sent to a slow reader, and then the end', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1000 } : {});
     const client = rig.join();
@@ -325,7 +325,7 @@ describe('back-pressure', () => {
 });
 
 describe('limits', () => {
-  test('an address may have maxClientCnxns connections, and again when one is gone', async () => {
+  test('an address may have maxClientCnxns connections, and another one after one has closed', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 2 } });
     const [first, second] = [rig.join(), rig.join()];
     const third = rig.dial();
@@ -339,14 +339,14 @@ describe('limits', () => {
     expect(second.closed).toBeUndefined();
   });
 
-  test('there may be maxCnxns connections in all', async () => {
+  test('all addresses together may have maxCnxns connections', async () => {
     const rig = await PortRig.open({ options: { maxCnxns: 3 } });
     for (let index = 1; index <= 3; index++) rig.join(`10.0.9.${index}`);
     expect(rig.dial('10.0.9.9').closed).toBe('ECONNRESET');
     expect(rig.port.cnxnCount).toBe(3);
   });
 
-  test('F34: unless memory is ample nobody gets a new session, and who has one comes through', async () => {
+  test('F34: unless memory is ample new sessions are refused, and existing ones are resumed', async () => {
     const rig = await PortRig.open();
     for (const state of ['tight', 'full'] as const) {
       rig.port.memory = state;
@@ -357,7 +357,7 @@ describe('limits', () => {
       expect(again.frames()).toEqual(['welcome']);
     }
     expect(counterOf(rig, 'connection_rejected')).toBe(2);
-    expect(rig.lines[0]).toContain('was refused a new session, since memory is tight');
+    expect(rig.lines[0]).toContain('was refused a new session because memory is tight');
     rig.port.memory = 'ample';
     expect(rig.join().frames()).toEqual(['welcome']);
   });
@@ -389,17 +389,17 @@ describe('limits', () => {
       most = Math.max(most, rig.port.halfOpenCount);
     }
     expect(answers).toEqual(Array.from({ length: 5 }, () => ['welcome', 'x']).flat());
-    // Each has a second, so ten steps' worth and the limit of 250 may be there at a time.
+    // Each has a second, so the clients of ten steps and the limit of 250 may exist at a time.
     expect(most).toBeLessThanOrEqual(2250);
     expect(rig.port.halfOpenCount).toBeLessThanOrEqual(2250);
     rig.clock.advance(10_000);
     expect(rig.port.halfOpenCount).toBe(0);
-    // Everyone has not been told one by one.
+    // There is not a line for each of them.
     expect(rig.lines.length).toBeLessThan(200);
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
-  test('thousands of connections that shake hands at once, and slowly, all reach the core', async () => {
+  test('thousands of concurrent, slow handshakes all reach the core', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
     rig.wire.mannersOf = () => ({ delayMs: 200 });
     const clients = Array.from({ length: 3000 }, () => rig.dial());
@@ -431,7 +431,7 @@ describe('limits', () => {
     expect(rig.core.log).toEqual([]);
   });
 
-  test('F28: a silent connection without a session is ended by FIN at the time-out, and by a reset where newer ones need its place', async () => {
+  test('F28: a silent connection without a session is closed by FIN at the time-out, and by a reset where newer ones need its place', async () => {
     const rig = await PortRig.open({ options: { maxCnxns: 2, halfOpenMax: 5 } });
     const silent = rig.dial();
     rig.clock.advance(9_999);
@@ -446,7 +446,7 @@ describe('limits', () => {
     expect(newer.closed).toBeUndefined();
   });
 
-  test('F28: a connection is closed when nothing came from it for its session timeout, rounded up to the next 10 seconds', async () => {
+  test('F28: a connection is closed when nothing arrived from it for its session time-out, rounded up to the next 10 seconds', async () => {
     const rig = await PortRig.open();
     const [silent, alive] = [rig.join(), rig.join()];
     const pingFor = (seconds: number): void => {
@@ -464,10 +464,11 @@ describe('limits', () => {
     expect(rig.core.log).not.toContain('disconnected 1');
   });
 
-  test('E28: after a standstill of the process clients are heard before they are called silent', async () => {
+  test('E28: after a suspension of the process clients are read before they count as silent', async () => {
     const rig = await PortRig.open();
     const client = rig.dial();
-    // The loop stood still for a minute. The handshake is in the kernel, but the timer is called first.
+    // The loop was suspended for a minute. The handshake is in the kernel, but the timer is called
+    // first.
     client.send(handshake());
     const now = rig.clock.now();
     const late = { elapsedMs: now.elapsedMs + 60_000, wallMs: now.wallMs + 60_000 };
@@ -478,7 +479,7 @@ describe('limits', () => {
     expect(client.frames()).toEqual(['welcome']);
   });
 
-  test('P21: who waits for its turn is heard when its bytes arrive, and again from time to time though it is not read', async () => {
+  test('P21: a client that waits for its turn counts as alive when its bytes arrive, and again from time to time although it is not read', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.throttled.add(0);
@@ -501,7 +502,7 @@ describe('limits', () => {
     expect(rig.core.bodies).toEqual(['waits', 'not read', 'not read either']);
   });
 
-  test('a new session and one taken up again are told apart for the connection throttle', async () => {
+  test('a new session and a resumed one differ for the connection throttle', async () => {
     const kinds: string[] = [];
     const throttle = { deficit: 3, admit: (kind: string) => kinds.push(kind) < 3 };
     const rig = await PortRig.open({ throttle });
@@ -540,7 +541,7 @@ describe('limits', () => {
     expect(third.frames()).toHaveLength(2);
   });
 
-  test('P21: a client whose large request is refused is heard, as a whole frame arrives and with the beginning of one', async () => {
+  test('P21: a client whose large request is refused counts as alive, when a whole frame arrives and when one begins', async () => {
     const rig = await PortRig.open({ options: { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 } });
     const [whole, part] = [rig.join(), rig.join()];
     whole.send(frame('x'.repeat(1100)));
@@ -550,7 +551,7 @@ describe('limits', () => {
     expect(new Set(rig.core.heardOf)).toEqual(new Set([0, 1]));
   });
 
-  test('F34: above the limit of bytes in flight the largest holder goes; newcomers get in, and small ones are served', async () => {
+  test('F34: above the limit of bytes in flight the largest holder is closed; newcomers are accepted, and small ones are served', async () => {
     const rig = await PortRig.open({ options: { inFlightBytesMax: 100_000 } });
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
     const [hog, hoarder, small] = [rig.join('10.0.9.1'), rig.join('10.0.9.2'), rig.join('10.0.9.3')];
@@ -584,7 +585,7 @@ describe('limits', () => {
     expect(client.closed).toBe('ECONNRESET');
   });
 
-  test('a client that was closed and keeps its side open gives way to a newcomer where maxCnxns is reached', async () => {
+  test('a client that was closed and keeps its side open is dropped for a newcomer where maxCnxns is reached', async () => {
     const rig = await PortRig.open({ options: { maxCnxns: 1 } });
     const client = rig.join();
     rig.core.answer = (cnxn) => rig.core.close(cnxn);
@@ -596,7 +597,7 @@ describe('limits', () => {
     expect(rig.network.streamCount).toBe(1);
   });
 
-  test('shutting down ends every connection behind what was written to it', async () => {
+  test('shutting down ends every connection after its output', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.write(0, Buffer.from('last'));
@@ -631,7 +632,7 @@ describe('four letter words on the port', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('a word is none behind the handshake', async () => {
+  test('a four letter word after the handshake is a malformed frame', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     client.send('ruok');
@@ -640,7 +641,7 @@ describe('four letter words on the port', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('a word that is not on the whitelist says so', async () => {
+  test('a word that is not on the whitelist is refused with a message', async () => {
     const rig = await PortRig.open({ whitelist: new Set<FourLetterWord>(['srvr']) });
     const client = rig.dial();
     client.send('stmk');
@@ -648,7 +649,7 @@ describe('four letter words on the port', () => {
     expect(client.received.toString()).toBe('stmk is not executed because it is not in the whitelist.\n');
   });
 
-  test('a long answer is made piece by piece while others are served, and never more of it than its reader takes', async () => {
+  test('a long answer is made piece by piece while others are served, as fast as its reader reads', async () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     const paths = Array.from({ length: 100_000 }, (_, index) => `/some/path/of/a/watched/znode/${index}`);
@@ -684,7 +685,7 @@ describe('four letter words on the port', () => {
     expect([asking.closed, next.closed]).toEqual(['end', 'end']);
   });
 
-  test('F29: who asks a long word and does not read the answer is closed after 10 seconds, and the next in line is answered', async () => {
+  test('F29: a client that sends a long word and does not read the answer is closed after 10 seconds, and the next one is answered', async () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     core.inspect = {

@@ -13,7 +13,7 @@ it.each([
   ['200 are kept back where there are many', 0, host(65_536), 65_336, true],
   ['200 are kept back of 1,024', 0, host(1024), 824, true],
   ['of few, what is open and what storage may open at once', 0, host(64), 23, true],
-  ['what the process has open besides is taken off too', 0, host(1024, 500), 508, true],
+  ['other descriptors that the process has open are subtracted too', 0, host(1024, 500), 508, true],
   ['at least one client is let in', 0, host(30), 1, true],
   ['maxCnxns counts where there are descriptors for it', 500, host(1024), 500, false],
   ['descriptors count where maxCnxns asks for more', 5000, host(1024), 824, true],
@@ -22,39 +22,40 @@ it.each([
   expect(descriptorPlan({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxns, byDescriptors });
 });
 
-it('F34: other servers and strangers at their ports have descriptors of their own, which clients cannot take', () => {
+it('F34: other servers and unknown connections to their ports have descriptors that clients cannot take', () => {
   for (const limit of [128, 256, 1024, 65_536]) {
     const { cnxns, strangers } = descriptorPlan({ ...alone, peers: 4 }, host(limit));
     expect(strangers).toBeGreaterThanOrEqual(1);
     expect(strangers).toBeLessThanOrEqual(256);
-    // All at once: what is open, what storage opens, four servers, both ports, three lists of strangers, and all clients.
+    // All at once: open descriptors, those of storage, four servers, both ports, three lists of
+    // unknown servers, and all clients.
     expect(25 + 16 + 4 * 4 + 4 + 3 * strangers + cnxns).toBeLessThanOrEqual(limit);
   }
 });
 
 it.each([
-  ['one address may have more than there are', alone, host(64), 'open files are limited to 64, and what is configured takes 101: 41 for'],
+  ['one address may have more than there are', alone, host(64), 'the limit of open files is 64, but the configuration needs 101: 41 for'],
   [
     'other servers need some',
     { ...alone, peers: 2 },
     host(100),
-    "what is configured takes 131: 41 for this server's own files, 30 for connections with other servers and",
+    "the configuration needs 131: 41 for this server's own files, 30 for connections with other servers and",
   ],
-  ['maxCnxns asks for more', { ...alone, maxCnxns: 5000 }, host(1024), 'takes 5041: '],
+  ['maxCnxns asks for more', { ...alone, maxCnxns: 5000 }, host(1024), 'needs 5041: '],
   [
     'maxCnxns is just within what there is, but not within what is left',
     { ...alone, maxCnxns: 900 },
     host(1024),
-    'maxCnxns is 900, but open files are limited so that there may be 824',
+    'maxCnxns is 900, but the limit of open files allows only 824',
   ],
-])('F34: an operator is told at start when %s', (_title, needs, facts, told) => {
+])('F34: a warning is logged at the start when %s', (_title, needs, facts, told) => {
   const logger = new ListLogger();
   warnOfShortage(descriptorPlan(needs, facts), needs.maxCnxns, logger);
   expect(logger.lines).toEqual([expect.stringContaining(told)]);
   expect(logger.lines[0]).toContain('(ulimit -n, LimitNOFILE)');
 });
 
-it('F34: nobody is told anything where there are enough', () => {
+it('F34: nothing is logged when there are enough descriptors', () => {
   const logger = new ListLogger();
   for (const needs of [alone, { ...alone, maxCnxns: 500 }, { ...alone, peers: 4 }]) {
     warnOfShortage(descriptorPlan(needs, host(1024)), needs.maxCnxns, logger);

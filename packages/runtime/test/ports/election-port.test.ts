@@ -7,7 +7,7 @@ const two = serverOf(2);
 const three = serverOf(3);
 const own = (sid: number) => [{ host: addressOf(sid), port: electionPort }];
 
-/** Server 2, on its own, among raw hosts. */
+/** Server 2 alone, among raw hosts. */
 async function openTwo(servers = [one, two, three], setup = {}): Promise<{ rig: Rig; node: RigNode }> {
   const rig = new Rig();
   return { rig, node: await new RigNode(rig, 2, servers, setup).listen() };
@@ -19,15 +19,15 @@ async function hostOf(rig: Rig, address: string): Promise<RawHost> {
   return host;
 }
 
-/** A server says its vote over each connection that it accepts. */
+/** A server that sends its vote over each connection that it accepts. */
 async function speakingHostOf(rig: Rig, address: string): Promise<RawHost> {
   const host = await hostOf(rig, address);
   host.says = frameOf(noteOf(0));
   return host;
 }
 
-describe('who keeps the connection', () => {
-  test('a smaller server is dialled, told who we are, and kept', async () => {
+describe('which connection is kept', () => {
+  test('a smaller server is dialled, gets the introduction, and is kept', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));
@@ -40,7 +40,7 @@ describe('who keeps the connection', () => {
     expect(node.events).toEqual(['reachable 1', '1: 3']);
   });
 
-  test('a larger server is dialled, told who we are, and left: it has to dial', async () => {
+  test('a larger server is dialled, gets the introduction, and is closed: it has to dial', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(3));
     node.notify(3, noteOf(7));
@@ -56,7 +56,7 @@ describe('who keeps the connection', () => {
     expect(node.events).toEqual(['reachable 3']);
   });
 
-  test('a larger server that dials is kept, and takes the place of the connection before', async () => {
+  test('a larger server that dials is kept, and replaces the earlier connection', async () => {
     const { rig, node } = await openTwo();
     const host = new RawHost(rig, addressOf(3));
     const first = host.dial(addressOf(2), electionPort);
@@ -73,7 +73,7 @@ describe('who keeps the connection', () => {
     expect(node.events).toEqual(['reachable 3', 'reachable 3', '3: 4']);
   });
 
-  test('the late initial message of an older connection does not take the place of a newer one', async () => {
+  test('the late initial message of an older connection does not replace a newer one', async () => {
     const { rig, node } = await openTwo();
     const host = new RawHost(rig, addressOf(3));
     const first = host.dial(addressOf(2), electionPort);
@@ -87,7 +87,7 @@ describe('who keeps the connection', () => {
     expect(node.events).toEqual(['reachable 3']);
   });
 
-  test('a smaller server that dials is closed, with the connection there was, and dialled at the address it names', async () => {
+  test('a smaller server that dials is closed, with the earlier connection, and dialled at the address it names', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     const elsewhere = await speakingHostOf(rig, '10.0.1.1');
@@ -106,7 +106,7 @@ describe('who keeps the connection', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
-  test('a smaller server that names a wildcard, or an address where nobody is, is dialled where the configuration says', async () => {
+  test('a smaller server that names a wildcard, or an unreachable address, is dialled at its configured address', async () => {
     for (const named of ['0.0.0.0', '10.0.7.7']) {
       const { rig, node } = await openTwo();
       const host = await speakingHostOf(rig, addressOf(1));
@@ -118,7 +118,7 @@ describe('who keeps the connection', () => {
     }
   });
 
-  test('a server with our own number, or one below 0, is closed and named', async () => {
+  test('a server with the number of this server, or one below 0, is closed and logged', async () => {
     for (const sid of [2, -5]) {
       const { rig, node } = await openTwo();
       const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
@@ -148,7 +148,7 @@ describe('who keeps the connection', () => {
     expect(node.lines.at(-1)).toBe('Server -2 is not in the configuration, so no vote is sent to it.');
   });
 
-  test('a server of 3.4 says its number only: a larger one is kept, a smaller one dialled back', async () => {
+  test('a server of 3.4 sends only its number: a larger one is kept, a smaller one dialled back', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(1));
     const larger = new RawHost(rig, addressOf(3)).dial(addressOf(2), electionPort);
@@ -178,7 +178,7 @@ describe('who keeps the connection', () => {
     ]);
   });
 
-  test('with multiAddress.enabled all own addresses are named', async () => {
+  test('with multiAddress.enabled the initial message names all own addresses', async () => {
     const both = { ...two, electionAddresses: [...own(2), { host: 'fe80::2', port: 1 }] };
     for (const multiAddressEnabled of [false, true]) {
       const { rig, node } = await openTwo([one, both], { election: { multiAddressEnabled } });
@@ -192,7 +192,9 @@ describe('who keeps the connection', () => {
 });
 
 describe('two servers that dial each other', () => {
-  /** Delays of dials and of bytes in every combination, and one starting before the other. */
+  /**
+   * Delays of dials and of bytes in every combination, and one server starting before the other.
+   */
   const delays = [0, 1, 2, 5];
 
   async function expectMeeting(aheadMs: number, delayMs: (from: string, to: string) => number): Promise<void> {
@@ -212,14 +214,14 @@ describe('two servers that dial each other', () => {
     expect(smaller!.events.at(-1)).toBe('2: 12');
     expect(larger!.events.at(-1)).toBe('1: 11');
     for (const node of [smaller!, larger!]) expect(node.events.filter((event) => event.startsWith('unreachable'))).toEqual([]);
-    // And it works.
+    // And the connection works.
     smaller!.notify(2, noteOf(21));
     larger!.notify(1, noteOf(22));
     await rig.run(20);
     expect([smaller!.events.at(-1), larger!.events.at(-1)]).toEqual(['2: 22', '1: 21']);
   }
 
-  test('end with one connection, dialled by the larger, whoever is first and however long each way takes', async () => {
+  test('keep one connection, dialled by the larger, whichever is first and however long each direction takes', async () => {
     for (const aheadMs of [-6, -3, -2, -1, 0, 1, 2, 3, 4, 6, 11]) {
       for (const there of delays) for (const back of delays) await expectMeeting(aheadMs, (from) => (from === addressOf(1) ? there : back));
     }
@@ -236,7 +238,7 @@ describe('two servers that dial each other', () => {
     }
   });
 
-  test('do so after their connection has broken on both sides at once', async () => {
+  test('do so after their connection was reset on both sides at once', async () => {
     for (const there of delays) {
       for (const back of delays) {
         const rig = new Rig();
@@ -259,7 +261,7 @@ describe('two servers that dial each other', () => {
 });
 
 describe('a larger server', () => {
-  test('is asked to dial no more often than twice a second, however much there is to say', async () => {
+  test('is asked to dial at most twice a second, however many messages there are', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(3));
     for (let round = 1; round <= 40; round++) {
@@ -299,7 +301,7 @@ describe('messages', () => {
     return { rig, node, host, end: host.accepted[0]! };
   }
 
-  test('of those that wait for a server that reads nothing only the newest is sent', async () => {
+  test('that wait for a server that reads nothing are replaced by the newest', async () => {
     const { rig, node, end } = await withOne();
     const { forward } = rig.cnxns[0]!;
     forward.manners.windowBytes = 10;
@@ -312,14 +314,14 @@ describe('messages', () => {
     expect(end.received).toEqual(Buffer.concat([greeting, ...[1, 2, 5].map((round) => frameOf(noteOf(round)))]));
   });
 
-  test('of those of one turn only the newest is sent', async () => {
+  test('of one turn are replaced by the newest', async () => {
     const { rig, node, end } = await withOne();
     node.turn(() => [2, 3, 4].forEach((round) => node.election.notify(1, noteOf(round))));
     await rig.settle();
     expect(end.received.subarray(initialOf(2, own(2)).length)).toEqual(Buffer.concat([frameOf(noteOf(1)), frameOf(noteOf(4))]));
   });
 
-  test('the last is said again over a new connection, unless a newer one waits', async () => {
+  test('the last one is sent again over a new connection, unless a newer one waits', async () => {
     const { rig, node, host, end } = await withOne();
     host.says = frameOf(noteOf(0));
     end.send(host.says);
@@ -339,7 +341,7 @@ describe('messages', () => {
     expect(host.accepted[3]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2))]));
   });
 
-  test('E20: one that cannot be decoded costs a line, and not the connection', async () => {
+  test('E20: one that cannot be decoded is logged, and does not close the connection', async () => {
     const { rig, node, end } = await withOne();
     const bad = frameOf(noteOf(5));
     bad.writeInt32BE(9, 4);
@@ -353,7 +355,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('a thousand that cannot be decoded cost few lines', async () => {
+  test('a thousand that cannot be decoded cause few lines', async () => {
     const { rig, node, end } = await withOne();
     for (let count = 0; count < 1000; count++) end.send(Buffer.from('0000000101', 'hex'));
     end.send(frameOf(noteOf(6)));
@@ -362,7 +364,7 @@ describe('messages', () => {
     expect(node.lines.length).toBeLessThan(30);
   });
 
-  test('frames have 1 to 524288 bytes; any other length closes the connection', async () => {
+  test('with 1 to 524288 bytes are received; any other length closes the connection', async () => {
     const longest = Buffer.alloc(4 + 524_288);
     frameOf(noteOf(9)).copy(longest);
     longest.writeInt32BE(524_288);
@@ -382,7 +384,7 @@ describe('messages', () => {
     }
   });
 
-  test('a flood of them is heard in pieces, in order and to the end', async () => {
+  test('a flood of them is received in pieces, in order and to the end', async () => {
     const { rig, node, end } = await withOne();
     const rounds = Array.from({ length: 1000 }, (_, round) => round);
     end.send(Buffer.concat(rounds.map((round) => frameOf(noteOf(round)))));
@@ -395,7 +397,7 @@ describe('messages', () => {
     expect(end.closed).toBe('end');
   });
 
-  test('one byte at a time, they are the same', async () => {
+  test('one byte at a time, they are decoded the same', async () => {
     const { rig, node } = await openTwo();
     rig.wire.mannersOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1 });
     const end = new RawHost(rig, addressOf(3)).dial(addressOf(2), electionPort);
@@ -404,7 +406,7 @@ describe('messages', () => {
     expect(node.events).toEqual(['reachable 3', '3: 4', '3: 5']);
   });
 
-  test('a reset at any byte of what a dialler sends leaves nothing behind', async () => {
+  test('a reset at any byte of the output of a dialling server leaves no state', async () => {
     const bytes = Buffer.concat([initialOf(3, own(3)), frameOf(noteOf(4))]);
     for (let at = 0; at < bytes.length; at++) {
       const { rig, node } = await openTwo([two]);
@@ -421,7 +423,7 @@ describe('messages', () => {
 });
 
 describe('reachable and unreachable', () => {
-  test('a server whose connection has closed is dialled at once, and unreachable when that is refused; told once', async () => {
+  test('a server whose connection has closed is dialled at once, and reported once as unreachable when that is refused', async () => {
     const rig = new Rig();
     const [smaller, larger] = await Promise.all([1, 2].map((sid) => new RigNode(rig, sid, [one, two]).listen()));
     for (const [here, there] of [
@@ -453,8 +455,8 @@ describe('reachable and unreachable', () => {
     }
   });
 
-  // As a kernel closes the sockets of a process that was killed, one after the other.
-  test('a server whose connection closes a moment before it listens no more is unreachable at once', async () => {
+  // As a kernel closes the sockets of a killed process, one after the other.
+  test('a server whose connection closes a moment before its port does is unreachable at once', async () => {
     for (const sid of [1, 3]) {
       const { rig, node } = await openTwo();
       const host = new RawHost(rig, addressOf(sid));
@@ -470,7 +472,7 @@ describe('reachable and unreachable', () => {
       const before = host.accepted.length;
       (sid === 3 ? connected : host.accepted[0]!).reset();
       while (host.accepted.length === before) await rig.run(1);
-      // The node knows that it was accepted, and what it says is on its way.
+      // The node knows that the connection was accepted, and its message is in transit.
       await rig.run(7);
       await listener.close();
       host.accepted.at(-1)!.reset();
@@ -479,7 +481,7 @@ describe('reachable and unreachable', () => {
     }
   });
 
-  test('a server that never was connected is not unreachable, however often it refuses', async () => {
+  test('a server that was never connected is not reported as unreachable, however often it refuses', async () => {
     const { rig, node } = await openTwo();
     rig.wire.stack(addressOf(1));
     for (let round = 1; round < 5; round++) {
@@ -490,7 +492,7 @@ describe('reachable and unreachable', () => {
     expect(node.lines).toEqual(['Server 1 cannot be reached: 10.0.0.1:3888 (ECONNREFUSED).']);
   });
 
-  test('a dial without an answer says nothing, and is made again at the next message', async () => {
+  test('a dial without an answer reports nothing, and is repeated at the next message', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
@@ -510,7 +512,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
-  test('a server that is to be connected anew is not heard over the old connection any more, and reachable with the new one', async () => {
+  test('after reconnect a server is not received over the old connection any more, and is reachable with the new one', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));
@@ -545,7 +547,7 @@ describe('reachable and unreachable', () => {
     }
   });
 
-  test('a server that has asked to be dialled, and refuses that, is unreachable if there was a connection', async () => {
+  test('a server that has asked to be dialled, and refuses the dial, is unreachable if there was a connection', async () => {
     const { rig, node } = await openTwo();
     const host = new RawHost(rig, addressOf(1));
     host.says = frameOf(noteOf(0));
@@ -562,40 +564,46 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'unreachable 1']);
   });
 
-  describe.each(['end', 'reset'] as const)('where something accepts in its place, and closes with %s when nobody listens', (refusal) => {
-    const early = { at: 'far end', refusal, refusalMs: 3, patienceMs: 60_000 } as const;
+  describe.each(['end', 'reset'] as const)(
+    'where an intermediary accepts for a server, and closes with %s when the server does not listen',
+    (refusal) => {
+      const early = { at: 'far end', refusal, refusalMs: 3, patienceMs: 60_000 } as const;
 
-    test.each([1, 3])('server %i is unreachable when its process is gone, and reachable when another one has spoken', async (sid) => {
-      const rig = new Rig();
-      rig.wire.acceptsEarly = () => early;
-      const node = await new RigNode(rig, 2, [one, two, three]).listen();
-      const other = await new RigNode(rig, sid, [one, two, three]).listen();
-      for (const [from, to] of [
-        [node, other],
-        [other, node],
-      ] as const) {
-        from.notify(to.sid, noteOf(1));
-        await rig.run(100);
-      }
-      expect(node.events.at(-1)).toBe(`${sid}: 1`);
-      await rig.run(5000, 100);
-      node.events.length = 0;
-      other.crash();
-      await rig.run(sid === 1 ? 50 : 1200);
-      expect(node.events).toEqual([`unreachable ${sid}`]);
-      for (let round = 2; round < 9; round++) {
-        node.notify(sid, noteOf(round));
-        await rig.run(600, 10);
-      }
-      expect(node.events).toEqual([`unreachable ${sid}`]);
-      const revived = await new RigNode(rig, sid, [one, two, three]).listen();
-      revived.notify(2, noteOf(9));
-      await rig.run(600, 10);
-      expect(node.events).toEqual([`unreachable ${sid}`, `reachable ${sid}`, `${sid}: 9`]);
-    });
-  });
+      test.each([1, 3])(
+        'server %i is unreachable when its process has ended, and reachable when a new one has sent a message',
+        async (sid) => {
+          const rig = new Rig();
+          rig.wire.acceptsEarly = () => early;
+          const node = await new RigNode(rig, 2, [one, two, three]).listen();
+          const other = await new RigNode(rig, sid, [one, two, three]).listen();
+          for (const [from, to] of [
+            [node, other],
+            [other, node],
+          ] as const) {
+            from.notify(to.sid, noteOf(1));
+            await rig.run(100);
+          }
+          expect(node.events.at(-1)).toBe(`${sid}: 1`);
+          await rig.run(5000, 100);
+          node.events.length = 0;
+          other.crash();
+          await rig.run(sid === 1 ? 50 : 1200);
+          expect(node.events).toEqual([`unreachable ${sid}`]);
+          for (let round = 2; round < 9; round++) {
+            node.notify(sid, noteOf(round));
+            await rig.run(600, 10);
+          }
+          expect(node.events).toEqual([`unreachable ${sid}`]);
+          const revived = await new RigNode(rig, sid, [one, two, three]).listen();
+          revived.notify(2, noteOf(9));
+          await rig.run(600, 10);
+          expect(node.events).toEqual([`unreachable ${sid}`, `reachable ${sid}`, `${sid}: 9`]);
+        },
+      );
+    },
+  );
 
-  test('a connection that is closed once before anything has come over it says nothing', async () => {
+  test('a connection that is closed once before any message has arrived reports nothing', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
@@ -625,7 +633,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 3', 'unreachable 3', 'reachable 3']);
   });
 
-  test('a connection over which nothing has come is made anew when there is more to say, at most once a second', async () => {
+  test('a connection without a received message is replaced when there is another message to send, at most once a second', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(1));
     for (let round = 1; round <= 20; round++) {
@@ -642,7 +650,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 7']);
   });
 
-  test('a server whose connections close as soon as they are made is not dialled without end', async () => {
+  test('a server whose connections close as soon as they are made is not dialled endlessly', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
@@ -655,7 +663,7 @@ describe('reachable and unreachable', () => {
 });
 
 describe('names and addresses', () => {
-  test('a name is looked up at each dial, so a server that has moved is found', async () => {
+  test('a name is resolved at each dial, so that a server with a new address is found', async () => {
     const named = serverOf(1, 'zk1');
     const { rig, node } = await openTwo([named, two]);
     const before = await speakingHostOf(rig, addressOf(1));
@@ -669,7 +677,7 @@ describe('names and addresses', () => {
     expect([before.accepted.length, after.accepted.length]).toEqual([1, 1]);
   });
 
-  test('a name that does not resolve is tried again at the next message, and says nothing of the server', async () => {
+  test('a name that does not resolve is tried again at the next message, and reports nothing about the server', async () => {
     const { rig, node } = await openTwo([serverOf(1, 'zk1'), two]);
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
@@ -683,7 +691,7 @@ describe('names and addresses', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0']);
   });
 
-  test('a look-up that hangs delays nobody else, ends with the time of the dial, and its late answer is ignored', async () => {
+  test('a look-up that hangs delays no other server, ends with the time limit of the dial, and its late answer is ignored', async () => {
     const { rig, node } = await openTwo([serverOf(1, 'zk1'), two, three]);
     const answers: (() => void)[] = [];
     const resolve = node.network.resolve.bind(node.network);
@@ -723,7 +731,7 @@ describe('names and addresses', () => {
     expect(node.lines).toEqual([]);
   });
 
-  test('another configuration is used by the next dial, and a server it has not is forgotten when its connection closes', async () => {
+  test('the next dial uses a new configuration, and a removed server is forgotten when its connection closes', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     const moved = await hostOf(rig, '10.0.1.1');
@@ -750,7 +758,7 @@ describe('names and addresses', () => {
 });
 
 describe('listening', () => {
-  test('a port that cannot be bound is tried three times, a second apart; then a sentence says so', async () => {
+  test('a port that cannot be bound is tried three times, a second apart, and then rejects with a sentence', async () => {
     const rig = new Rig();
     await new RawHost(rig, addressOf(2)).listen(electionPort);
     const node = new RigNode(rig, 2, [two]);
@@ -760,12 +768,12 @@ describe('listening', () => {
     expect(said).toBe('');
     await rig.run(1);
     expect(said).toBe(
-      'The election port, 10.0.0.2:3888, could not be bound: port 3888 is already in use by this process. Choose another port. It was tried 3 times; zookeeper.electionPortBindRetry says how often, 0 for ever.',
+      'The election port, 10.0.0.2:3888, could not be bound: port 3888 is already in use by this process. Choose another port. Gave up after 3 tries; zookeeper.electionPortBindRetry sets how many, 0 for no limit.',
     );
     expect(node.lines.length).toBe(2);
   });
 
-  test('with 0 it is tried for ever, and until the port is shut down', async () => {
+  test('with 0 a port is tried without limit, until it is shut down', async () => {
     const rig = new Rig();
     const holder = await new RawHost(rig, addressOf(2)).listen(electionPort);
     const node = new RigNode(rig, 2, [two], { election: { bindTriesMax: 0 } });
@@ -782,7 +790,7 @@ describe('listening', () => {
     expect(await never).toBeUndefined();
   });
 
-  test('a name that does not resolve is waited for as long as it takes', async () => {
+  test('a name that does not resolve is retried without limit', async () => {
     const rig = new Rig();
     const node = new RigNode(rig, 2, [two]);
     const listening = node.election.listen({ host: 'zk2', port: electionPort });
@@ -792,7 +800,7 @@ describe('listening', () => {
     expect((await listening)!.endpoint.port).toBe(electionPort);
   });
 
-  test('a port that is shut down sends what was to be said, closes, and dials nobody', async () => {
+  test('a port that is shut down sends its waiting messages, closes, and dials no server', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
@@ -810,7 +818,7 @@ describe('listening', () => {
 });
 
 describe('hostile input', () => {
-  test('who does not say who it is within the time-out is closed', async () => {
+  test('a connection without an introduction within the time-out is closed', async () => {
     const { rig, node } = await openTwo();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
     end.send(initialOf(3, own(3)).subarray(0, 30));
@@ -821,7 +829,7 @@ describe('hostile input', () => {
     expect(node.lines).toEqual(['10.0.9.9:32768 did not introduce itself within 10000 ms to the election port, and was closed.']);
   });
 
-  test('ten thousand connections without a word take a bounded number of places, and none from an honest server', async () => {
+  test('ten thousand silent connections take a limited number of places, and none from an honest server', async () => {
     const { rig, node } = await openTwo();
     const host = new RawHost(rig, '10.0.9.9');
     const silent = Array.from({ length: 5000 }, () => host.dial(addressOf(2), electionPort));
@@ -837,7 +845,7 @@ describe('hostile input', () => {
     expect(node.network.streamCount).toBe(1);
   });
 
-  test('servers outside the configuration have a bounded number of places', async () => {
+  test('servers outside the configuration have a limited number of places', async () => {
     const { rig, node } = await openTwo(undefined, { election: { strangersMax: 5 } });
     const host = new RawHost(rig, '10.0.9.9');
     const ends = Array.from({ length: 20 }, (_, at) => {
@@ -881,7 +889,7 @@ describe('hostile input', () => {
     expect(honest.closed).toBeUndefined();
   });
 
-  test('who closes and goes on sending is cut off', async () => {
+  test('a server that closes and continues to send is cut off', async () => {
     const { rig, node } = await openTwo();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
     await rig.settle();

@@ -1,4 +1,7 @@
-/** Whose place a newcomer gets when there are no more: never that of a session, and of an address that has many before one that has few. */
+/**
+ * Which connection is dropped for a newcomer when all places are taken: never one with a session,
+ * and one of an address with many before one of an address with few.
+ */
 import { describe, expect, test } from 'vitest';
 import { frame, handshake, PortRig } from './port-rig.ts';
 
@@ -6,7 +9,7 @@ const attacker = '10.0.6.6';
 const honest = (number: number): string => `10.0.9.${number}`;
 
 describe('places for connections', () => {
-  test('of those without a session the oldest of the address that has most makes way, though others are older', async () => {
+  test('the oldest connection without a session of the address with the most is dropped, although others are older', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 12 } });
     const slow = rig.dial(honest(1));
     rig.clock.advance(100);
@@ -19,7 +22,7 @@ describe('places for connections', () => {
     expect(slow.frames()).toEqual(['welcome']);
   });
 
-  test('who has sent a handshake that the server has not come to is not silent', async () => {
+  test('a client whose handshake waits for its turn is not silent', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 3 } });
     const listener = await rig.port.listen({ address: undefined, port: 2182, backlog: undefined });
     const spoken = [rig.dial(attacker), rig.dial(attacker)];
@@ -36,7 +39,7 @@ describe('places for connections', () => {
     expect(silent.closed).toBe('ECONNRESET');
   });
 
-  test('no session makes way: an address that has its share is refused near the limit, and others get the last places', async () => {
+  test('no session is dropped: an address that has its share is refused near the limit, and others get the last places', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 64 } });
     const sessions = Array.from({ length: 80 }, () => rig.join(attacker));
     expect(sessions.filter(({ closed }) => closed === undefined)).toHaveLength(60);
@@ -47,14 +50,14 @@ describe('places for connections', () => {
     for (const client of [...sessions.slice(0, 60), ...newcomers]) client.send(frame('x'));
     rig.settle();
     expect(rig.core.bodies).toHaveLength(64);
-    // A place that comes free is for those who have fewer.
+    // A place that becomes free is for addresses that have fewer.
     newcomers[0]!.reset();
     rig.settle();
     expect(rig.dial(attacker).closed).toBe('ECONNRESET');
     expect(rig.join(honest(5)).frames()).toEqual(['welcome']);
   });
 
-  test('where all addresses have the same, all places are given', async () => {
+  test('where all addresses have equally many, all places are used', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 64 } });
     for (let round = 0; round < 2; round++) {
       for (let number = 1; number <= 32; number++) expect(rig.join(honest(number)).frames()).toEqual(['welcome']);

@@ -1,14 +1,20 @@
-/** Whose frames the core gets next: turns go round by address, then by connection, and who has had much of its time comes later. */
+/**
+ * Whose frames the core gets next: turns alternate by address, then by connection, and those that
+ * have used much of its time come later.
+ */
 import { describe, expect, test } from 'vitest';
 import { frame, handshake, PortRig } from './port-rig.ts';
 
 const attacker = '10.0.6.6';
 const honest = '10.0.9.1';
-/** What a listing takes, and what the core counts for it. */
+/** The turns of a listing, and the units that the core counts for it. */
 const listingTurns = 10;
 const listingUnits = 1_500_000;
 
-/** A port whose core takes ten turns for each request that begins with `list`, and counts what it has cost when it is done. */
+/**
+ * A port whose core takes ten turns for each request that begins with `list`, and counts the cost
+ * at its end.
+ */
 async function openPort(): Promise<PortRig> {
   const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
   const { core } = rig;
@@ -22,7 +28,7 @@ async function openPort(): Promise<PortRig> {
   return rig;
 }
 
-/** Connections of one address, each of which asks for so many listings at once, all in one turn. */
+/** Connections of one address, each of which requests so many listings at once, all in one turn. */
 function listers(rig: PortRig, address: string, count: number, listings: number): void {
   const streams = Array.from({ length: count }, () => join(rig, address));
   receive(
@@ -34,14 +40,14 @@ function listers(rig: PortRig, address: string, count: number, listings: number)
   );
 }
 
-/** Connects a client, whose number at the port it returns. */
+/** Connects a client, and returns its number at the port. */
 function join(rig: PortRig, address: string): number {
   const stream = rig.core.contexts.size;
   rig.join(address);
   return stream;
 }
 
-/** Gives bytes to the port in one turn. */
+/** Passes bytes to the port in one turn. */
 function receive(rig: PortRig, input: readonly { readonly stream: number; readonly bytes: Buffer }[]): void {
   const streams = input.map(({ stream }) => stream);
   const buffers = input.map(({ bytes }) => bytes);
@@ -54,7 +60,7 @@ function turnsOf(rig: PortRig, count: number): void {
   for (let turn = 0; turn < count; turn++) rig.turn(() => undefined);
 }
 
-/** Requests that reached the core ahead of this one since there were so many. */
+/** Requests that reached the core before this one, since there were `since` of them. */
 function overtaken(rig: PortRig, body: string, since: number): string[] {
   const at = rig.core.bodies.indexOf(body);
   expect(at, `${body} has reached the core`).toBeGreaterThanOrEqual(since);
@@ -66,7 +72,7 @@ function hand(rig: PortRig, stream: number, body: string): void {
 }
 
 describe('turns', () => {
-  test('go round by address: of 55 connections with 20 listings each no more than one is served ahead of an honest request', async () => {
+  test('go round by address: of 55 connections with 20 listings each at most one is served before an honest request', async () => {
     const rig = await openPort();
     const stream = join(rig, honest);
     listers(rig, attacker, 55, 20);
@@ -77,12 +83,12 @@ describe('turns', () => {
       turnsOf(rig, 2 * listingTurns + 5);
       expect(overtaken(rig, `honest ${round}`, before).length).toBeLessThanOrEqual(1);
     }
-    // Nobody waits in vain.
+    // All of them are served in the end.
     rig.settle();
     expect(rig.core.bodies).toHaveLength(55 * 20 + 20);
   });
 
-  test('an address that has had little of the core goes on until it has had as much as others', async () => {
+  test('an address that has used little of the core is served until it has used as much as others', async () => {
     const rig = await openPort();
     const streams = Array.from({ length: 30 }, () => join(rig, honest));
     listers(rig, attacker, 5, 5);
@@ -126,7 +132,7 @@ describe('turns', () => {
     expect(rig.core.bodies).toHaveLength(13 * 200);
   });
 
-  test('a client that shakes hands, asks and hangs up while others wait for their turn is heard to its end', async () => {
+  test('a client that sends a handshake and a request and closes while others wait for their turn is served to its end', async () => {
     const rig = await openPort();
     const crowd = Array.from({ length: 12 }, () => join(rig, attacker));
     const stream = rig.network.streamCount;
@@ -144,7 +150,7 @@ describe('turns', () => {
     expect(rig.core.bodies).toContain('asked');
   });
 
-  test('end early where each request is costly, though none is a job', async () => {
+  test('end early where each request is costly, although none is a job', async () => {
     const rig = await openPort();
     const { core } = rig;
     core.answer = (cnxn, body) => {
@@ -161,7 +167,7 @@ describe('turns', () => {
     expect(core.bodies).toHaveLength(201);
   });
 
-  test('what an address did while nobody waited is not held against it', async () => {
+  test('what an address used while no other waited does not count against it', async () => {
     const rig = await openPort();
     const [early, other] = [join(rig, attacker), join(rig, honest)];
     for (let round = 0; round < 20; round++) {
@@ -173,7 +179,7 @@ describe('turns', () => {
     receive(rig, [{ stream: other, bytes: Buffer.concat(Array.from({ length: 8 }, (_, nth) => frame(`list of another ${nth}`))) }]);
     hand(rig, early, 'short');
     rig.settle();
-    // It pays for the last one alone.
+    // It is charged only for the last one.
     expect(rig.core.bodies.slice(before).indexOf('short')).toBeLessThanOrEqual(3);
     expect(rig.core.bodies).toHaveLength(before + 10);
   });

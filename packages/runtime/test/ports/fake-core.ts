@@ -1,4 +1,4 @@
-/** A core that follows a script, and a server's worth of facts: what the port's tests run against. */
+/** A core that follows a script, and the facts of a server, for tests of the ports. */
 import type { CnxnContext, CnxnId, CnxnInfo, EnsembleInspect, Inspect, Now } from '@tskeeper/core';
 import { Reader, Writer } from '@tskeeper/protocol';
 import type { ClientCore, ServerFacts } from '../../src/internal.ts';
@@ -33,7 +33,7 @@ export const emptyInspect: Inspect = {
   ensemble: () => undefined,
 };
 
-/** Server 2 of the ensemble that answers were recorded of (fixtures/README.md). */
+/** Server 2 of the ensemble whose answers were recorded (fixtures/README.md). */
 export const recordedEnsemble: EnsembleInspect = {
   sid: 2,
   state: 'leading',
@@ -79,31 +79,31 @@ export const testFacts: ServerFacts = {
 };
 
 /**
- * Takes the first frame of a connection for its handshake and grants a session of 6 seconds; answers every other frame as `answer`
- * says, by default with the frame itself.
+ * Treats the first frame of a connection as its handshake and grants a session of 6 seconds;
+ * answers every other frame with `answer`, by default with the frame itself.
  */
 export class FakeCore implements ClientCore {
   readonly log: string[] = [];
   readonly frames: FakeFrame[] = [];
-  /** These have said something that was not handed over as a frame. */
+  /** Connections that were reported as heard. */
   readonly heardOf: CnxnId[] = [];
   readonly contexts = new Map<CnxnId, CnxnContext>();
   readonly #open = new Map<CnxnId, CnxnInfo>();
   readonly #greeted = new Set<CnxnId>();
-  /** These are not to be fed. */
+  /** Connections that must not be fed. */
   readonly throttled = new Set<CnxnId>();
 
   drained(): void {}
 
   /** A long job that takes so many turns more. */
   busyTurns = 0;
-  /** For whom that is, and what each of these turns counts. */
+  /** The connection of that job, and the units of each of its turns. */
   busyWith: CnxnId | undefined;
   unitsPerTurn = 0;
   work = 0;
   outstanding = 0;
   sessionTimeoutMs = 6000;
-  /** The writer half of Out, and its close. */
+  /** `reply` and `close` of Out. */
   reply: (cnxn: CnxnId) => Writer = () => new Writer();
   close: (cnxn: CnxnId) => void = () => undefined;
   answer: (cnxn: CnxnId, body: Buffer) => void = (cnxn, body) => this.write(cnxn, body);

@@ -15,7 +15,7 @@ import {
 import { average, javaDate, javaDouble } from '../../src/ports/java-text.ts';
 import { emptyInspect, leadingInspect, recordedEnsemble, testFacts } from './fake-core.ts';
 
-/** What a 3.9.5 server answered (fixtures/README.md). */
+/** The answers of a 3.9.5 server (fixtures/README.md). */
 const recorded = JSON.parse(readFileSync(new URL('../../../../fixtures/operations-3.9.5.json', import.meta.url), 'utf8')) as {
   readonly fourLetterWords: Readonly<Record<string, string>>;
   readonly mntrLeader: string;
@@ -25,7 +25,7 @@ const recorded = JSON.parse(readFileSync(new URL('../../../../fixtures/operation
 };
 
 const session = 0x100001ca6e90002n;
-/** When the recording was made, on both clocks. */
+/** The time of the recording, on both clocks. */
 const now = { elapsedMs: 1_885_000, wallMs: Date.UTC(2026, 10, 20, 9, 34, 45) };
 
 function contextOf(remotePort: number): CnxnContext {
@@ -106,7 +106,10 @@ function listOf(...cnxns: CnxnView[]): CnxnList {
   return { cnxnCount: cnxns.length, cnxns: () => cnxns, expiry: () => expiry };
 }
 
-/** The numbers of the recorded srvr: 33 packets each way, latencies of 0 to 9 ms with an average of 2.2667. */
+/**
+ * The numbers of the recorded srvr: 33 packets each way, latencies of 0 to 9 ms with an average of
+ * 2.2667.
+ */
 function recordedTraffic(packets: number): ServerMetrics {
   const metrics = new ServerMetrics();
   const latencies = [0, 9, ...Array.from({ length: 12 }, () => 2), 1];
@@ -168,7 +171,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(ask(word, setup)).toBe(recorded.fourLetterWords[word]);
   });
 
-  test('A76, A83: stmk answers the mask it was given, and gtmk shows it from then on', () => {
+  test('A76, A83: stmk answers the given mask, and gtmk shows it from then on', () => {
     const words = wordsOf({});
     const mask = Buffer.alloc(8);
     mask.writeBigInt64BE(306n);
@@ -195,13 +198,13 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     metrics.roleChanged(role);
     const ours = form(ask('mntr', { metrics, inspect: { role: () => role, ensemble: () => place } }));
     const theirs = expectedForm(text);
-    // Of znodes that were written.
+    // Metrics of znodes that were written.
     for (const key of theirs.keys()) if (key.endsWith('_write_per_namespace')) theirs.delete(key);
     expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(theirs));
     expect(theirs.size).toBeGreaterThan(150);
   });
 
-  test('mntr prints the recorded values of a leader for what was fed in', () => {
+  test('mntr prints the recorded values of a leader for the same input', () => {
     const metrics = new ServerMetrics();
     metrics.roleChanged('looking');
     metrics.elected(2, 223);
@@ -221,7 +224,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     for (const line of expected) expect(lines).toContain(line);
   });
 
-  test('mntr of an observer names the server that it observes, and a learner how it is brought up to date', () => {
+  test('mntr of an observer names the server that it observes, and mntr of a learner the kind of its synchronisation', () => {
     const place = { ...recordedEnsemble, state: 'observing' as const, leading: undefined };
     const text = (change: object) => ask('mntr', { inspect: { role: () => 'observer', ensemble: () => ({ ...place, ...change }) } });
     expect(text({})).toContain('zk_server_state\tobserver\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n');
@@ -283,7 +286,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     );
   }
 
-  /** That of a recorded answer, without what is documented as absent. */
+  /** The form of a recorded answer, without what is documented as absent. */
   function expectedForm(text: string): Map<string, string> {
     const theirs = form(text);
     const prefixes = ['', 'avg_', 'min_', 'max_', 'cnt_', 'sum_', 'p50_', 'p95_', 'p99_', 'p999_'];
@@ -302,7 +305,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     return theirs;
   }
 
-  test('mntr prints the recorded values for what was fed in', () => {
+  test('mntr prints the recorded values for the same input', () => {
     const metrics = new ServerMetrics();
     writeLikeRecorded(metrics);
     for (const durationMs of [2, ...Array.from({ length: 11 }, () => 0)]) {
@@ -329,8 +332,8 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   });
 });
 
-describe('what they say of the server', () => {
-  test('A76, E25: while nobody is served most words say so', () => {
+describe('the server in four letter words', () => {
+  test('A76, E25: while no clients are served most words say so', () => {
     const looking = { inspect: { role: () => 'looking' as const } };
     const sentence = 'This ZooKeeper instance is not currently serving requests';
     const answering = fourLetterWords.filter((word) => !ask(word, looking).startsWith(sentence));
@@ -340,20 +343,20 @@ describe('what they say of the server', () => {
     expect(ask('isro', looking)).toBe('null');
   });
 
-  test('a read-only server says it', () => {
+  test('a read-only server reports that mode', () => {
     const readOnly = { inspect: { role: () => 'read-only' as const } };
     expect(ask('isro', readOnly)).toBe('ro');
     expect(ask('srvr', readOnly)).toContain('\nREAD-ONLY mode; serving only read-only clients\n');
     expect(ask('srvr', readOnly)).toContain('\nMode: read-only\n');
   });
 
-  test('A76: envi lists the environment it was given, and hash the digests', () => {
+  test('A76: envi lists the given environment, and hash the digests', () => {
     expect(ask('envi')).toBe('Environment:\nzookeeper.version=3.9.5\n');
     const digests = () => [{ zxid: 0x80, digestVersion: 2, digest: 0xffffffffffffffffn }];
     expect(ask('hash', { inspect: { digests } })).toBe('80: -1\n');
   });
 
-  test('A76: srst starts the counters anew, and crst those of connections', () => {
+  test('A76: srst resets the counters, and crst those of connections', () => {
     const metrics = recordedTraffic(33);
     let resets = 0;
     ask('srst', { metrics });
@@ -369,7 +372,7 @@ describe('what they say of the server', () => {
     );
   });
 
-  test('unsafe settings are told at the end of srvr, stat and mntr, and nowhere when there are none', () => {
+  test('unsafe settings are shown at the end of srvr, stat and mntr, and nothing when there are none', () => {
     const unsafe = ['forceSync=no', 'skipACL=yes'];
     for (const word of ['srvr', 'stat', 'mntr']) {
       const [safe, warned] = [ask(word), ask(word, {}, wordsOf({}, { ...facts, unsafe }))];
@@ -397,7 +400,7 @@ describe('the whitelist', () => {
     expect([...parseWhitelist(value, readOnlyMode)].toSorted()).toEqual(allowed);
   });
 
-  test('A76: what is not on it is refused in the words that tools look for', () => {
+  test('A76: a word that is not on it is refused with the text that tools look for', () => {
     expect(ask('mntr', { whitelist: 'srvr' })).toBe('mntr is not executed because it is not in the whitelist.\n');
   });
 });

@@ -1,11 +1,16 @@
-/** What is held for clients is shared by address, then by connection: whoever holds most pays, and others get in and are served. */
+/**
+ * Bytes held for clients are shared by address, then by connection: those that hold most are
+ * closed, and others are accepted and served.
+ */
 import { describe, expect, test } from 'vitest';
 import { frame, PortRig, type TestClient } from './port-rig.ts';
 
 const attacker = '10.0.6.6';
 const honest = (number: number): string => `10.0.9.${number}`;
 
-/** A port whose clients' answers leave only as far as they read, and who may be held 1,000,000 bytes. */
+/**
+ * A port whose clients get replies only as fast as they read, with a limit of 1,000,000 held bytes.
+ */
 async function openPort(): Promise<PortRig> {
   const rig = await PortRig.open({ options: { inFlightBytesMax: 1_000_000, maxClientCnxns: 0 } });
   rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
@@ -34,18 +39,18 @@ function visit(rig: PortRig, address: string): string[] {
 
 const livingOf = (clients: readonly TestClient[]): number => clients.filter(({ closed }) => closed === undefined).length;
 
-describe('what is held for clients', () => {
-  test('while 58 connections of one address hold nearly all of it, 142 newcomers of other addresses get in and are served', async () => {
+describe('bytes held for clients', () => {
+  test('while 58 connections of one address hold nearly all of it, 142 newcomers from other addresses are accepted and served', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 58 }, () => hoard(rig, attacker, 17_000));
     const served = Array.from({ length: 142 }, (_, index) => visit(rig, honest(index + 1)));
     expect(served.filter((frames) => frames.join() === 'welcome,x')).toHaveLength(142);
     expect(rig.port.inFlightBytes).toBeLessThanOrEqual(750_000);
-    // No more of them pay than must.
+    // No more of them are closed than necessary.
     expect(livingOf(slow)).toBe(44);
   });
 
-  test('an address that is alone may hold all of it, and three quarters as soon as there is another', async () => {
+  test('a single address may hold all of it, and three quarters as soon as there is another', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 58 }, () => hoard(rig, attacker, 17_000));
     expect(livingOf(slow)).toBe(58);
@@ -53,7 +58,7 @@ describe('what is held for clients', () => {
     expect(livingOf(slow)).toBe(44);
   });
 
-  test('above the limit the heaviest address pays, though a connection of another holds more than each of its own', async () => {
+  test('above the limit connections of the heaviest address are closed, although a connection of another holds more than each of them', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 36 }, () => hoard(rig, attacker, 20_000));
     const reader = hoard(rig, honest(1), 330_000);
@@ -65,7 +70,7 @@ describe('what is held for clients', () => {
     expect(reader.received).toHaveLength(11 + 330_000);
   });
 
-  test('of the heaviest address the connection pays that holds most', async () => {
+  test('of the heaviest address the connection that holds most is closed', async () => {
     const rig = await openPort();
     const [small, large, middle] = [hoard(rig, attacker, 100_000), hoard(rig, attacker, 400_000), hoard(rig, attacker, 200_000)];
     const other = hoard(rig, honest(1), 310_000);
@@ -73,7 +78,7 @@ describe('what is held for clients', () => {
     expect(rig.lines.at(-1)).toMatch(/10\.0\.6\.6:\d+ was closed: it held 400000 of the 700000 bytes that are held for 10\.0\.6\.6/);
   });
 
-  test('many addresses that hold a little each pay as few as must', async () => {
+  test('of many addresses that hold a little each, as few connections as necessary are closed', async () => {
     const rig = await openPort();
     const clients = Array.from({ length: 100 }, (_, index) => hoard(rig, honest(index + 1), 10_000));
     expect(livingOf(clients)).toBe(100);
@@ -82,7 +87,7 @@ describe('what is held for clients', () => {
     expect(livingOf(last)).toBe(2);
   });
 
-  test('events that pile up for readers that do not read count, and cost those readers alone their connections', async () => {
+  test('events that pile up for clients that do not read count, and only the connections of those clients are closed', async () => {
     const rig = await openPort();
     const watchers = Array.from({ length: 20 }, () => hoard(rig, attacker, 5));
     const other = rig.join(honest(1));
@@ -99,7 +104,7 @@ describe('what is held for clients', () => {
     expect(other.frames()).toEqual(['welcome', 'x']);
   });
 
-  test('requests that arrive in part count as answers do', async () => {
+  test('partly received requests count as replies do', async () => {
     const rig = await openPort();
     const senders = Array.from({ length: 30 }, () => rig.join(attacker));
     const other = rig.join(honest(1));
@@ -112,7 +117,7 @@ describe('what is held for clients', () => {
     expect(livingOf(senders)).toBeGreaterThan(8);
   });
 
-  test('an address that holds more than half is not read where its answers wait; others are', async () => {
+  test('an address that holds more than half is not read where its replies wait; others are', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 30 }, () => hoard(rig, attacker, 20_000));
     const idle = rig.join(attacker);
@@ -127,7 +132,7 @@ describe('what is held for clients', () => {
     expect(rig.core.bodies.at(-1)).toBe('of a heavy one');
   });
 
-  test('of a large answer that is taken slowly no more is held than twice what has not been taken', async () => {
+  test('of a large reply that is read slowly at most twice its unread part is held', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const client = rig.join();

@@ -22,7 +22,7 @@ async function open(setup: NodeOptions = {}): Promise<{ rig: Rig; node: RigNode 
   return { rig, node: await new RigNode(rig, 1, servers, setup).listen() };
 }
 
-/** A leader and a raw learner that has said who it is. */
+/** A leader and a raw learner that has introduced itself. */
 async function withLearner(setup: NodeOptions = {}) {
   const { rig, node } = await open(setup);
   const end = new RawHost(rig, addressOf(2)).dial(addressOf(1), quorumPort);
@@ -44,7 +44,7 @@ async function withLeader(setup: NodeOptions = {}) {
   return { rig, node, host, end: host.accepted[0]!, channel: channel! };
 }
 
-describe('channels that are accepted', () => {
+describe('accepted channels', () => {
   test('are shown to the core with their first packet, and carry packets both ways', async () => {
     const { rig, node } = await open();
     const end = new RawHost(rig, addressOf(2)).dial(addressOf(1), quorumPort);
@@ -62,7 +62,7 @@ describe('channels that are accepted', () => {
     expect([end.pieces.length, node.network.sendCalls]).toEqual([1, 1]);
   });
 
-  test('are gone once, whoever ends them and however', async () => {
+  test('are reported as gone once, whichever side ends them and however', async () => {
     for (const how of ['end', 'reset', 'closeChannel', 'garbage', 'closeChannel and reset'] as const) {
       const { rig, node, end, channel } = await withLearner();
       if (how === 'end') end.end();
@@ -76,7 +76,7 @@ describe('channels that are accepted', () => {
     }
   });
 
-  test('whatever the other side said before its end is heard before it', async () => {
+  test('deliver everything that the other side sent before its end', async () => {
     const { rig, node, end, channel } = await withLearner();
     end.send(Buffer.concat(Array.from({ length: 3000 }, (_, zxid) => ack(zxid))));
     end.end();
@@ -85,7 +85,7 @@ describe('channels that are accepted', () => {
     expect(node.events.slice(-2)).toEqual([`${channel}: type 3 zxid 2999`, `gone ${channel}`]);
   });
 
-  test('one that is closed for what it had still to say is read on, so that its end is noticed', async () => {
+  test('that are closed while input waits are still read, so that their end is noticed', async () => {
     const { rig, node, end, channel } = await withLearner();
     end.send(Buffer.concat([...Array.from({ length: 1500 }, (_, zxid) => ack(zxid)), Buffer.alloc(16, 0x77)]));
     await rig.run(5);
@@ -95,7 +95,7 @@ describe('channels that are accepted', () => {
     expect(node.network.streamCount).toBe(0);
   });
 
-  test('a flood of packets takes several turns', async () => {
+  test('spread a flood of packets over several turns', async () => {
     const { rig, node, end } = await withLearner();
     const before = node.turns;
     end.send(Buffer.concat(Array.from({ length: 5000 }, (_, zxid) => ack(zxid))));
@@ -139,7 +139,7 @@ describe('packets and snapshots', () => {
     }
   });
 
-  test('a snapshot that is none closes the channel with one line', async () => {
+  test('an invalid snapshot closes the channel with one line', async () => {
     const { rig, node, end, channel } = await withLeader();
     node.snapshots.push(10);
     node.snapshotBytes = () => {
@@ -168,7 +168,7 @@ describe('packets and snapshots', () => {
     expect([end.closed, other.closed]).toEqual(['end', undefined]);
   });
 
-  test('a channel that the core closes at a packet hears nothing more', async () => {
+  test('a channel that the core closes at a packet delivers nothing more', async () => {
     const { rig, node, end, channel } = await withLearner();
     node.onPacket = () => node.learner.closeChannel(channel, 'enough');
     end.send(Buffer.concat([ack(1), ack(2)]));
@@ -180,7 +180,7 @@ describe('packets and snapshots', () => {
 });
 
 describe('dialling the leader', () => {
-  test('the core hears that it is through, and its first packet leaves with the same turn', async () => {
+  test('a connected dial is reported to the core, and its first packet is sent in the same turn', async () => {
     const { rig, node } = await open();
     const host = new RawHost(rig, addressOf(3));
     await host.listen(quorumPort);
@@ -193,7 +193,7 @@ describe('dialling the leader', () => {
     expect(host.accepted[0]!.received).toEqual(info);
   });
 
-  test('a leader that refuses, does not resolve, or is not in the configuration, is a dial that has failed', async () => {
+  test('a dial to a leader that refuses, does not resolve, or is not in the configuration, fails', async () => {
     for (const [sid, reason] of [
       [3, 'ECONNREFUSED'],
       [4, 'does not resolve'],
@@ -205,14 +205,15 @@ describe('dialling the leader', () => {
       node.dialLeader(sid);
       await rig.run(5);
       expect(node.events).toEqual([`dialFailed ${sid === 3 ? 'refused' : 'unanswered'}`]);
-      // After every election one is refused that is faster than its leader, so that is no warning.
+      // After every election a learner that is faster than its leader is refused, so that is not a
+      // warning.
       const [quiet, loud] = sid === 3 ? [node.lines, node.debugLines] : [node.debugLines, node.lines];
       expect(quiet).toEqual([]);
       expect(loud).toEqual([expect.stringMatching(`^The leader, server ${sid}, cannot be reached: .*${reason}`)]);
     }
   });
 
-  test('A60: several addresses share the time; a dial without an answer fails when it is over', async () => {
+  test('A60: several addresses share the time limit; a dial without an answer fails when it is over', async () => {
     const rig = new Rig();
     const three = { ...serverOf(3), quorumAddresses: ['10.0.1.1', '10.0.1.2'].map((host) => ({ host, port: quorumPort })) };
     const node = await new RigNode(rig, 1, [serverOf(1), three], { learner: { dialTimeoutMs: 4000 } }).listen();
@@ -233,7 +234,7 @@ describe('dialling the leader', () => {
     expect(node.network.streamCount).toBe(1);
   });
 
-  test('a new dial takes the place of an older one, of which nothing more is heard', async () => {
+  test('a new dial replaces an older one, which is not reported any more', async () => {
     const { rig, node } = await open();
     const slow = new RawHost(rig, addressOf(2));
     await slow.listen(quorumPort);
@@ -254,7 +255,7 @@ describe('dialling the leader', () => {
     expect(host.accepted.length).toBe(2);
   });
 
-  test('a dial that is given up is not heard of', async () => {
+  test('a cancelled dial is not reported', async () => {
     const { rig, node } = await open();
     const host = new RawHost(rig, addressOf(3));
     await host.listen(quorumPort);
@@ -270,7 +271,7 @@ describe('dialling the leader', () => {
     expect(node.network.streamCount).toBe(0);
   });
 
-  test('another configuration is used by the next dial', async () => {
+  test('the next dial uses a new configuration', async () => {
     const { rig, node } = await open();
     const moved = new RawHost(rig, '10.0.1.1');
     await moved.listen(quorumPort);
@@ -282,7 +283,7 @@ describe('dialling the leader', () => {
 });
 
 describe('output', () => {
-  test('a channel is full above 1 MiB, and the core hears once when there is room again', async () => {
+  test('a channel is full above 1 MiB, and the core is notified once when there is room again', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     cnxn.backward.manners.windowBytes = 0;
     node.write(channel, Buffer.alloc(mebibyte));
@@ -299,7 +300,7 @@ describe('output', () => {
     expect(cnxn.backward.deliveredBytes).toBe(mebibyte + 1);
   });
 
-  test('while a large packet is on its way, and while a large one is taken, the core hears that bytes go over the line', async () => {
+  test('while a large packet arrives, and while a large one is sent, the core is notified that bytes move', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     node.write(channel, Buffer.alloc(2 * mebibyte));
     cnxn.backward.manners.windowBytes = 0;
@@ -315,7 +316,7 @@ describe('output', () => {
     expect([node.moves.get(channel), node.events]).toEqual([1, []]);
   });
 
-  test('what the core writes when it is woken leaves as well', async () => {
+  test('packets that the core writes when it is notified are sent as well', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     let left = 5;
     node.onDrained = (drained) => {
@@ -344,7 +345,7 @@ describe('output', () => {
     expect(end.received.equals(Buffer.concat(sent))).toBe(true);
   });
 
-  test('a learner that takes nothing is cut off above 64 MiB, and the others are served meanwhile', async () => {
+  test('a learner that reads nothing is cut off above 64 MiB, and the others are served meanwhile', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     const other = new RawHost(rig, addressOf(3)).dial(addressOf(1), quorumPort);
     other.send(info);
@@ -363,18 +364,19 @@ describe('output', () => {
     expect(rounds).toBe(66);
     expect(node.events).toEqual([`gone ${channel}`]);
     expect(node.lines).toEqual([
-      '10.0.0.2:32768 was cut off: 69206016 bytes wait for it, and it does not take them. ' +
-        'Look at its disk and at the link to it; it may come again, and is sent what it lacks.',
+      '10.0.0.2:32768 was cut off: 69206016 bytes wait for it, and it does not read them. ' +
+        'Check its disk and the link to it; it may reconnect, and is sent what it lacks.',
     ]);
     expect(other.received.length).toBe(rounds * 20);
   });
 
-  // Behind the end of a snapshot, which the learner may still have to take, come the committed txns that memory holds and what is proposed.
-  test('the bound on what waits for a learner leaves room for all committed txns that memory holds, and as much again', () => {
+  // After the end of a snapshot, which the learner may not have read yet, follow the committed txns
+  // that memory holds and new proposals.
+  test('the limit of what waits for a learner leaves room for all committed txns that memory holds, and as much again', () => {
     expect(learnerPortDefaults.behindBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
   });
 
-  test('what one turn writes may be larger than that, for a learner that takes it', async () => {
+  test('the output of one turn may be larger than that, for a learner that reads it', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     node.write(channel, Buffer.alloc(80 * mebibyte));
     await rig.run(200);
@@ -382,7 +384,7 @@ describe('output', () => {
     expect(node.channels.has(channel)).toBe(true);
   });
 
-  test('what waits for many that take nothing is bounded over all of them, and those of the last rank are cut off first', async () => {
+  test('what waits for many learners that read nothing has a common limit, and those of the last rank are cut off first', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     const others = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
     for (const other of others) other.send(info);
@@ -401,7 +403,7 @@ describe('output', () => {
     expect(node.channels.has(channel)).toBe(true);
     expect(channels.slice(1, 10).filter((id) => node.channels.has(id))).toHaveLength(9);
     expect(node.lines[0]).toMatch(
-      / was cut off: \d+ bytes wait for all learners, which may be 134217728, and most of them for this one\. Look at /,
+      / was cut off: \d+ bytes wait for all learners, more than the limit of 134217728, and most of them for this one\. Check /,
     );
     cnxn.backward.manners.windowBytes = mebibyte;
     cnxn.backward.changed();
@@ -409,7 +411,7 @@ describe('output', () => {
     expect(cnxn.backward.deliveredBytes).toBe(10 * mebibyte);
   });
 
-  test('what many are sent is held once, and each gets it in its place among what it alone is sent', async () => {
+  test('bytes for many channels are held once, and each gets them in order with its own output', async () => {
     const { rig, node } = await withLearner();
     const ends = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
     for (const end of ends) end.send(info);
@@ -440,7 +442,7 @@ describe('output', () => {
     expect(node.channels.size).toBe(40);
   });
 
-  test('what was written before a channel is closed is sent before its end; the core hears at once', async () => {
+  test('output written before a channel is closed is sent before its end; the core is notified at once', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     cnxn.backward.manners.windowBytes = 0;
     node.turn(() => {
@@ -459,7 +461,7 @@ describe('output', () => {
     expect(node.lines).toEqual(['The connection with 10.0.0.2:32768 was closed: enough.']);
   });
 
-  test('that holds for any amount, however slowly it is taken', async () => {
+  test('output written before a channel is closed is sent before its end, however much it is and however slowly it is read', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     Object.assign(cnxn.backward.manners, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
     node.turn(() => {
@@ -470,7 +472,7 @@ describe('output', () => {
     expect([end.received.length, end.closed]).toEqual([mebibyte, 'end']);
   });
 
-  test('a channel that is closed and takes nothing is reset after two seconds, and nobody waits for it', async () => {
+  test('a closed channel that reads nothing is reset after two seconds, and nothing waits for it', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     cnxn.backward.manners.windowBytes = 0;
     node.turn(() => {
@@ -494,7 +496,7 @@ describe('output', () => {
 });
 
 describe('half-open connections and hostile input', () => {
-  test('who sends no packet within initLimit is closed, and the core never hears of it', async () => {
+  test('a connection without a packet within initLimit is closed, and the core never learns of it', async () => {
     const { rig, node } = await open();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(1), quorumPort);
     end.send(info.subarray(0, 20));
@@ -513,7 +515,7 @@ describe('half-open connections and hostile input', () => {
     expect(node.channels.size).toBe(1);
   });
 
-  test('ten thousand connections without a word take a bounded number of places, and none from an honest learner', async () => {
+  test('ten thousand silent connections take a limited number of places, and none from an honest learner', async () => {
     const { rig, node } = await open();
     const host = new RawHost(rig, '10.0.9.9');
     for (let count = 0; count < 5000; count++) host.dial(addressOf(1), quorumPort);
@@ -562,7 +564,7 @@ describe('half-open connections and hostile input', () => {
     expect(end.closed).toBeUndefined();
   });
 
-  test('a port that stops to listen refuses, keeps its channels, and listens again when told', async () => {
+  test('a port that stops listening refuses, keeps its channels, and can listen again', async () => {
     const { rig, node, channel, end } = await withLearner();
     const address = { host: addressOf(1), port: quorumPort };
     node.turn(() => void node.learner.stopListening());
@@ -583,7 +585,7 @@ describe('half-open connections and hostile input', () => {
     expect([accepted.closed, node.channels.size]).toEqual([undefined, 2]);
   });
 
-  test('a port that is shut down accepts and dials nobody, and its channels are gone', async () => {
+  test('a port that is shut down does not accept or dial, and its channels are closed', async () => {
     const { rig, node, channel } = await withLearner();
     node.turn((now) => {
       node.learner.packets(channel).raw(ack(1));

@@ -1,4 +1,6 @@
-/** What Apache's servers said to each other (fixtures/README.md), played against the ports. */
+/**
+ * Recorded streams of Apache ZooKeeper's servers (fixtures/README.md), replayed against the ports.
+ */
 import { readFileSync } from 'node:fs';
 import { PacketType } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
@@ -44,7 +46,8 @@ describe('recorded streams', () => {
         rig.wire.mannersOf = () => ({ pieceBytes });
         const fromInitiator = dir === 'initiator>acceptor';
         const from = fromInitiator ? connection.initiator : connection.acceptor;
-        // Smaller than all that dial, larger than all that are dialled: so that the connection is kept.
+        // Smaller than all that dial, larger than all that are dialled, so that the connection is
+        // kept.
         const node = await new RigNode(rig, fromInitiator ? 0 : 100, [serverOf(from)]).listen();
         const host = new RawHost(rig, addressOf(from));
         if (fromInitiator) {
@@ -94,7 +97,7 @@ describe('recorded streams', () => {
     });
   }
 
-  test('there are some of both kinds', () => {
+  test('both kinds of recorded streams exist', () => {
     for (const port of ['election', 'learner'])
       expect(played.filter(({ connection }) => connection.port === port).length).toBeGreaterThan(5);
   });

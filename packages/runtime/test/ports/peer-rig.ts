@@ -1,4 +1,7 @@
-/** Servers of an ensemble as their ports see them, on a network in memory: recording cores, and hosts that speak raw bytes. */
+/**
+ * The ports of servers of an ensemble, on a network in memory: recording cores, and hosts that send
+ * raw bytes.
+ */
 import { type ChannelId, ChannelRank, type Now, silentObserver } from '@tskeeper/core';
 import {
   type HostPort,
@@ -38,7 +41,7 @@ export function serverOf(sid: Sid, host: string = addressOf(sid)): PeerServer {
   return { sid, electionAddresses: [{ host, port: electionPort }], quorumAddresses: [{ host, port: quorumPort }] };
 }
 
-/** A notification that is told from others by its round. */
+/** A notification that is identified by its round. */
 export function noteOf(electionEpoch: number): Notification {
   return { state: 'looking', leader: 1, zxid: 5, peerEpoch: 0, electionEpoch, version: 2, config: 'version=0' };
 }
@@ -58,12 +61,12 @@ export function initialOf(sid: Sid | undefined, addresses: HostPort[] = [], prot
   return Buffer.from(writer.written());
 }
 
-/** Time, a wire, and everything that hangs on it. */
+/** The clock, the network, and everything connected to it. */
 export class Rig {
   readonly clock = new ManualClock(1_000_000);
   readonly wire = new VirtualWire(this.clock);
 
-  /** Lets time pass, and look-ups come back in between. */
+  /** Advances the time; look-ups complete in between. */
   async run(ms: number, stepMs = 1): Promise<void> {
     await this.settle();
     for (let left = ms; left > 0; left -= stepMs) {
@@ -72,7 +75,7 @@ export class Rig {
     }
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Runs everything that needs no time. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < 4; quiet++) {
       this.clock.advance(0);
@@ -80,7 +83,7 @@ export class Rig {
     }
   }
 
-  /** Connections that both sides have, or that are being closed. */
+  /** Connections that exist on both sides, or that are being closed. */
   get cnxns(): VirtualCnxn[] {
     return [...this.wire.cnxns];
   }
@@ -92,7 +95,7 @@ export interface NodeOptions {
   readonly address?: string;
 }
 
-/** One server: both ports, and a core that writes down what it hears. */
+/** One server: both ports, and a core that records its calls. */
 export class RigNode implements ElectionCore, LearnerCore {
   readonly rig: Rig;
   readonly sid: Sid;
@@ -100,7 +103,7 @@ export class RigNode implements ElectionCore, LearnerCore {
   readonly election: ElectionPort;
   readonly learner: LearnerPort;
   readonly view: PacketView = new View(10_000_000);
-  /** What the core has heard, in order. */
+  /** The calls of the core, in order. */
   readonly events: string[] = [];
   readonly notes: Notification[] = [];
   readonly lines: string[] = [];
@@ -113,7 +116,7 @@ export class RigNode implements ElectionCore, LearnerCore {
   /** Called with each packet, inside the call of the core. */
   onPacket: (channel: ChannelId, packet: PacketView) => void = () => undefined;
   onDrained: (channel: ChannelId) => void = () => undefined;
-  /** In the middle of a call of the core, which the port must not call again. */
+  /** Inside a call of the core, which the port must not call again. */
   #inside = false;
   #wakeAt: object | undefined;
   isDead = false;
@@ -180,7 +183,7 @@ export class RigNode implements ElectionCore, LearnerCore {
     return this;
   }
 
-  /** The process ends: its sockets are closed by the system, and nobody listens any more. */
+  /** The process ends: the system closes its sockets and its ports. */
   crash(): void {
     this.isDead = true;
     for (const listener of this.listeners) void listener.close();
@@ -293,7 +296,7 @@ export class RigNode implements ElectionCore, LearnerCore {
     return count;
   }
 
-  /** How often, for each channel. */
+  /** Number of calls for each channel. */
   readonly moves = new Map<ChannelId, number>();
 
   partReceived(channel: ChannelId): void {
@@ -323,7 +326,7 @@ export class RigNode implements ElectionCore, LearnerCore {
   }
 }
 
-/** One end of a connection, of a host that speaks raw bytes. */
+/** One end of a connection of a host that sends raw bytes. */
 export interface RawEnd {
   readonly stream: StreamId;
   readonly remote: Endpoint | undefined;
@@ -341,10 +344,10 @@ export class RawHost {
   readonly network: MemoryNetwork;
   readonly address: string;
   readonly accepted: RawEnd[] = [];
-  /** What it says at once to whoever it accepts. */
+  /** Sent at once over each accepted connection. */
   says: Buffer | undefined;
   readonly #ends = new Map<StreamId, RawEnd>();
-  /** What is to be sent once there is a connection. */
+  /** To be sent once there is a connection. */
   readonly #early = new Map<StreamId, Buffer[]>();
 
   constructor(rig: Rig, address: string) {

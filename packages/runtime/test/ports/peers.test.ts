@@ -1,4 +1,7 @@
-/** Three peers over their ports: the core's rules and the ports' together, on a network in memory and a disk that takes a millisecond. */
+/**
+ * Three peers over their ports: the core's rules and the ports together, on a network in memory and
+ * a disk that takes a millisecond.
+ */
 import { type ClientOutput, coreDefaults, type EpochName, type Now, Peer, type PeerStorage, silentObserver } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, MajorityQuorum, Replica, replicaOptions } from '@tskeeper/core/internal';
 import {
@@ -116,7 +119,7 @@ class Server implements ClientOutput, PeerStorage {
     );
   }
 
-  /** A client connects, and creates znodes without waiting for answers. */
+  /** A client connects, and creates znodes without waiting for replies. */
   create(...paths: string[]): void {
     const frames: ((writer: Writer) => void)[] = [
       (writer) => {
@@ -217,7 +220,8 @@ describe('three peers over their ports', () => {
     await rig.run(3000, 10);
     first.crash();
     const left = all.filter((server) => server !== first);
-    // Well below the 200 ms for which a better vote would be waited for if nobody knew that the third server is down.
+    // Well below the 200 ms of waiting for a better vote, if no server knew that the third one is
+    // down.
     const ms = await runUntil(
       rig,
       () => left.every(({ peer }) => peer.server !== undefined && peer.role !== 'looking') && leaderOf(left) !== undefined,
@@ -229,7 +233,7 @@ describe('three peers over their ports', () => {
     expect(left.map((server) => server.has('/a'))).toEqual([true, true]);
   });
 
-  test('bring a server that has nothing up to date by a snapshot of several megabytes', async () => {
+  test('bring an empty server up to date by a snapshot of several megabytes', async () => {
     const { rig, all } = await ensemble();
     const late = all.find((server) => server !== leaderOf(all))!;
     late.crash();

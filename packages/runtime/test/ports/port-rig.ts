@@ -1,4 +1,7 @@
-/** A client port on a network in memory, driven as the runtime drives it, and clients that speak raw bytes. */
+/**
+ * A client port on a network in memory, driven as the runtime drives it, and clients that send raw
+ * bytes.
+ */
 import type { Now } from '@tskeeper/core';
 import { FrameCutter } from '@tskeeper/protocol';
 import type { Logger, Network, NetworkSink, StreamId } from '../../src/index.ts';
@@ -37,7 +40,7 @@ export interface TestClient {
   readonly pieces: Buffer[];
   connected: boolean;
   ended: boolean;
-  /** undefined while it lives; 'end' when it ended well. */
+  /** undefined while it is open; 'end' when it ended well. */
   closed: string | undefined;
   send(bytes: Buffer | string): void;
   end(): void;
@@ -120,7 +123,7 @@ export class PortRig {
     this.port.wake(now);
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Runs everything that needs no time. */
   settle(): void {
     this.clock.advance(0);
   }
@@ -131,7 +134,7 @@ export class PortRig {
     return client;
   }
 
-  /** Connects and shakes hands. */
+  /** Connects and completes the handshake. */
   join(address?: string): TestClient {
     const client = this.dial(address);
     client.send(handshake());

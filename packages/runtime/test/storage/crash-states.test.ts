@@ -10,7 +10,7 @@ async function steps(count: number): Promise<void> {
   for (let step = 0; step < count; step++) await Promise.resolve();
 }
 
-/** Appends, rolls, snapshots, purges, restarts, kills: everything a storage does in its life. */
+/** Appends, rolls, snapshots, purges, restarts, kills: everything that a storage does. */
 async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
   const random = new SeededRandom(seed);
   const disk = new MemoryDisk();
@@ -19,7 +19,7 @@ async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
   const start = async () => {
     server = new Server(disk, options);
     const current = server;
-    // While it recovers, nothing beyond what was acknowledged before can be promised.
+    // While it recovers, only txns acknowledged before are guaranteed.
     await server.open();
     recorder.follow(server.acked, () => current.acked);
     await server.snapshot();
@@ -32,11 +32,11 @@ async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
       recorder.expect(data);
       server.append(data);
     }
-    // The mark may be on its way to the disk together with a batch, or alone.
+    // The mark may be written together with a batch, or alone.
     const advance = random.below(6);
     if (advance < 2) server.clock.advance(300);
     server.storage.flush();
-    // Now and then the next turn, or the end, comes while the disk is still at work.
+    // Now and then the next turn, or the end, happens while the disk is still working.
     if (random.below(3) === 0) await steps(random.below(60));
     else await quiesce();
     if (advance === 2) server.clock.advance(300);
@@ -66,7 +66,10 @@ async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
   return recorder.points;
 }
 
-/** A log is begun, and the process is killed after so many steps of that; the next one starts over what is in the page cache. */
+/**
+ * A log is begun, and the process is killed after so many steps of that; the next one starts over
+ * the content of the page cache.
+ */
 async function killedWhileLogBegins(stepCount: number): Promise<CrashPoint[]> {
   const disk = new MemoryDisk();
   const first = new Server(disk, options);
@@ -86,7 +89,7 @@ async function killedWhileLogBegins(stepCount: number): Promise<CrashPoint[]> {
   return recorder.points;
 }
 
-test('every state a power loss can leave behind starts, holds what was acknowledged, and takes new txns', async () => {
+test('every state that a power loss can leave starts, contains all acknowledged txns, and accepts new ones', async () => {
   let states = 0;
   let repaired = 0;
   const check = async (points: readonly CrashPoint[]) => {
@@ -101,7 +104,7 @@ test('every state a power loss can leave behind starts, holds what was acknowled
   expect(repaired).toBeGreaterThan(breadth(50, 5_000));
 });
 
-test('a log that acknowledges before its sync is caught', async () => {
+test('the test detects a log that acknowledges before its sync', async () => {
   const disk = new MemoryDisk();
   const recorder = new CrashRecorder(disk);
   const server = new Server(disk, { ...options, forceSync: false });

@@ -1,16 +1,18 @@
 /**
- * Enumerates what a power loss can leave behind.
+ * Enumerates what a power loss can leave.
  *
- * A workload runs once on the disk in memory. Whenever what a crash could leave behind has changed, the disk is captured together with
- * what had been acknowledged by then. Each capture stands for many states: the unsynced writes and names may have reached the disk or
- * not, in any combination, and one of them in part. Every state is then started from, checked, written to, and started from once more.
+ * A workload runs once on the disk in memory. Whenever the possible results of a crash have
+ * changed, the disk is captured together with what had been acknowledged by then. Each capture
+ * represents many states: the unsynced writes and names may have reached the disk or not, in any
+ * combination, and one of them in part. Each state is then started from, checked, written to, and
+ * started from once more.
  */
 import { crc32 } from 'node:zlib';
 import type { Zxid } from '@tskeeper/protocol';
 import { crashChoices, type DiskImage, loseAll, MemoryDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
 import { dataOf, Server } from './support.ts';
 
-/** What had been promised when the disk was captured. */
+/** What had been acknowledged when the disk was captured. */
 export interface CrashPoint {
   readonly image: DiskImage;
   readonly acked: Zxid;
@@ -22,7 +24,7 @@ export interface CrashPoint {
 export interface EnumerationResult {
   readonly points: number;
   readonly states: number;
-  /** States in which recovery found, and put away, something unfinished or torn. */
+  /** States in which recovery found and removed something unfinished or torn. */
   readonly repaired: number;
 }
 
@@ -35,7 +37,7 @@ export async function checkPoints(points: readonly CrashPoint[], options: Partia
   for (const point of points) {
     for (const choice of crashChoices(point.image, random)) {
       const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
-      // States that differ neither in content nor in what was promised need no second look.
+      // States with the same content and the same acknowledged txns are checked once.
       const key = `${point.acked} ${point.handedOver} ${crc32(disk.fingerprint(hash))}`;
       if (seen.has(key)) continue;
       seen.add(key);
@@ -54,7 +56,10 @@ export async function checkPoints(points: readonly CrashPoint[], options: Partia
 
 const extra = [dataOf(901, 40), dataOf(902, 700)];
 
-/** Starts, checks, writes, loses power at once, starts and checks again. Returns whether something had to be put away. */
+/**
+ * Starts, checks, writes, loses power at once, starts and checks again. Returns whether anything
+ * was removed.
+ */
 async function startsFrom(disk: MemoryDisk, point: CrashPoint, options: Partial<StorageOptions>): Promise<boolean> {
   const server = new Server(disk, options);
   const recovered = await server.open();
@@ -104,7 +109,7 @@ export class CrashRecorder {
     });
   }
 
-  /** From now on `acked` counts; what was handed over beyond `lastZxid` is forgotten. */
+  /** From now on `acked` counts; txns handed over beyond `lastZxid` are forgotten. */
   follow(lastZxid: Zxid, acked: () => Zxid): void {
     this.#expected = this.#expected.slice(0, lastZxid + 1);
     this.#acked = acked;

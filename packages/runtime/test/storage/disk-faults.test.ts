@@ -12,7 +12,10 @@ interface Outcome {
   readonly refusal: unknown;
 }
 
-/** Two lives of a server: it writes, rolls, snapshots, purges, is closed and started again. Goes as far as the disk lets it. */
+/**
+ * Two lives of a server: it writes, rolls, snapshots, purges, is closed and started again. Goes as
+ * far as the disk allows.
+ */
 async function live(disk: MemoryDisk): Promise<Outcome> {
   let acked = 0;
   for (const life of [0, 1]) {
@@ -28,7 +31,7 @@ async function live(disk: MemoryDisk): Promise<Outcome> {
       try {
         await server.write(dataOf(life * 100 + turn, 50), dataOf(life * 100 + turn + 50, 700));
       } catch (refusal) {
-        // No first snapshot could be written, so that nothing may be appended: the caller is told by an exception.
+        // No first snapshot could be written, so that nothing may be appended: append throws.
         return { acked, failure: undefined, refusal };
       }
       acked = server.acked;
@@ -49,7 +52,7 @@ async function live(disk: MemoryDisk): Promise<Outcome> {
 
 const total = 32;
 
-/** Whether the failing of this call must be fatal: it is part of making a txn durable. */
+/** Whether a failure of this call must be fatal: it is part of making a txn durable. */
 function concernsTheLog(call: DiskCall): boolean {
   if (call.operation === 'close' || call.operation === 'read' || call.operation === 'size') return false;
   return /\/(new\.)?log\.[0-9a-f]+$/.test(call.path) && call.operation !== 'remove';
@@ -60,7 +63,7 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
   ['ENOSPC', (call) => (['write', 'extend', 'open', 'rename', 'sync'].includes(call.operation) ? { code: 'ENOSPC' } : undefined)],
   ['ENOSPC, half written', (call) => (call.operation === 'write' ? { code: 'ENOSPC', written: 200 } : undefined)],
   [
-    'EIO, told by the next sync',
+    'EIO, reported by the next sync',
     (call) => (call.operation === 'write' || call.operation === 'extend' ? { code: 'EIO', late: true } : undefined),
   ],
 ];
@@ -89,7 +92,7 @@ test.each(faults)(
       if (stopped) fatal++;
       else survived++;
       expect([failed, concernsTheLog(failed) && !stopped]).toEqual([failed, false]);
-      // A server that goes on has lost nothing.
+      // A server that continues has lost nothing.
       expect([failed, stopped || outcome.acked === total]).toEqual([failed, true]);
       disk.fault = undefined;
       for (const choice of [loseAll, keepAll]) {
@@ -106,7 +109,7 @@ test.each(faults)(
   },
 );
 
-test('E18: a disk that is full for a snapshot is told, and the server goes on and tries again', async () => {
+test('E18: a snapshot that a full disk refuses is logged, and the server continues and tries again', async () => {
   const disk = new MemoryDisk();
   const server = new Server(disk, options);
   await server.open();

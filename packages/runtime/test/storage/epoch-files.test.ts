@@ -8,14 +8,14 @@ const none: FoundEpochs = { accepted: undefined, current: undefined, acceptedTem
 const settle = (found: Partial<FoundEpochs>, lastZxid: Zxid, hasData = true, canRefetch = true) =>
   settleEpochs({ ...none, ...found }, { lastZxid, hasData, canRefetch }, '/data/version-2');
 
-describe('the epochs a member starts with', () => {
+describe('the epochs with which a server of an ensemble starts', () => {
   const at5 = makeZxid(5, 17);
   test.each<[string, Partial<FoundEpochs>, Zxid, [number, number]]>([
     ['an empty folder: none', {}, 0, [0, 0]],
     ['a folder that is not trusted to be new: none', {}, -1, [0, 0]],
     ['the folder of a standalone server: that of its last txn', {}, at5, [5, 5]],
-    ['what the files say', { accepted: 7, current: 5 }, at5, [7, 5]],
-    ['what the files say, when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
+    ['those of the files', { accepted: 7, current: 5 }, at5, [7, 5]],
+    ['those of the files, when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
     ['a crash in the first write of all', { accepted: 5 }, at5, [5, 5]],
     ['a crash while joining: the epoch of the last txn', { accepted: 5, current: 4 }, at5, [5, 5]],
     ['a crash while joining, and another epoch promised since', { accepted: 6, current: 4 }, at5, [6, 5]],
@@ -30,23 +30,28 @@ describe('the epochs a member starts with', () => {
   });
 
   test.each<[string, Partial<FoundEpochs>, Zxid, RegExp]>([
-    ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and cannot be told from acceptedEpoch, which holds 7/],
+    ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and does not follow from acceptedEpoch, which holds 7/],
     [
       'acceptedEpoch is missing',
       { current: 6 },
       at5,
-      /acceptedEpoch is missing, though currentEpoch holds 6: what this server has promised/,
+      /acceptedEpoch is missing, but currentEpoch holds 6: the epoch that this server has promised/,
     ],
     ['acceptedEpoch is missing, and currentEpoch is that of the last txn', { current: 5 }, at5, /acceptedEpoch is missing/],
     ['acceptedEpoch is missing, and the history goes further', { current: 4 }, at5, /acceptedEpoch is missing/],
-    ['ZOOKEEPER-2307: acceptedEpoch is behind', { accepted: 4, current: 6 }, at5, /acceptedEpoch holds 4, less than the 6 in currentEpoch/],
+    [
+      'ZOOKEEPER-2307: acceptedEpoch is smaller than currentEpoch',
+      { accepted: 4, current: 6 },
+      at5,
+      /acceptedEpoch holds 4, less than the 6 in currentEpoch/,
+    ],
     ['the history is of an epoch that was never accepted', { accepted: 4, current: 4 }, at5, /of epoch 5, but acceptedEpoch holds 4/],
   ])('are refused when %s', (_title, found, lastZxid, message) => {
     expect(() => settle(found, lastZxid)).toThrow(StorageRefused);
     expect(() => settle(found, lastZxid)).toThrow(message);
   });
 
-  test('are refused when all data is gone and the epochs are not: such a server would win elections with nothing', () => {
+  test('are refused when all data is missing and the epochs are not: such a server would win elections without data', () => {
     const found = { accepted: 5, current: 5 };
     expect(() => settle(found, 0, false)).toThrow(
       /currentEpoch holds 5, but there is neither a snapshot nor a log; bring them back, or move /,
@@ -71,7 +76,7 @@ describe('saveEpoch', () => {
     expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('4');
   });
 
-  test('writes one after the other, in the order asked', async () => {
+  test('writes one after the other, in the order of the calls', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
     await member.open();
@@ -88,7 +93,7 @@ describe('saveEpoch', () => {
     expect(seen).toEqual(['acceptedEpoch.tmp 2', 'currentEpoch.tmp 2', 'acceptedEpoch.tmp 5', 'acceptedEpoch.tmp 6']);
   });
 
-  test('of what is there already does not touch the disk', async () => {
+  test('does not write an epoch that is already saved', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
     await member.open();
@@ -98,7 +103,7 @@ describe('saveEpoch', () => {
     expect(disk.calls).toBe(calls);
   });
 
-  test('never goes back, and currentEpoch never overtakes acceptedEpoch', async () => {
+  test('rejects smaller epochs, and a currentEpoch above acceptedEpoch', async () => {
     const member = new Member(new MemoryDisk());
     await member.open();
     await member.storage.saveEpoch('acceptedEpoch', 5);
@@ -106,7 +111,7 @@ describe('saveEpoch', () => {
     await expect(member.storage.saveEpoch('currentEpoch', 6)).rejects.toThrow('currentEpoch cannot be 6 while acceptedEpoch is 5');
   });
 
-  test('that fails is not tried again, and nothing is built on it', async () => {
+  test('rejects all later calls after a failed write', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
     await member.open();
@@ -121,18 +126,18 @@ describe('saveEpoch', () => {
     await withMember(disk, async (_next, { currentEpoch }) => expect(currentEpoch).toBe(0));
   });
 
-  test('is not for a standalone server, and currentEpoch not for a folder without a snapshot', async () => {
+  test('rejects for a standalone server, and for currentEpoch in a folder without a snapshot', async () => {
     const standalone = new Member(new MemoryDisk());
     await standalone.storage.open(standalone.state);
     await expect(standalone.storage.saveEpoch('acceptedEpoch', 1)).rejects.toThrow('a standalone server has no epochs');
     const fresh = new Member(new MemoryDisk());
     await fresh.storage.openMember(fresh.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
     await fresh.storage.saveEpoch('acceptedEpoch', 1);
-    await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot was durable/);
+    await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot is durable/);
   });
 });
 
-describe('an epoch that a start has read stays, though the sync that was to keep it had failed', () => {
+describe('an epoch that a start has read stays, although the sync that should have kept it had failed', () => {
   const failNext = (disk: MemoryDisk) => {
     disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
   };
@@ -148,7 +153,7 @@ describe('an epoch that a start has read stays, though the sync that was to keep
     await member.storage.close();
     await withMember(disk, async (_member, recovered) => {
       expect(recovered).toMatchObject({ [name]: 5 });
-      // What is built on it now would be lost with it.
+      // Everything built on it now would be lost with it.
       disk.crash(() => 0);
     });
     await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ [name]: 5 }));

@@ -79,7 +79,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect(digestOf(target)).toBe(snapshot.digest.digest);
   });
 
-  test('loads from its empty snapshot and the whole log to the very same tree', async () => {
+  test('loads the same tree from its empty snapshot and the whole log', async () => {
     const disk = new MemoryDisk();
     plant(disk, ['log.1', 'snapshot.0']);
     const { target, recovered } = open(disk, new ListLogger());
@@ -107,11 +107,12 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     },
   );
 
-  test.each([0x1, 0x15, 0x21])('is cut behind txn %i, and holds what the log says up to there', async (zxid) => {
+  test.each([0x1, 0x15, 0x21])('is cut after txn %i, and contains the txns of the log up to it', async (zxid) => {
     const core = { ...coreDefaults, extendedTypesEnabled: true };
     const disk = new MemoryDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
-    // ZooKeeper names a snapshot by the txn at which it began to write it, and may write what comes after.
+    // ZooKeeper names a snapshot by the txn at which it began to write it, and may include later
+    // ones.
     disk.plant('/data/version-2/snapshot.1', fixture(`disk-${version}/snapshot.22`));
     const { storage, recovered } = open(disk, new ListLogger());
     await recovered;
@@ -125,7 +126,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect([tree.digestHigh, tree.digestLow]).toEqual([again.target.replica.tree.digestHigh, again.target.replica.tree.digestLow]);
   });
 
-  test('A74, D1: goes on with a log of our own, which loads again', async () => {
+  test('A74, D1: continues with a log of our own, which loads again', async () => {
     const disk = new MemoryDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     const { storage, recovered } = open(disk, new ListLogger());

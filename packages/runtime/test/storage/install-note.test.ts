@@ -37,7 +37,7 @@ async function momentsOfInstall(): Promise<DiskImage[]> {
 
 const rot = (disk: MemoryDisk) => disk.flipBit(newest, 8 * 40);
 
-/** The process has been killed when the snapshot had its name and everything older was still there. */
+/** The process was killed when the snapshot had its name and everything older was still there. */
 async function halfWay(): Promise<MemoryDisk> {
   for (const image of await momentsOfInstall()) {
     const disk = new MemoryDisk(image);
@@ -46,8 +46,8 @@ async function halfWay(): Promise<MemoryDisk> {
   throw new Error('the snapshot never got its name');
 }
 
-describe('a process that is killed while a snapshot of the leader takes the place of all else', () => {
-  test('leaves the old history, or the snapshot and after the next start nothing older', async () => {
+describe('a process that is killed while a snapshot of the leader replaces all other data', () => {
+  test('leaves the old history, or the snapshot and, after the next start, nothing older', async () => {
     const seen = { old: 0, target: 0 };
     for (const image of await momentsOfInstall()) {
       const disk = new MemoryDisk(image);
@@ -63,27 +63,27 @@ describe('a process that is killed while a snapshot of the leader takes the plac
     expect(seen.target).toBeGreaterThan(10);
   });
 
-  test('and the snapshot goes bad: the old history does not come back', async () => {
+  test('does not bring the old history back when the snapshot becomes damaged', async () => {
     let refused = 0;
     for (const image of await momentsOfInstall()) {
       const disk = new MemoryDisk(image);
       if (!disk.files().includes(newest)) continue;
       rot(disk);
       const before = filesOf(disk);
-      await expect(new Member(disk).open()).rejects.toThrow(/snapshot.* (damaged or gone|can be loaded)/);
+      await expect(new Member(disk).open()).rejects.toThrow(/snapshot.* (damaged or missing|can be loaded)/);
       expect(filesOf(disk)).toEqual(before);
       refused++;
     }
     expect(refused).toBeGreaterThan(10);
   });
 
-  test('and the snapshot is gone: the old history does not come back', async () => {
+  test('does not bring the old history back when the snapshot is missing', async () => {
     const disk = await halfWay();
     disk.lose(newest);
     await expect(new Member(disk).open()).rejects.toThrow(`${newest}, a snapshot of the leader`);
   });
 
-  test('and so are the next process and the one after it', async () => {
+  test('loses nothing when the next two processes are killed as well', async () => {
     const disk = await halfWay();
     const during = await moments(disk, () => withMember(disk, async () => undefined));
     expect(during.length).toBeGreaterThan(10);
@@ -97,7 +97,7 @@ describe('a process that is killed while a snapshot of the leader takes the plac
     }
   });
 
-  test('because the name of the snapshot could not be synced: the next start keeps it, and the power may go', async () => {
+  test('keeps the snapshot through the next start and a loss of power, although its name could not be synced', async () => {
     const disk = await oldHistory();
     const member = new Member(disk);
     await member.open();
@@ -112,7 +112,7 @@ describe('a process that is killed while a snapshot of the leader takes the plac
   });
 });
 
-describe('what another server has done in the folder since stays', () => {
+describe('changes of another server in the folder are kept', () => {
   test.each<[string, string, Buffer]>([
     ['a snapshot', `${folder}/snapshot.1`, Buffer.from('x')],
     ['a later epoch', `${folder}/currentEpoch`, Buffer.from('2')],
@@ -121,14 +121,14 @@ describe('what another server has done in the folder since stays', () => {
     disk.plant(path, bytes);
     const others = namesIn(disk).filter((name) => /^(log|snapshot)\./.test(name));
     await withMember(disk, async (member) => {
-      expect(member.warnings.join('\n')).toContain('another server has worked in this folder since; everything stays as it is');
+      expect(member.warnings.join('\n')).toContain('another server has worked in this folder since; nothing is changed');
       expect(namesIn(disk)).toEqual(expect.arrayContaining(others));
       expect(namesIn(disk)).not.toContain('installing');
     });
   });
 });
 
-test('without currentEpoch nothing older comes back either', async () => {
+test('without currentEpoch no older history returns either', async () => {
   const disk = await halfWay();
   disk.lose(`${folder}/currentEpoch`);
   await withMember(disk, async (member) => expect(member.zxids).toEqual(target));
@@ -136,19 +136,19 @@ test('without currentEpoch nothing older comes back either', async () => {
   await expect(new Member(disk).open()).rejects.toBeInstanceOf(StorageRefused);
 });
 
-test('a note that has gone bad is refused, whichever bit turned round', async () => {
+test('a note with any flipped bit is refused', async () => {
   const disk = await halfWay();
   const bits = disk.contents(note).length * 8;
   for (let bit = 0; bit < bits; bit += 5) {
     const spoilt = new MemoryDisk(disk.capture());
     spoilt.flipBit(note, bit);
     await expect(new Member(spoilt).open()).rejects.toThrow(
-      `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; `,
+      `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note does not identify that snapshot; `,
     );
   }
 });
 
-test('a damaged note, or a snapshot that it names, is refused to the only voter with the advice to restore the folders from a backup', async () => {
+test('a damaged note, or a snapshot that it names, makes the only voter refuse, with the advice to restore the folders from a backup', async () => {
   for (const damage of [(disk: MemoryDisk) => disk.flipBit(note, 8), rot]) {
     const disk = await halfWay();
     damage(disk);

@@ -21,7 +21,7 @@ it.each([
   else expect(append).toThrow('was committed after');
 });
 
-it('a zxid that is known to have been there parts two txns that could be neighbours', () => {
+it('a zxid that is known to have existed separates two txns that could be neighbours', () => {
   expect(isNext(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 10)])).toBe(false);
   expect(isNext(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 9), makeZxid(2, 1)])).toBe(true);
 });

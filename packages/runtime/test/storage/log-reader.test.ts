@@ -31,7 +31,7 @@ function changed(change: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-describe('where a log ends, and why', () => {
+describe('the end of a log and its reason', () => {
   test.each<[string, Uint8Array, Partial<LogEnd>]>([
     ['at the end of the file', bytes, { reason: 'end of file', offset: thirdEnd, count: 3, lastZxid: 3 }],
     ['at the padding', Buffer.concat([bytes, Buffer.alloc(5000)]), { reason: 'padding', offset: thirdEnd, count: 3 }],
@@ -63,16 +63,16 @@ describe('where a log ends, and why', () => {
     ['in zeros', Buffer.alloc(4000), { reason: 'zero header', offset: 0 }],
     ['in a file of another kind', Buffer.from('ZKSN and more than sixteen bytes'), { reason: 'bad magic', offset: 0 }],
     ['in a short file of another kind', Buffer.from('hello'), { reason: 'bad magic', offset: 0 }],
-    ['behind a header alone', bytes.subarray(0, 16), { reason: 'end of file', offset: 16, count: 0, lastZxid: undefined }],
+    ['after a header alone', bytes.subarray(0, 16), { reason: 'end of file', offset: 16, count: 0, lastZxid: undefined }],
   ])('%s', async (_where, file, expected) => {
     expect((await read(file)).end).toMatchObject({ ...expected, size: file.length });
   });
 
-  test('the version in the header is not looked at', async () => {
+  test('the version in the header is not checked', async () => {
     expect((await read(changed((copy) => copy.writeInt32BE(3, 4)))).end.count).toBe(3);
   });
 
-  test('a txn with a right checksum but too short for a header is nonsense', async () => {
+  test('a txn with a right checksum but too short for a header is a bad length', async () => {
     const writer = new Writer();
     writeFileHeader(writer, logFileHeader);
     writeLogEntry(writer, Buffer.from('short'));
@@ -105,7 +105,7 @@ test('a log of many pieces, with entries across their edges and one larger than 
   expect(disk.calls).toBeLessThan(12);
 });
 
-test('the offsets told for each txn are those of its entry', async () => {
+test('the offsets passed with each txn are those of its entry', async () => {
   const disk = new MemoryDisk();
   disk.plant('/d/log', bytes);
   const seen: number[][] = [];
@@ -120,7 +120,7 @@ test('the offsets told for each txn are those of its entry', async () => {
   for (const [, length, offset, entryEnd] of seen) expect(length! + 13).toBe(entryEnd! - offset!);
 });
 
-test('damaged entries are handed over and passed, where somebody wants to see them', async () => {
+test('damaged entries are passed to visitDamaged and skipped', async () => {
   const disk = new MemoryDisk();
   disk.plant(
     '/d/log',

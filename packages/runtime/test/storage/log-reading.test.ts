@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { dataOfTxn, folder, Member, namesIn, withMember, zxids } from './member.ts';
 import { txnBytes } from './support.ts';
 
-/** Logs 1, 5 and 9 of epoch 1 with four txns each, and then two of epoch 2; a snapshot at 0 only. */
+/**
+ * Logs 1, 5 and 9 of epoch 1 with four txns each, and then two of epoch 2; a snapshot at 0 only.
+ */
 async function openMember(disk: MemoryDisk): Promise<Member> {
   for (let log = 0; log < 3; log++) await withMember(disk, (member) => member.write(zxids(1, 1 + log * 4, 4 + log * 4)));
   const member = new Member(disk);
@@ -26,7 +28,7 @@ async function readAll(reading: LogReading, bytes?: number): Promise<{ pieces: Z
 }
 
 describe('reading the log back', () => {
-  test.each([1, 2, 4, 5, 8, 11, 12])('from txn %i on gives that txn and all behind it, across logs', async (counter) => {
+  test.each([1, 2, 4, 5, 8, 11, 12])('from txn %i on returns that txn and all after it, across logs', async (counter) => {
     const member = await openMember(new MemoryDisk());
     const reading = (await member.storage.readFrom(makeZxid(1, counter)))!;
     const { pieces, last } = await readAll(reading);
@@ -34,7 +36,7 @@ describe('reading the log back', () => {
     expect(last).toEqual({ kind: 'end' });
   });
 
-  test('from a zxid that never was begins with the txn before it', async () => {
+  test('from a zxid that never existed begins with the txn before it', async () => {
     const member = await openMember(new MemoryDisk());
     const reading = (await member.storage.readFrom(makeZxid(1, 900)))!;
     expect((await readAll(reading)).pieces.flat()).toEqual(all.slice(11));
@@ -48,14 +50,14 @@ describe('reading the log back', () => {
     expect(await withMember(new MemoryDisk(), (empty) => empty.storage.readFrom(5))).toBeUndefined();
   });
 
-  test('comes in pieces of the size that was asked for', async () => {
+  test('returns pieces of the requested size', async () => {
     const member = await openMember(new MemoryDisk());
     const reading = (await member.storage.readFrom(makeZxid(1, 1)))!;
     const { pieces } = await readAll(reading, 1);
     expect(pieces).toEqual(all.map((zxid) => [zxid]));
   });
 
-  test('ends with what was durable when it began, though the log grows', async () => {
+  test('ends with the last txn that was durable when it began, although the log grows', async () => {
     const disk = new MemoryDisk();
     const member = await openMember(disk);
     const reading = (await member.storage.readFrom(makeZxid(1, 11)))!;
@@ -69,7 +71,7 @@ describe('reading the log back', () => {
     expect(seen).toEqual(all.slice(10));
   });
 
-  test('is not disturbed by a write that is under way', async () => {
+  test('is not disturbed by a write in progress', async () => {
     const disk = new MemoryDisk();
     const member = await openMember(disk);
     const bytes = txnBytes(makeZxid(2, 3), dataOfTxn(makeZxid(2, 3)));
@@ -82,7 +84,7 @@ describe('reading the log back', () => {
     expect(await readAll(reading)).toEqual({ pieces: [[all[11]], all.slice(12)], last: { kind: 'end' } });
   });
 
-  test('says how much there is to read, without what is preallocated, and how large the newest snapshot is', async () => {
+  test('reports the bytes to read, without preallocated ones, and the size of the newest snapshot', async () => {
     const disk = new MemoryDisk();
     const member = await openMember(disk);
     await member.snapshot();
@@ -100,7 +102,7 @@ describe('reading the log back', () => {
 });
 
 describe('a hole', () => {
-  test('within an epoch ends the reading behind what is before it (ZOOKEEPER-2418)', async () => {
+  test('within an epoch ends the reading after the txns before it (ZOOKEEPER-2418)', async () => {
     const disk = new MemoryDisk();
     const member = await openMember(disk);
     disk.lose(`${folder}/log.${makeZxid(1, 5).toString(16)}`);
@@ -111,7 +113,7 @@ describe('a hole', () => {
     expect(await reading.next()).toEqual(last);
   });
 
-  test('at the end of an epoch shows by a snapshot that stands in it', async () => {
+  test('at the end of an epoch is shown by a snapshot made in it', async () => {
     const disk = new MemoryDisk();
     const member = await openMember(disk);
     disk.lose(`${folder}/log.${makeZxid(1, 9).toString(16)}`);
@@ -123,7 +125,7 @@ describe('a hole', () => {
   });
 });
 
-test('damage in a log ends the reading behind what is before it', async () => {
+test('damage in a log ends the reading after the txns before it', async () => {
   const disk = new MemoryDisk();
   const member = await openMember(disk);
   disk.flipBit(`${folder}/log.${makeZxid(1, 5).toString(16)}`, 8 * 60);
@@ -133,7 +135,7 @@ test('damage in a log ends the reading behind what is before it', async () => {
   expect(last).toEqual({ kind: 'gone', reason: expect.stringMatching(/cannot be read after offset 16 \(checksum\)$/) });
 });
 
-test('a log that is taken away by somebody else ends the reading', async () => {
+test('a log that another process removes ends the reading', async () => {
   const disk = new MemoryDisk();
   const member = await openMember(disk);
   const reading = (await member.storage.readFrom(makeZxid(1, 1)))!;
@@ -155,7 +157,7 @@ test.each(['truncate', 'replaceBySnapshot'] as const)('%s ends all readings, and
   if (late !== undefined) expect((await readAll(late)).pieces.flat()).toEqual(zxids(1, 1, 7));
 });
 
-test('purging spares the logs that are still to be read, and takes them when they have been', async () => {
+test('a purge keeps the logs that are still to be read, and deletes them afterwards', async () => {
   const disk = new MemoryDisk();
   const member = await openMember(disk);
   const logs = () => namesIn(disk).filter((name) => name.startsWith('log.'));
@@ -174,7 +176,7 @@ test('purging spares the logs that are still to be read, and takes them when the
   expect(logs()).toEqual(['log.200000001']);
 });
 
-test('a reading that is closed needs nothing any more', async () => {
+test('a closed reading needs no logs any more', async () => {
   const disk = new MemoryDisk();
   const member = await openMember(disk);
   const reading = (await member.storage.readFrom(makeZxid(1, 1)))!;

@@ -1,6 +1,7 @@
 /**
- * What a power loss can leave of a truncation, of a snapshot that replaces everything, and of the epoch files: each state is started from,
- * judged, brought to where the leader wanted it, written to, and started from once more.
+ * What a power loss can leave of a truncation, of a snapshot that replaces everything, and of the
+ * epoch files: each state is started from, checked, brought to the history that the leader wanted,
+ * written to, and started from once more.
  */
 import { crc32 } from 'node:zlib';
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
@@ -24,7 +25,7 @@ interface Found {
   readonly current: number;
 }
 
-/** Says what is wrong with a state, or nothing. */
+/** Returns what is wrong with a state, or nothing. */
 type Judge = (found: Found) => string | undefined;
 
 interface Point {
@@ -43,7 +44,7 @@ class Recorder {
     disk.changed = () => this.capture();
   }
 
-  /** From now on this holds; what was captured before is judged by what held then. */
+  /** From now on this check applies; earlier captures keep the earlier one. */
   expect(judge: Judge): void {
     this.#judge = judge;
     this.capture();
@@ -85,7 +86,7 @@ async function openOn(disk: MemoryDisk, options: Partial<StorageOptions>): Promi
 interface Goal {
   readonly old: readonly Zxid[];
   readonly target: readonly Zxid[];
-  /** Does once more what the leader wanted. */
+  /** Repeats what the leader wanted. */
   readonly finish: (member: Member) => Promise<unknown>;
 }
 
@@ -133,9 +134,9 @@ const twoFolders: Partial<StorageOptions> = { ...small, dataLogDir: '/logs' };
 
 interface Shape {
   readonly logs: readonly (readonly Zxid[])[];
-  /** Behind which logs there is a snapshot. */
+  /** The logs that are followed by a snapshot. */
   readonly snapshots: readonly number[];
-  /** A log that is not there, since a snapshot of a leader stood in for it. */
+  /** A log that is missing, because a snapshot of a leader replaced it. */
   readonly lost?: number;
 }
 
@@ -175,7 +176,7 @@ function add(total: Result, result: Result): Result {
 
 const none: Result = { states: 0, old: 0, between: 0, target: 0 };
 
-test('whatever a power loss leaves of a truncation is the old history, its beginning, or what was to stay', async () => {
+test('a power loss during a truncation leaves the old history, its beginning, or the history that was to stay', async () => {
   let total = none;
   for (const options of breadth([twoFolders], [small, twoFolders])) {
     for (const shape of sample(shapes, 2)) {
@@ -185,7 +186,7 @@ test('whatever a power loss leaves of a truncation is the old history, its begin
         const target = old.slice(0, length);
         if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
         const { member } = await openOn(disk, options);
-        // Something that is in no file yet when it begins.
+        // Something that is not in any file yet when it begins.
         await member.write([makeZxid(4, 1)]);
         const longest = [...old, makeZxid(4, 1)];
         const recorder = new Recorder(disk, ({ history }) =>
@@ -204,7 +205,7 @@ test('whatever a power loss leaves of a truncation is the old history, its begin
   if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
 });
 
-test('whatever a power loss leaves of a snapshot that replaces everything is the old history, its beginning, or the snapshot', async () => {
+test('a power loss while a snapshot replaces everything leaves the old history, its beginning, or the snapshot', async () => {
   let total = none;
   const leaders = [
     [...zxids(1, 1, 2), ...zxids(2, 1, 1)],
@@ -242,13 +243,13 @@ test('whatever a power loss leaves of a snapshot that replaces everything is the
   if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
 });
 
-test('a truncation that does not wait for the disk is caught', async () => {
+test('the test detects a truncation that does not wait for the disk', async () => {
   const disk = new MemoryDisk();
   const old = await build(disk, shapes[1]!, small);
   const target = old.slice(0, 2);
   const { member } = await openOn(disk, small);
   const recorder = new Recorder(disk, exactly(target));
-  // As ZooKeeper has it: no folder is synced.
+  // As in ZooKeeper: no folder is synced.
   const isUnsynced = (path: string) => path === '/data/version-2';
   const original = disk.syncFolder.bind(disk);
   disk.syncFolder = (path) => (isUnsynced(path) ? Promise.resolve() : original(path));
@@ -259,14 +260,14 @@ test('a truncation that does not wait for the disk is caught', async () => {
   await expect(check(recorder.points, { old, target, finish }, small)).rejects.toThrow(/kept/);
 });
 
-test('at every moment of joining an epoch a crash leaves epochs that are not ahead of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)', async () => {
+test('a crash at any moment of joining an epoch leaves epochs that are not larger than that of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)', async () => {
   let total = none;
   for (const sync of sample(['snap', 'trunc', 'diff'] as const, 1)) {
     const disk = new MemoryDisk();
     const old = await build(disk, shapes[1]!, small);
     const { member } = await openOn(disk, small);
     const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
-    // With what epoch 6 begins, and what its leader has written since.
+    // The history with which epoch 6 begins, and what its leader has written since.
     const initial = [...basis, ...zxids(3, 1, 3)];
     const target = [...initial, ...zxids(6, 1, 2)];
     let accepted = 1;
@@ -293,7 +294,7 @@ test('at every moment of joining an epoch a crash leaves epochs that are not ahe
     if (sync === 'snap') await member.storage.replaceBySnapshot(basis.at(-1)!, stateWith(basis).source());
     shortest = basis;
     recorder.expect(promised());
-    // Not yet: the epoch is only said to be current when all of it is durable.
+    // Not yet: the epoch becomes current only when all of it is durable.
     member.currentEpoch = 6;
     await member.write(target.slice(basis.length));
     shortest = target;

@@ -5,17 +5,17 @@ import { RecentTxns } from '../../src/storage/recent-txns.ts';
 import { dataOfTxn, folder, historyOf, Member, namesIn, recentLimits, withMember, zxids } from './member.ts';
 import { Server, txnBytes } from './support.ts';
 
-describe('a member that starts', () => {
-  test('over an empty folder says that nothing was found, and takes no txn before its first snapshot', async () => {
+describe('a server of an ensemble that starts', () => {
+  test('over an empty folder reports that nothing was found, and accepts no txn before its first snapshot', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
     const recovered = await member.storage.openMember(member.state, { recent: recentLimits, canRefetch: true });
     expect(recovered).toMatchObject({ lastZxid: 0, found: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
-    expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot was durable/);
+    expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot is durable/);
   });
 
-  test('over a folder with data needs no snapshot, and takes none', async () => {
+  test('over a folder with data needs no snapshot, and writes none', async () => {
     const disk = new MemoryDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
     const before = namesIn(disk);
@@ -46,7 +46,7 @@ describe('the last txns', () => {
     return recovered;
   };
 
-  test('are handed out as they stand in the log, from before the snapshot too', async () => {
+  test('are returned as stored in the log, from before the snapshot too', async () => {
     const disk = new MemoryDisk();
     await withMember(disk, async (member) => {
       await member.write(zxids(1, 1, 4));
@@ -58,14 +58,14 @@ describe('the last txns', () => {
     expect(recent).toEqual(zxids(1, 1, 6).map((zxid) => ({ zxid, bytes: txnBytes(zxid, dataOfTxn(zxid)) })));
   });
 
-  test('are as many as was asked for', async () => {
+  test('are as many as requested', async () => {
     const disk = new MemoryDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
     expect((await open(disk, { count: 7, bytes: 1e6 })).recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 34, 40));
     expect((await open(disk, { count: 0, bytes: 1e6 })).recent).toEqual([]);
   });
 
-  test('are no more than so many bytes, but at least the last', async () => {
+  test('are limited in bytes, but include at least the last', async () => {
     const disk = new MemoryDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
     const { recent } = await open(disk, { count: 500, bytes: 3000 });
@@ -104,7 +104,7 @@ describe('the last txns', () => {
   });
 });
 
-test('one life of a member: follow, go back, take a snapshot over, follow again', async () => {
+test('a server of an ensemble can follow, go back, install a snapshot and follow again', async () => {
   const disk = new MemoryDisk();
   await withMember(disk, async (member) => {
     await member.write(zxids(1, 1, 20));

@@ -1,4 +1,7 @@
-/** A member's storage over a disk in memory, and histories that are easy to say: a zxid decides the data of its txn. */
+/**
+ * The storage of a server of an ensemble over a disk in memory, and histories with a short
+ * notation: a zxid determines the data of its txn.
+ */
 import { epochOf, makeZxid, type Zxid } from '@tskeeper/protocol';
 import {
   ManualClock,
@@ -29,7 +32,7 @@ export function historyOf(list: readonly Zxid[]): Map<Zxid, number> {
   return new Map(list.map((zxid) => [zxid, crc32(dataOfTxn(zxid))]));
 }
 
-/** A state that has had these txns. */
+/** A state that contains these txns. */
 export function stateWith(list: readonly Zxid[]): HistoryState {
   const state = new HistoryState();
   for (const zxid of list) state.put(zxid, dataOfTxn(zxid));
@@ -85,7 +88,10 @@ export class Member {
     return recovered;
   }
 
-  /** Each txn gets a sync of its own. A new epoch is joined as a learner does: accepted first, and current when its first txn is durable. */
+  /**
+   * Each txn gets a sync of its own. A new epoch is joined as by a learner: accepted first, and
+   * current when its first txn is durable.
+   */
   async write(list: readonly Zxid[]): Promise<void> {
     for (const zxid of list) {
       await this.accept(epochOf(zxid));
@@ -123,7 +129,10 @@ export class Member {
     return recovered;
   }
 
-  /** The leader's state after these txns, with a zxid of its own if the last txn is not what it is named by. */
+  /**
+   * Installs the leader's state after these txns, with a zxid of its own if it is not named by the
+   * last txn.
+   */
   async replace(list: readonly Zxid[], zxid: Zxid = list.at(-1)!): Promise<boolean> {
     const state = stateWith(list);
     await this.accept(epochOf(zxid));
@@ -141,7 +150,7 @@ export class Member {
   }
 }
 
-/** One session of a member after the other, each ended in good order. */
+/** Starts a server, and closes it in good order. */
 export async function withMember<T>(
   disk: MemoryDisk,
   work: (member: Member, recovered: RecoveredMember) => Promise<T>,

@@ -1,11 +1,16 @@
-/** Txns that are gone, with later ones there: between two epochs the zxids do not show it, and the mark of the later log does. */
+/**
+ * Missing txns before existing ones: between two epochs the zxids do not show it, and the mark of
+ * the later log does.
+ */
 import { makeZxid } from '@tskeeper/protocol';
 import { MemoryDisk, readLog } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
 import { dataOf, quiesce, Server, txnBytesMax } from './support.ts';
 
-/** Logs 1, 5 and 9 of epoch 1 with four txns each, and then one of epoch 2; a snapshot at 0 only. */
+/**
+ * Logs 1, 5 and 9 of epoch 1 with four txns each, and then one of epoch 2; a snapshot at 0 only.
+ */
 async function fourLogs(disk = new MemoryDisk()): Promise<MemoryDisk> {
   for (const from of [1, 5, 9]) await withMember(disk, (member) => member.write(zxids(1, from, from + 3)));
   await withMember(disk, (member) => member.write(zxids(2, 1, 2)));
@@ -14,11 +19,11 @@ async function fourLogs(disk = new MemoryDisk()): Promise<MemoryDisk> {
 
 const last = `${folder}/log.100000009`;
 
-describe('a log that is gone', () => {
+describe('a missing log', () => {
   test.each([
     ['its mark is left', [last]],
-    ['its mark is gone too', [last, `${folder}/synced.100000009`]],
-  ])('at the end of an epoch is missed when %s, and nothing is changed', async (_what, paths) => {
+    ['its mark is missing too', [last, `${folder}/synced.100000009`]],
+  ])('at the end of an epoch is detected when %s, and nothing is changed', async (_what, paths) => {
     const disk = await fourLogs();
     for (const path of paths) disk.lose(path);
     const before = filesOf(disk);
@@ -28,7 +33,7 @@ describe('a log that is gone', () => {
     expect(filesOf(disk)).toEqual(before);
   });
 
-  test('is missed when the state is to go back to a txn behind it', async () => {
+  test('is detected by a truncation to a txn after it', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       disk.lose(last);
@@ -36,7 +41,7 @@ describe('a log that is gone', () => {
     });
   });
 
-  test('is not missed when a snapshot has its txns', async () => {
+  test('is not needed when a snapshot has its txns', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(last);
@@ -44,7 +49,7 @@ describe('a log that is gone', () => {
     expect(lastZxid).toBe(makeZxid(2, 2));
   });
 
-  test('is not read over, at the first start or at a later one', async () => {
+  test('is never ignored, at the first start or at a later one', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(last);
@@ -58,7 +63,7 @@ describe('a log that is gone', () => {
     }
   });
 
-  test('is not missed where another server has begun the next one: that keeps no marks', async () => {
+  test('is not detected where another server has begun the next one: that keeps no marks', async () => {
     const disk = await fourLogs();
     disk.lose(last);
     disk.lose(`${folder}/synced.200000001`);
@@ -67,7 +72,7 @@ describe('a log that is gone', () => {
     expect(namesIn(disk)).not.toContain('synced.100000009');
   });
 
-  test('counts no more once another log of the same name has been begun', async () => {
+  test('does not count any more once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(last);
@@ -81,15 +86,15 @@ describe('a log that is gone', () => {
   });
 });
 
-describe('the newest log, when it is gone and its mark is left,', () => {
+describe('the newest log, when it is missing and its mark is left,', () => {
   const newest = `${folder}/log.200000001`;
 
-  test('keeps a member from starting with less than it has acknowledged, and nothing is changed', async () => {
+  test('keeps a server of an ensemble from starting with less than it has acknowledged, and nothing is changed', async () => {
     const disk = await fourLogs();
     disk.lose(newest);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
-      `log.200000001 in ${folder} is gone: synced.200000001 says that txns up to 0x200000002 were safe on the disk, and they may have been acknowledged, but what is left ends with 0x10000000c; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
+      `log.200000001 in ${folder} is gone: synced.200000001 says that txns up to 0x200000002 were durable and may have been acknowledged, but the remaining data ends with 0x10000000c; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
     );
     expect(filesOf(disk)).toEqual(before);
   });
@@ -97,7 +102,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
   test.each([
     ['once its mark has moved', 3],
     ['with a single batch in it, some time after it was written', 1],
-  ])('keeps a server that stands alone from starting %s, and it says what to do', async (_when, count) => {
+  ])('keeps a standalone server from starting %s, with a remedy', async (_when, count) => {
     const disk = new MemoryDisk();
     const first = new Server(disk);
     await first.open();
@@ -112,7 +117,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
     disk.lose(`${folder}/log.3`);
     const before = filesOf(disk);
     await expect(new Server(disk).open()).rejects.toThrow(
-      `but what is left ends with 0x2; bring log.3 back, or start from a backup that has it, or, if those txns may be lost, delete synced.3 and start this server again`,
+      `but the remaining data ends with 0x2; bring log.3 back, or start from a backup that has it, or, if those txns may be lost, delete synced.3 and start this server again`,
     );
     expect(filesOf(disk)).toEqual(before);
 
@@ -120,7 +125,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
     expect(await new Server(disk).open()).toMatchObject({ lastZxid: 2 });
   });
 
-  test('is named with the others that are gone', async () => {
+  test('is named with the other missing ones', async () => {
     const disk = await fourLogs();
     for (const path of [last, newest]) disk.lose(path);
     await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
@@ -128,7 +133,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
     );
   });
 
-  test('keeps a server from starting with nothing at all', async () => {
+  test('keeps a server from starting without data', async () => {
     const disk = new MemoryDisk();
     const server = new Server(disk);
     await server.open();
@@ -138,7 +143,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
     await expect(new Server(disk).open()).rejects.toThrow('log.1 in /data/version-2 is gone');
   });
 
-  test('is not missed when a snapshot has its txns; the mark goes', async () => {
+  test('is not needed when a snapshot has its txns; the mark is removed', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(newest);
@@ -147,7 +152,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
     expect(namesIn(disk)).not.toContain('synced.200000001');
   });
 
-  test('is not missed where another server has cut the log before it, as TRUNC does: that removes the later ones and knows no marks', async () => {
+  test('does not count where another server has cut the log before it, as TRUNC does: that removes the later ones and does not know marks', async () => {
     const disk = await fourLogs();
     disk.lose(newest);
     const whole = disk.contents(last);
@@ -167,7 +172,7 @@ describe('the newest log, when it is gone and its mark is left,', () => {
   });
 });
 
-describe('the newest snapshot, when it has gone bad and the log with its txns is gone,', () => {
+describe('the newest snapshot, when it is damaged and the log with its txns is missing,', () => {
   test.each([
     ['cannot be loaded', (disk: MemoryDisk, path: string) => disk.flipBit(path, 8 * 40)],
     ['is not complete', (disk: MemoryDisk, path: string) => disk.plant(path, disk.contents(path).subarray(0, 60))],
@@ -175,14 +180,14 @@ describe('the newest snapshot, when it has gone bad and the log with its txns is
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(`${folder}/log.200000001`);
-    // The snapshot has its txns, so this start is right, and the mark goes.
+    // The snapshot has its txns, so this start is right, and the mark is removed.
     await withMember(disk, () => Promise.resolve());
     const path = `${folder}/snapshot.200000002`;
     const whole = disk.contents(path);
     spoil(disk, path);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
-      `txns are missing: ${path} stands for those up to 0x200000002, and is damaged, but what is left ends with 0x10000000c; move ${folder} aside`,
+      `txns are missing: ${path} covers those up to 0x200000002 and is damaged, and the remaining data ends with 0x10000000c; move ${folder} aside`,
     );
     await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
       `; restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
@@ -193,8 +198,8 @@ describe('the newest snapshot, when it has gone bad and the log with its txns is
   });
 });
 
-describe("a leader's snapshot whose history came from nowhere else", () => {
-  test('is missed, though the old history was not taken away any more when it was put in place', async () => {
+describe("a leader's snapshot that is the only source of its history", () => {
+  test('is detected as missing, although the old history was not removed any more when it was installed', async () => {
     const disk = await fourLogs();
     const old = filesOf(disk).map(([path, bytes]) => [path, Buffer.from(bytes)] as const);
     await withMember(disk, async (member) => {

@@ -28,7 +28,7 @@ async function start(
   return { server, logger, lastZxid };
 }
 
-/** The sentence an operator gets, and proof that nothing was changed. */
+/** The sentence for the operator, after a check that nothing was changed. */
 async function refusal(disk: MemoryDisk, options: Partial<StorageOptions> = {}): Promise<string> {
   const before = disk.files().map((path) => [path, disk.contents(path)]);
   const error = await start(disk, options).then(
@@ -56,7 +56,7 @@ describe('an empty folder', () => {
     expect((await start(disk, { dbAutocreate: false })).lastZxid).toBe(-1);
   });
 
-  test('is trusted once by the file `initialize`, which is used up with the first snapshot', async () => {
+  test('is trusted once by the file `initialize`, which is removed with the first snapshot', async () => {
     const disk = new MemoryDisk();
     disk.plant('/data/initialize', Buffer.alloc(0));
     expect((await start(disk, { dbAutocreate: false })).lastZxid).toBe(0);
@@ -64,7 +64,7 @@ describe('an empty folder', () => {
     expect(disk.files()).toEqual([`${folder}/snapshot.0`]);
   });
 
-  test('takes no txn before its first snapshot is durable', async () => {
+  test('accepts no txn before its first snapshot is durable', async () => {
     const disk = new MemoryDisk();
     disk.fault = ({ operation, path }) => (operation === 'sync' && path.includes('snapshot') ? { code: 'ENOSPC' } : undefined);
     const { server, logger } = await start(disk);
@@ -74,11 +74,11 @@ describe('an empty folder', () => {
     expect(disk.files()).toEqual([]);
   });
 
-  test('that does not exist is refused when it may not be made', async () => {
+  test('that does not exist is refused when it must not be created', async () => {
     const disk = new MemoryDisk();
     const error = await start(disk, { dataDirAutocreate: false }).catch((reason: unknown) => reason);
     expect((error as Error).message).toBe(
-      '/data/version-2 does not exist and datadir.autocreate is false; make it, or correct dataDir and dataLogDir in the configuration',
+      '/data/version-2 does not exist and datadir.autocreate is false; create it, or correct dataDir and dataLogDir in the configuration',
     );
   });
 });
@@ -112,14 +112,14 @@ describe('two folders', () => {
     expect(sizes.logDirBytes).toBe(disk.contents('/logs/version-2/log.1').length + 1024);
   });
 
-  test('with a file in the wrong one are refused', async () => {
+  test('with a file in the wrong folder are refused', async () => {
     const disk = await folderWith(1, 2);
     const error = await start(disk, options).catch((reason: unknown) => reason);
-    expect((error as Error).message).toMatch(/^\/data\/version-2 holds log.1, but logs belong into dataLogDir \(\/logs\)/);
+    expect((error as Error).message).toMatch(/^\/data\/version-2 holds log.1, but logs belong in dataLogDir \(\/logs\)/);
     const other = await folderWith(1, 2, options);
     other.plant('/logs/version-2/snapshot.5', Buffer.from('x'));
     const second = await start(other, options).catch((reason: unknown) => reason);
-    expect((second as Error).message).toMatch(/^\/logs\/version-2 holds snapshot.5, but snapshots belong into dataDir \(\/data\)/);
+    expect((second as Error).message).toMatch(/^\/logs\/version-2 holds snapshot.5, but snapshots belong in dataDir \(\/data\)/);
   });
 });
 
@@ -140,7 +140,7 @@ describe('a hole', () => {
     );
   });
 
-  test('behind what a snapshot covers does not matter before it', async () => {
+  test('before the end of a snapshot does not matter', async () => {
     const disk = await folderWith(2);
     const { server } = await start(disk);
     await server.snapshot();
@@ -157,7 +157,7 @@ describe('a hole', () => {
     disk.lose(`${folder}/synced.4`);
     const more = await folderWith(3);
     disk.plant(`${folder}/log.7`, more.contents(`${folder}/log.7`));
-    expect(await refusal(disk)).toMatch(/log.4 is damaged at offset 0, before its first txn \(no bytes at all\)/);
+    expect(await refusal(disk)).toMatch(/log.4 is damaged at offset 0, before its first txn \(an empty file\)/);
   });
 
   test('within a log is refused', async () => {
@@ -165,7 +165,7 @@ describe('a hole', () => {
     const log = disk.contents(`${folder}/log.1`);
     const ends: number[] = [];
     await readLog(await disk.open(`${folder}/log.1`, 'existing'), 1000, (_z, _b, _s, _e, _o, end) => ends.push(end));
-    // The second entry was never there: a lost write, were it not for its neighbours.
+    // The second entry is missing: a lost write that only its neighbours show.
     disk.plant(`${folder}/log.1`, Buffer.concat([log.subarray(0, ends[0]), log.subarray(ends[1]), Buffer.alloc(100)]));
     disk.lose(`${folder}/synced.1`);
     expect(await refusal(disk)).toMatch(/log.1 continues with 0x3 at offset \d+, but expected 0x2 after 0x1/);
@@ -204,7 +204,7 @@ describe('the order of zxids', () => {
     disk.lose(`${folder}/synced.2`);
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(3);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/^warn .*log.2 has 0x2 at offset \d+ after 0x2; applied as it stands/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/^warn .*log.2 has 0x2 at offset \d+ after 0x2; applied as it is/)]);
   });
 });
 
@@ -216,38 +216,39 @@ describe('a tail', () => {
     const goodEnd = decodeMark(disk.contents(`${folder}/synced.1`))!.offset;
     server.append(dataOf(2, 3000));
     server.storage.flush();
-    // Of a batch over several sectors the first half of its first sector was lost, and the end reached the disk.
+    // Of a batch over several sectors the first half of its first sector was lost, and the end
+    // reached the disk.
     disk.crash((item: Unsynced) => (item.kind === 'bytes' && item.position > goodEnd ? item.length : item.kind === 'bytes' ? 40 : 1));
     return { disk, goodEnd };
   };
 
-  test('that is torn is cut off behind the last whole entry, and the server starts', async () => {
+  test('that is torn is cut off after the last whole entry, and the server starts', async () => {
     const { disk, goodEnd } = await torn();
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(1);
     expect(warnings(logger)).toEqual([
-      `warn /data/version-2/log.1 has a torn tail at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); nothing there has been acknowledged, and it is cut off`,
+      `warn /data/version-2/log.1 has a torn tail at offset ${goodEnd}, after 0x1 (a checksum that does not match its txn); nothing there was acknowledged, and it is cut off`,
     ]);
     disk.crash(loseAll);
     expect(disk.contents(`${folder}/log.1`).length).toBe(goodEnd);
   });
 
-  test("that is torn is refused by ZooKeeper's rules when there is no mark", async () => {
+  test("that is torn is refused by ZooKeeper's rules without a mark", async () => {
     const { disk, goodEnd } = await torn();
     disk.lose(`${folder}/synced.1`);
     expect(await refusal(disk)).toBe(
-      `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs with their synced files, and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
+      `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that does not match its txn); restore the file from a backup, or, if nothing from there on was acknowledged or it may be lost, delete all later logs with their synced files, and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
     );
   });
 
-  test('that is rotten is refused, and says how much is at stake', async () => {
+  test('that is rotten is refused, with the txns that were durable', async () => {
     const disk = await folderWith(1, 3);
     const { offset } = decodeMark(disk.contents(`${folder}/synced.1`))!;
     const bit = (offset - 30) * 8;
     disk.flipBit(`${folder}/log.1`, bit);
     expect(await refusal(disk)).toMatch(
       new RegExp(
-        `^/data/version-2/log.1 is damaged at offset \\d+, after 0x2 \\(a checksum that is not that of its txn\\), though its txns up to 0x3 at offset ${offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs with their synced files, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
+        `^/data/version-2/log.1 is damaged at offset \\d+, after 0x2 \\(a checksum that does not match its txn\\), though its txns up to 0x3 at offset ${offset} were durable and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs with their synced files, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
       ),
     );
   });
@@ -255,7 +256,7 @@ describe('a tail', () => {
   test.each([
     ['its first entry', 16],
     ['its second sector', 512],
-  ])('zeroed from %s on is refused, which without a mark nobody would notice', async (_what, from) => {
+  ])('zeroed from %s on is refused, which only the mark makes possible', async (_what, from) => {
     const disk = await folderWith(1, 12);
     disk.zero(`${folder}/log.1`, from, disk.contents(`${folder}/log.1`).length);
     expect(await refusal(disk)).toMatch(/log.1 is damaged at offset \d+/);
@@ -263,7 +264,7 @@ describe('a tail', () => {
     expect((await start(disk)).lastZxid).toBeLessThan(12);
   });
 
-  test('that ends within an entry, without a mark, is taken for unwritten and left alone', async () => {
+  test('that ends within an entry, without a mark, counts as not written and is not changed', async () => {
     const disk = await folderWith(1, 3);
     const { offset } = decodeMark(disk.contents(`${folder}/synced.1`))!;
     disk.lose(`${folder}/synced.1`);
@@ -271,7 +272,7 @@ describe('a tail', () => {
     disk.plant(`${folder}/log.1`, cut);
     const { server, lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 ends within an entry at offset \d+, after 0x2; as ZooKeeper does/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 ends within an entry at offset \d+, after 0x2; as in ZooKeeper/)]);
     await server.write(dataOf(9, 9));
     await server.storage.close();
     expect(disk.contents(`${folder}/log.1`)).toEqual(cut);
@@ -287,7 +288,7 @@ describe('a tail', () => {
     disk.plant(`${folder}/log.4`, bytes);
     const { server, lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(3);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/log.4 holds nothing/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/log.4 holds no txn/)]);
     await server.write(dataOf(1, 1));
     disk.crash(loseAll);
     expect((await start(disk)).lastZxid).toBe(4);
@@ -297,13 +298,13 @@ describe('a tail', () => {
     ['checksum', 20],
     ['length', 24],
     ['txn', 60],
-  ])('file whose first entry has a bad bit in its %s is no other log for that, and is refused', async (_what, at) => {
+  ])('file whose first entry has a bad bit in its %s does not count as another log, and is refused', async (_what, at) => {
     const disk = await folderWith(1, 3);
     disk.flipBit(`${folder}/log.1`, at * 8 + 1);
-    expect(await refusal(disk)).toMatch(/log\.1 is damaged at offset 16, before its first txn .* were safe on the disk/);
+    expect(await refusal(disk)).toMatch(/log\.1 is damaged at offset 16, before its first txn .* were durable/);
   });
 
-  test('file with zeros for a header and txns behind them is refused', async () => {
+  test('file with zeros for a header and txns after them is refused', async () => {
     const disk = await folderWith(1, 3);
     disk.zero(`${folder}/log.1`, 0, 16);
     disk.lose(`${folder}/synced.1`);
@@ -321,18 +322,18 @@ describe('a mark that does not fit', () => {
     return { disk, ends };
   };
 
-  test('because another server truncated the log is ignored, and forgotten', async () => {
+  test('because another server truncated the log is ignored, and removed', async () => {
     const { disk, ends } = await half();
     disk.plant(`${folder}/log.1`, disk.contents(`${folder}/log.1`).subarray(0, ends[1]));
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
     expect(warnings(logger)).toEqual([
-      expect.stringMatching(/log.1 ends after 0x2, though it once reached to 0x4: it has been truncated by another server/),
+      expect.stringMatching(/log.1 ends after 0x2, though it once reached 0x4: it has been truncated by another server/),
     ]);
     expect(disk.files()).not.toContain(`${folder}/synced.1`);
   });
 
-  test('because the log is another one of the same name is ignored', async () => {
+  test('because the log is another one with the same name is ignored', async () => {
     const { disk } = await half();
     const other = new MemoryDisk();
     const { server } = await start(other);
@@ -341,10 +342,10 @@ describe('a mark that does not fit', () => {
     disk.plant(`${folder}/log.1`, other.contents(`${folder}/log.1`));
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(1);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 is not the log that the mark beside it was made for/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 is not the log that its mark was written for/)]);
   });
 
-  test('because the log has another entry there is ignored', async () => {
+  test('because the log has another entry at its place is ignored', async () => {
     const { disk, ends } = await half();
     const mark = disk.contents(`${folder}/synced.1`);
     // The same first entry, then entries of other lengths.
@@ -354,21 +355,21 @@ describe('a mark that does not fit', () => {
     disk.plant(`${folder}/synced.1`, mark);
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(5);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 does not hold what the mark beside it says/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 does not match its mark/)]);
   });
 
   test.each([
     ['unreadable', (disk: MemoryDisk) => disk.plant(`${folder}/synced.1`, Buffer.alloc(1024, 1))],
     ['cut short', (disk: MemoryDisk) => disk.plant(`${folder}/synced.1`, Buffer.from('TK'))],
     ['missing', (disk: MemoryDisk) => disk.lose(`${folder}/synced.1`)],
-  ])('because it is %s changes nothing for a log that is whole', async (_what, damage) => {
+  ])('because it is %s changes nothing for a complete log', async (_what, damage) => {
     const { disk } = await half();
     damage(disk);
     const { lastZxid, logger } = await start(disk);
     expect([lastZxid, warnings(logger)]).toEqual([4, []]);
   });
 
-  test('since its log has never had a name is removed: a crash has left it', async () => {
+  test('because its log never had a name is removed: a crash has left it', async () => {
     const disk = await folderWith(2, 3);
     const never = decodeMark(disk.contents(`${folder}/synced.4`))!;
     await createMark(disk, `${folder}/synced.7`, { ...never, sequence: 1, logZxid: 7, after: 6, lastZxid: 8 });
@@ -377,7 +378,7 @@ describe('a mark that does not fit', () => {
     expect(disk.files()).not.toContain(`${folder}/synced.7`);
   });
 
-  test('and lags is moved to where the log ends, once that is durable', async () => {
+  test('because it lags is moved to the end of the log, once that is durable', async () => {
     const disk = new MemoryDisk();
     const { server } = await start(disk);
     await server.write(dataOf(1, 10));
@@ -389,8 +390,11 @@ describe('a mark that does not fit', () => {
   });
 });
 
-describe('what a failed sync has left in the page cache only', () => {
-  /** The first process is told of an error, and ends; the next one finds what was written, builds on it, and then the power fails. */
+describe('data that a failed sync has left only in the page cache', () => {
+  /**
+   * The first process gets an error, and ends; the next one finds what was written, builds on it,
+   * and then the power fails.
+   */
   test.each<[string, boolean, (call: DiskCall) => boolean]>([
     ['is written anew before anything is built on it', true, ({ operation, path }) => operation === 'sync' && path === `${folder}/log.1`],
     ['is given its name anew, when it was that which could not be synced', false, ({ operation }) => operation === 'syncFolder'],
@@ -443,7 +447,7 @@ describe('snapshots', () => {
     ],
     ['empty', (disk: MemoryDisk) => disk.plant(`${folder}/snapshot.3`, Buffer.alloc(0)), /not a complete snapshot/],
     ['rotten', (disk: MemoryDisk) => disk.flipBit(`${folder}/snapshot.3`, 200), /cannot be loaded \(expected/],
-  ])('the newest one being %s, the one before and the logs give the same state', async (_what, damage, warning) => {
+  ])('the newest one being %s, the previous one and the logs give the same state', async (_what, damage, warning) => {
     const disk = await twoSnapshots();
     damage(disk);
     const { lastZxid, logger, server } = await start(disk);
@@ -451,19 +455,19 @@ describe('snapshots', () => {
     expect(warnings(logger)).toEqual([expect.stringMatching(warning)]);
   });
 
-  test('the newest one being unreadable for the disk, the one before is taken', async () => {
+  test('the newest one being unreadable for the disk, the previous one is loaded', async () => {
     const disk = await twoSnapshots();
     disk.fault = ({ operation, path }) => (operation === 'read' && path.endsWith('snapshot.3') ? { code: 'EIO' } : undefined);
     expect((await start(disk)).lastZxid).toBe(4);
   });
 
-  test('none being readable is refused, though there are logs', async () => {
+  test('a folder without a readable one is refused, although there are logs', async () => {
     const disk = await twoSnapshots();
     for (const name of ['snapshot.0', 'snapshot.3']) disk.flipBit(`${folder}/${name}`, 140);
     expect(await refusal(disk)).toMatch(/^none of the 2 snapshots in \/data\/version-2 can be loaded/);
   });
 
-  test('a mistake of ours while loading is not taken for a damaged file', async () => {
+  test('a bug in loading is not reported as a damaged file', async () => {
     const disk = await twoSnapshots();
     const server = new Server(disk);
     server.state.beginSnapshot = () => {
@@ -473,20 +477,20 @@ describe('snapshots', () => {
   });
 });
 
-test('what a crash left unfinished is cleared away', async () => {
+test('unfinished files of a crash are removed', async () => {
   const disk = await folderWith(1);
   for (const name of ['new.log.4', 'new.snapshot.3']) disk.plant(`${folder}/${name}`, Buffer.from('x'));
   await start(disk);
   expect(disk.files().filter((path) => path.includes('/new.'))).toEqual([]);
 });
 
-test('a second server is told that the folder is taken', async () => {
+test('a second server is refused because the folder is locked', async () => {
   const disk = new MemoryDisk();
   await start(disk);
   await expect(start(disk)).rejects.toThrow('/data/version-2 is in use by another process');
 });
 
-test('a txn of an unknown type is refused, with its place', async () => {
+test('a txn of an unknown type is refused, with its offset', async () => {
   const disk = await folderWith(1, 1);
   const { server } = await start(disk);
   const bytes = txnBytes(2, dataOf(1, 1));

@@ -1,4 +1,4 @@
-/** What an operator is asked to do about a damaged folder: that depends on the role of the server. */
+/** The remedies for a damaged folder, which depend on the role of the server. */
 import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { MemberRig } from '../member-rig.ts';
@@ -11,7 +11,7 @@ const refetch =
 const logs = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/log.'));
 const snapshots = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/snapshot.'));
 
-/** Damage, and what a server that stands alone is asked to do about it. */
+/** Damage, and the remedy for a standalone server. */
 const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
   [
     'a rotten txn before the mark',
@@ -28,7 +28,7 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
   ],
   ['a log that is missing between others', (disk) => disk.lose(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
   [
-    'the newest log gone, and its mark left',
+    'the newest log missing, and its mark left',
     (disk) => disk.lose(logs(disk).at(-1)!),
     /; bring log\.[0-9a-f]+ back, .* delete synced\.[0-9a-f]+ /,
   ],
@@ -49,7 +49,7 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
 ];
 
 describe.each(damages)('%s', (_what, damage, alone) => {
-  it('is refused to a server of an ensemble with the advice to fetch its data anew, and never to cut a log', async () => {
+  it('makes a server of an ensemble refuse, with the advice to fetch its data anew, and never to cut a log', async () => {
     const disk = new MemoryDisk();
     for (let life = 0; life < 3; life++) await withMember(disk, (member) => member.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
     damage(disk);
@@ -59,7 +59,7 @@ describe.each(damages)('%s', (_what, damage, alone) => {
     expect((error as Error).message).not.toMatch(/truncate|cut|backup/);
   });
 
-  it('is refused to a server that stands alone with what its own files and a backup allow', async () => {
+  it('makes a standalone server refuse, with remedies from its own files and a backup', async () => {
     const disk = new MemoryDisk();
     for (let life = 0; life < 3; life++) {
       const server = new Server(disk);
@@ -79,7 +79,7 @@ describe('the only voter of an ensemble', () => {
   it.each([
     ['alone', 1, 0],
     ['with observers', 2, 1],
-  ])('%s is never asked to move its data aside, since no other server has to have it', async (_title, servers, observers) => {
+  ])('%s is never advised to move its data aside, because no other server needs to have it', async (_title, servers, observers) => {
     const rig = await MemberRig.start({ servers, observers });
     const { leader } = rig;
     await rig.openSession(leader);
@@ -93,7 +93,7 @@ describe('the only voter of an ensemble', () => {
     expect((error as Error).message).not.toContain('leader');
   });
 
-  it('that observers serve is refused to them with the advice to fetch its data anew', async () => {
+  it('makes its observers refuse, with the advice to fetch their data anew', async () => {
     const rig = await MemberRig.start({ servers: 2, observers: 1 });
     const [observer] = rig.learners;
     await rig.openSession(rig.leader);
@@ -125,7 +125,7 @@ describe('the only voter of an ensemble', () => {
         epochs(disk, 'currentEpoch', '0');
       },
     ],
-  ])('has its data and leads again after both epoch files were deleted as advised, when %s', async (_title, damage) => {
+  ])('keeps its data and leads again after both epoch files were deleted as advised, when %s', async (_title, damage) => {
     const rig = await MemberRig.start({ servers: 1 });
     const [voter] = rig.nodes;
     const { disk } = voter!;
@@ -150,8 +150,11 @@ describe('the only voter of an ensemble', () => {
   });
 });
 
-describe("a leader's snapshot that the disk has spoiled while it was written", () => {
-  /** A follower without data, whose disk spoils the first `count` snapshots before they are read back. */
+describe("a leader's snapshot that the disk has spoiled while writing it", () => {
+  /**
+   * A follower without data, whose disk spoils the first `count` snapshots before they are read
+   * back.
+   */
   async function joining(count: number): Promise<{ rig: MemberRig; follower: MemberRig['nodes'][number]; spoiled: () => number }> {
     const rig = await MemberRig.start();
     const [follower] = rig.learners;
@@ -174,7 +177,7 @@ describe("a leader's snapshot that the disk has spoiled while it was written", (
     return { rig, follower: follower!, spoiled: () => spoiled };
   }
 
-  it('is written again, and the follower is in', async () => {
+  it('is written again, and the follower joins', async () => {
     const { rig, follower, spoiled } = await joining(2);
     await rig.until(() => rig.isWhole, 20_000);
     expect(spoiled()).toBe(2);
@@ -183,7 +186,7 @@ describe("a leader's snapshot that the disk has spoiled while it was written", (
     expect(follower.runtime!.inspect.lastZxid()).toBe(rig.leader.runtime!.inspect.lastZxid());
   });
 
-  it('ends the server as a disk that fails when it is so each time: a new start may help, another disk will', async () => {
+  it('ends the server as a failing disk when that happens each time', async () => {
     const { rig, follower } = await joining(Infinity);
     await rig.until(() => follower.failure !== undefined, 20_000);
     expect(follower.failure).toBeInstanceOf(DiskError);
@@ -203,7 +206,7 @@ describe('the advice', () => {
     await expect(new Member(disk, options).open()).rejects.toThrow('move /data/version-2 and /logs/version-2 aside, keep /data/myid');
   });
 
-  it('holds for epoch files that are damaged, too', async () => {
+  it('covers damaged epoch files, too', async () => {
     const disk = new MemoryDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
     disk.plant(`${folder}/currentEpoch`, Buffer.from('x'));
@@ -212,7 +215,7 @@ describe('the advice', () => {
     );
   });
 
-  it('helps: a follower whose data is damaged is refused, and has everything again after its version-2 was moved aside', async () => {
+  it('helps: a follower with damaged data refuses to start, and has everything again after its version-2 was moved aside', async () => {
     const rig = await MemberRig.start();
     const [follower] = rig.learners;
     const { disk } = follower!;

@@ -5,7 +5,7 @@ import { SnapshotSpoiled } from '../../src/storage/snapshot-files.ts';
 import { dataOfTxn, filesOf, historyOf, Member, namesIn, stateWith, withMember, zxids } from './member.ts';
 import { quiesce, txnBytes } from './support.ts';
 
-/** Two logs of epoch 1 with four txns each, a snapshot behind each, and two txns more. */
+/** Two logs of epoch 1 with four txns each, a snapshot after each, and two txns more. */
 async function oldHistory(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   await withMember(disk, async (member) => {
@@ -22,16 +22,16 @@ async function oldHistory(): Promise<MemoryDisk> {
 
 const leaders: readonly [string, Zxid[]][] = [
   ['far ahead', [...zxids(1, 1, 10), ...zxids(2, 1, 30)]],
-  ['of a history that parted from ours', [...zxids(1, 1, 3), ...zxids(2, 1, 2)]],
-  ['behind ours', zxids(1, 1, 9)],
-  ['behind our snapshots', zxids(1, 1, 2)],
+  ['of a diverged history', [...zxids(1, 1, 3), ...zxids(2, 1, 2)]],
+  ['that ends before ours', zxids(1, 1, 9)],
+  ['that ends before our snapshots', zxids(1, 1, 2)],
   ['at our last txn', zxids(1, 1, 10)],
 ];
 
 describe.each(leaders)('a snapshot of a leader %s', (_title, history) => {
   const zxid = history.at(-1)!;
 
-  test('takes the place of all that was here', async () => {
+  test('replaces all earlier data', async () => {
     const disk = await oldHistory();
     await withMember(disk, async (member) => {
       expect(await member.replace(history)).toBe(true);
@@ -70,7 +70,7 @@ test('a snapshot of a leader that has begun an epoch and written nothing is name
   });
 });
 
-test('a folder without anything that is not trusted to be new gets its data so', async () => {
+test('an empty folder that is not trusted to be new gets its data this way', async () => {
   const disk = new MemoryDisk();
   const options = { dbAutocreate: false };
   const member = new Member(disk, options);
@@ -82,7 +82,7 @@ test('a folder without anything that is not trusted to be new gets its data so',
   await withMember(disk, async (next) => expect(next.zxids).toEqual(zxids(2, 1, 6)), options);
 });
 
-test('what was handed over before is gone with the rest, durable or not', async () => {
+test('txns handed over before are removed with the rest, durable or not', async () => {
   const disk = await oldHistory();
   await withMember(disk, async (member) => {
     const data = dataOfTxn(makeZxid(1, 11));
@@ -93,29 +93,32 @@ test('what was handed over before is gone with the rest, durable or not', async 
   await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 9)));
 });
 
-test.each(['gz', 'none'] as const)('one in another format than the old of the same zxid counts: %s', async (snapshotCompression) => {
-  const disk = new MemoryDisk();
-  const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
-  await withMember(
-    disk,
-    async (member) => {
-      await member.write(zxids(1, 1, 4));
-      await member.snapshot();
-    },
-    other,
-  );
-  await withMember(disk, (member) => member.replace(zxids(1, 1, 4)), { snapshotCompression });
-  expect(namesIn(disk).filter((name) => name.startsWith('snapshot'))).toHaveLength(1);
-  await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 4)), { snapshotCompression });
-});
+test.each(['gz', 'none'] as const)(
+  'one in another format than an old one with the same zxid is loaded: %s',
+  async (snapshotCompression) => {
+    const disk = new MemoryDisk();
+    const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
+    await withMember(
+      disk,
+      async (member) => {
+        await member.write(zxids(1, 1, 4));
+        await member.snapshot();
+      },
+      other,
+    );
+    await withMember(disk, (member) => member.replace(zxids(1, 1, 4)), { snapshotCompression });
+    expect(namesIn(disk).filter((name) => name.startsWith('snapshot'))).toHaveLength(1);
+    await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 4)), { snapshotCompression });
+  },
+);
 
-describe('what comes from another server', () => {
+describe('the content from another server', () => {
   const history = [...zxids(1, 1, 10), ...zxids(2, 1, 30)];
   const zxid = history.at(-1)!;
   const written = (source: ReturnType<ReturnType<typeof stateWith>['source']>) => (writer: Writer, bytes: number) =>
     source.next(writer, bytes);
 
-  test('may come later', async () => {
+  test('may arrive later', async () => {
     const disk = await oldHistory();
     await withMember(disk, async (member) => {
       const next = written(stateWith(history).source());
@@ -131,7 +134,7 @@ describe('what comes from another server', () => {
     expect(namesIn(disk)).toContain(`snapshot.${zxid.toString(16)}`);
   });
 
-  test('and breaks off changes nothing, and the server goes on', async () => {
+  test('that breaks off changes nothing, and the server continues', async () => {
     const disk = await oldHistory();
     await withMember(disk, async (member) => {
       const before = filesOf(disk);
@@ -143,7 +146,7 @@ describe('what comes from another server', () => {
     await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 11)));
   });
 
-  test('and is cut short is refused, and changes nothing', async () => {
+  test('that is cut short is refused, and changes nothing', async () => {
     const disk = await oldHistory();
     await withMember(disk, async (member) => {
       const before = filesOf(disk);
@@ -160,7 +163,7 @@ describe('what comes from another server', () => {
     });
   });
 
-  test('is given up when storage closes', async () => {
+  test('is abandoned when storage closes', async () => {
     const disk = await oldHistory();
     const before = filesOf(disk);
     const member = new Member(disk);
@@ -188,7 +191,7 @@ describe('what comes from another server', () => {
   });
 });
 
-test('a disk that fails before the snapshot is written changes nothing; later it ends the server, and what is left starts', async () => {
+test('a disk that fails before the snapshot is written changes nothing; a later failure ends the server, and the folder starts', async () => {
   const history = [...zxids(1, 1, 3), ...zxids(2, 1, 2)];
   let unchanged = 0;
   let ended = 0;

@@ -1,4 +1,7 @@
-/** Damage at rest. Each is noticed, or the state is what it was: nothing that was acknowledged goes missing in silence. */
+/**
+ * Damage at rest. Each case is detected, or the state is unchanged: no acknowledged txn is lost
+ * silently.
+ */
 import { type DiskImage, keepAll, MemoryDisk, type StorageOptions, StorageRefused } from '@tskeeper/runtime';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
@@ -23,7 +26,7 @@ beforeAll(async () => {
   image = disk.capture();
 });
 
-/** What a start makes of a damaged folder. */
+/** The result of a start with a damaged folder. */
 async function outcome(disk: MemoryDisk): Promise<'refused' | 'warned' | 'silent'> {
   const logger = new ListLogger();
   const server = new Server(disk, options, logger);
@@ -40,7 +43,7 @@ async function outcome(disk: MemoryDisk): Promise<'refused' | 'warned' | 'silent
   return warned ? 'warned' : 'silent';
 }
 
-test('the folder is whole to begin with', async () => {
+test('the folder is undamaged at first', async () => {
   const disk = new MemoryDisk(image, keepAll);
   expect(disk.files().map((path) => path.slice(folder.length + 1))).toEqual([
     'log.1',
@@ -55,14 +58,14 @@ test('the folder is whole to begin with', async () => {
   expect(await outcome(disk)).toBe('silent');
 });
 
-// Every bit of the newest log and snapshot; of the others enough to meet each field many times.
+// Every bit of the newest log and snapshot; of the others enough to hit each field many times.
 describe.each([
   ['log.4', 5],
   ['log.7', 1],
   ['snapshot.3', 1],
   ['synced.7', 3],
 ] as const)('%s', (name, fullStep) => {
-  // A prime, so that all bits of a byte have their turn.
+  // A prime, so that all bits of a byte are hit.
   const step = fullStep * breadth(13, 1);
 
   test('with any one bit flipped is refused, or gives the same state', async () => {
@@ -75,7 +78,8 @@ describe.each([
       counts[await outcome(disk).catch((error: unknown) => Promise.reject(new Error(`bit ${bit} of ${name}`, { cause: error })))]++;
     }
     expect(counts.refused + counts.warned + counts.silent).toBe(Math.ceil(bits / step));
-    // Most bits of a log matter, and so do those of a snapshot; a mark matters to nobody while its log is whole.
+    // Most bits of a log matter, and so do those of a snapshot; a mark does not matter while its
+    // log is complete.
     expect(counts.refused + counts.warned > 500 / step).toBe(name !== 'synced.7');
   });
 
@@ -95,20 +99,20 @@ describe.each([
   });
 });
 
-test('a flipped bit in the newest snapshot is found, and the one before is used', async () => {
+test('a flipped bit in the newest snapshot is detected, and the previous one is used', async () => {
   const disk = new MemoryDisk(image);
   disk.flipBit(`${folder}/snapshot.3`, 8 * 25);
   expect(await outcome(disk)).toBe('warned');
 });
 
-test('without its mark a log can lose its end in silence: this is what the mark is for', async () => {
+test('a log without its mark can lose its end silently, which the mark prevents', async () => {
   const disk = new MemoryDisk(image);
   disk.lose(`${folder}/synced.7`);
   disk.zero(`${folder}/log.7`, 16, disk.contents(`${folder}/log.7`).length);
   await expect(outcome(disk)).rejects.toThrow('txns are gone: 6 up to 6');
 });
 
-describe('a log in which the disk has written entries to the place of later ones', () => {
+describe('a log in which the disk has written entries in the place of later ones', () => {
   const path = `${folder}/log.1`;
   const count = 6;
   let whole: Buffer;
@@ -148,10 +152,10 @@ describe('a log in which the disk has written entries to the place of later ones
     }
   });
 
-  test('is refused with the offset of the first of them, and what was there', async () => {
+  test('is refused with the offset and the zxid of the first of them', async () => {
     const at = fileHeaderBytes + 4 * entryBytes;
     await expect(new Server(withCopied(1, 4, 2), options).open()).rejects.toThrow(
-      `${path} is damaged at offset ${at}, after 0x4 (the txn 0x2 stands where a later one was written), though its txns up to 0x6`,
+      `${path} is damaged at offset ${at}, after 0x4 (txn 0x2 is in the place of a later one), though its txns up to 0x6`,
     );
   });
 });

@@ -51,14 +51,14 @@ describe.each(['none', 'gz', 'snappy'] as const)('compression %s', (compression)
     expect([await looksComplete(disk, path), await verifySnapshot(disk, path, snappy)]).toEqual([true, true]);
   });
 
-  test('any change to it is found by looking at all of it', async () => {
+  test('any change to a snapshot is detected by a full check', async () => {
     const { disk, bytes, path } = await write(stateOf(60).source(), compression);
     const whole = disk.contents(path);
     for (let bit = 0; bit < bytes! * 8; bit += breadth(67, 5)) {
       disk.plant(path, whole);
       disk.flipBit(path, bit);
       if (!(await verifySnapshot(disk, path, snappy))) continue;
-      // What passes must be harmless: gzip's header has fields that nobody reads.
+      // An undetected change must be harmless: gzip's header has unused fields.
       const loaded = new HistoryState();
       await loadSnapshot(disk, path, snappy, loaded.beginSnapshot());
       expect([bit, loaded.history.size]).toEqual([bit, 60]);
@@ -69,14 +69,14 @@ describe.each(['none', 'gz', 'snappy'] as const)('compression %s', (compression)
     }
   });
 
-  test('an abandoned one leaves nothing', async () => {
+  test('an abandoned snapshot leaves no file', async () => {
     let slices = 0;
     const { disk, bytes } = await write(state.source(), compression, () => slices++ > 5);
     expect([bytes, disk.files()]).toEqual([undefined, []]);
   });
 });
 
-test('gzip output is one member that any reader takes', async () => {
+test('gzip output is one member that any reader accepts', async () => {
   const { disk, path } = await write(stateOf(50_000).source(), 'gz');
   const plain = await write(stateOf(50_000).source(), 'none');
   expect(gunzipSync(disk.contents(path)).equals(plain.disk.contents(plain.path))).toBe(true);
@@ -89,7 +89,7 @@ test('a snapshot does not compress to more than a little above its content', asy
   }
 });
 
-test('only one chunk is with the disk at a time, and the loop gets a turn between slices', async () => {
+test('the disk has only one chunk at a time, and the loop runs between slices', async () => {
   const disk = new MemoryDisk();
   await disk.ensureFolder(folder);
   let unsynced = 0;
@@ -120,7 +120,7 @@ test('only one chunk is with the disk at a time, and the loop gets a turn betwee
   expect(unsynced).toBeLessThan(1.1 * 1024 * 1024);
 });
 
-test('the name comes last: no crash shows a part of a snapshot under it', async () => {
+test('the name is set last: no crash leaves a part of a snapshot under it', async () => {
   const disk = new MemoryDisk();
   await disk.ensureFolder(folder);
   const states = new Set<string>();
@@ -141,7 +141,7 @@ test('the name comes last: no crash shows a part of a snapshot under it', async 
   expect(Array.from(states)).toEqual([`/d/snapshot.1 ${bytes}`]);
 });
 
-test('a failing disk leaves no part of a snapshot behind, and the error is told', async () => {
+test('a failing disk leaves no part of a snapshot, and the error is reported', async () => {
   const disk = new MemoryDisk();
   await disk.ensureFolder(folder);
   disk.fault = ({ operation }) => (operation === 'write' ? { code: 'ENOSPC', written: 10 } : undefined);
@@ -150,7 +150,7 @@ test('a failing disk leaves no part of a snapshot behind, and the error is told'
   expect(disk.files()).toEqual([]);
 });
 
-test('candidates come newest first, and names of other kinds are passed over', async () => {
+test('candidates are listed newest first, and names of other kinds are skipped', async () => {
   const disk = new MemoryDisk();
   for (const name of [
     'snapshot.9',
@@ -171,7 +171,7 @@ test('candidates come newest first, and names of other kinds are passed over', a
   ]);
 });
 
-describe('a stream that is not what its name says', () => {
+describe('a stream that does not match its name', () => {
   const decode = async (name: string, bytes: Uint8Array, codec: typeof snappy | undefined = snappy) => {
     const disk = new MemoryDisk();
     disk.plant(`/d/${name}`, bytes);
@@ -198,7 +198,7 @@ describe('a stream that is not what its name says', () => {
     await expect(decodeSnapshot(file, 'snappy', undefined, () => undefined)).rejects.toThrow(ProtocolError);
   });
 
-  test('what the receiver throws comes out', async () => {
+  test('an error of the receiver is thrown', async () => {
     const { disk, path } = await write(stateOf(100_000).source(), 'gz');
     const file = await disk.open(path, 'existing');
     await expect(
@@ -208,7 +208,7 @@ describe('a stream that is not what its name says', () => {
     ).rejects.toThrow('something else');
   });
 
-  test('an error of the disk comes out of a gzip stream', async () => {
+  test('an error of the disk is thrown through a gzip stream', async () => {
     const { disk, path } = await write(stateOf(100_000).source(), 'gz');
     let reads = 0;
     disk.fault = ({ operation }) => (operation === 'read' && reads++ === 2 ? { code: 'EIO' } : undefined);

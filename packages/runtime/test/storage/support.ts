@@ -1,4 +1,7 @@
-/** What the tests of storage share: a state that is easy to compare, txns for it, and a storage over a disk in memory. */
+/**
+ * Shared parts of the tests of storage: a state that is easy to compare, txns for it, and a storage
+ * over a disk in memory.
+ */
 import { crc32 } from 'node:zlib';
 import {
   adler32,
@@ -41,7 +44,9 @@ export function txnBytes(zxid: Zxid, data: Uint8Array): Buffer {
   return Buffer.from(writer.written());
 }
 
-/** Bytes that depend on the seed, with runs of zeros in them, since zeros are what logs end with. */
+/**
+ * Bytes that depend on the seed, with runs of zeros in them, because zeros are what logs end with.
+ */
 export function dataOf(seed: number, length: number): Buffer {
   const random = new SeededRandom(seed);
   const data = Buffer.alloc(length);
@@ -49,7 +54,7 @@ export function dataOf(seed: number, length: number): Buffer {
   return data;
 }
 
-/** Remembers which txns it has had: a history, which is the hardest state to fake. */
+/** Remembers its txns: a complete history, which is the hardest state to fake. */
 export class HistoryState implements RecoveryTarget {
   /** Checksum of the data, by zxid. */
   history = new Map<Zxid, number>();
@@ -75,7 +80,7 @@ export class HistoryState implements RecoveryTarget {
     this.lastZxid = zxid;
   }
 
-  /** In several slices, so that a crash can come between them. */
+  /** In several slices, so that a crash can happen between them. */
   source(): SnapshotSource {
     const entries = Array.from(this.history);
     let index = -1;
@@ -142,7 +147,10 @@ export class ListLogger implements Logger {
   }
 }
 
-/** A storage at work over a state, as a runtime would keep it: txns are applied when they are durable. */
+/**
+ * A running storage over a state, as a runtime would keep it: txns are applied when they are
+ * durable.
+ */
 export class Server {
   readonly state = new HistoryState();
   readonly storage: Storage;
@@ -202,7 +210,7 @@ export class Server {
     return zxid;
   }
 
-  /** Resolves when the txn is acknowledged, or when nothing will be any more. */
+  /** Resolves when the txn is acknowledged, or when nothing will be acknowledged any more. */
   async settled(zxid: Zxid): Promise<void> {
     if (this.acked >= zxid || this.failure !== undefined) return;
     await new Promise<void>((resolve) => this.#waiters.push({ zxid, resolve }));
@@ -226,7 +234,7 @@ export class Server {
   }
 }
 
-/** Lets everything that is under way go as far as it can without the clock. */
+/** Runs all work in progress as far as possible without the clock. */
 export async function quiesce(): Promise<void> {
   await new Promise<void>((resolve) => {
     setImmediate(resolve);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { dataOfTxn, filesOf, folder, historyOf, Member, namesIn, withMember, zxids } from './member.ts';
 import { HistoryState, txnBytes } from './support.ts';
 
-/** Logs 1, 4, 7 and 10 of epoch 1 with three txns each, and a snapshot behind the second. */
+/** Logs 1, 4, 7 and 10 of epoch 1 with three txns each, and a snapshot after the second. */
 async function fourLogs(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   for (let log = 0; log < 4; log++) {
@@ -28,7 +28,7 @@ async function expectFolder(disk: MemoryDisk, history: readonly Zxid[]): Promise
 }
 
 describe('truncate', () => {
-  test.each([1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])('to txn %i of twelve leaves what came up to it, and nothing else', async (counter) => {
+  test.each([1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])('to txn %i of twelve leaves the txns up to it, and nothing else', async (counter) => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       const recovered = await member.truncate(makeZxid(1, counter));
@@ -40,12 +40,12 @@ describe('truncate', () => {
     await expectFolder(disk, zxids(1, 1, counter));
   });
 
-  test('cuts the log right behind the txn, and moves its mark back', async () => {
+  test('cuts the log right after the txn, and moves its mark back', async () => {
     const disk = await fourLogs();
     const before = disk.contents(`${folder}/log.${hex(4)}`);
     await withMember(disk, (member) => member.truncate(makeZxid(1, 5)));
     const after = disk.contents(`${folder}/log.${hex(4)}`);
-    // An entry ends with 0x42, and there is no padding behind it, as in ZooKeeper.
+    // An entry ends with 0x42, and there is no padding after it, as in ZooKeeper.
     expect(after.at(-1)).toBe(0x42);
     expect(after).toEqual(before.subarray(0, after.length));
     expect(namesIn(disk)).toEqual([
@@ -59,7 +59,7 @@ describe('truncate', () => {
     ]);
   });
 
-  test('goes on in a new log, with other txns', async () => {
+  test('is followed by a new log, with other txns', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       await member.truncate(makeZxid(1, 5));
@@ -94,7 +94,7 @@ describe('truncate', () => {
     await expectFolder(disk, zxids(1, 1, 6));
   });
 
-  test('takes along what was handed over and not yet durable', async () => {
+  test('removes txns that were handed over and are not durable yet', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       await member.write(zxids(1, 13, 13));
@@ -106,7 +106,7 @@ describe('truncate', () => {
     await expectFolder(disk, zxids(1, 1, 12));
   });
 
-  test('does not let a snapshot come after it that was begun before', async () => {
+  test('abandons a snapshot that was begun before', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       let slices = 0;
@@ -130,7 +130,7 @@ describe('truncate', () => {
     await expectFolder(disk, zxids(1, 1, 8));
   });
 
-  test('refuses txns and snapshots while it is under way', async () => {
+  test('refuses txns and snapshots while it is in progress', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       const truncated = member.truncate(makeZxid(1, 8));
@@ -141,11 +141,11 @@ describe('truncate', () => {
     });
   });
 
-  test('hands out the last txns up to it, as they stand in the log', async () => {
+  test('returns the last txns up to it, as stored in the log', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
       const { recent } = await member.truncate(makeZxid(1, 8));
-      // From the log that is replayed behind the snapshot.
+      // From the log that is replayed after the snapshot.
       expect(recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 7, 8));
     });
   });
@@ -164,7 +164,7 @@ describe('a truncation that is impossible', () => {
     return { member, error };
   };
 
-  test('because all snapshots are newer says so, and changes nothing', async () => {
+  test('because all snapshots are newer rejects with that reason, and changes nothing', async () => {
     const disk = await fourLogs();
     disk.lose(`${folder}/snapshot.0`);
     const { member, error } = await attempt(disk, makeZxid(1, 5));
@@ -173,7 +173,7 @@ describe('a truncation that is impossible', () => {
     expect((error as Error).message).toMatch(
       /^the history in .* cannot be cut after 0x100000005: no snapshot that can be loaded is that old$/,
     );
-    // And the server goes on.
+    // And the server continues.
     await member.write(zxids(1, 13, 14));
     await member.storage.close();
     await expectFolder(disk, zxids(1, 1, 14));
@@ -186,7 +186,7 @@ describe('a truncation that is impossible', () => {
     expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: undefined });
   });
 
-  test('because the txn was never here names the last one before it, to which it can be truncated', async () => {
+  test('because the log never had the txn names the last one before it, which is possible', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.write(zxids(3, 1, 2)));
     const { member, error } = await attempt(disk, makeZxid(2, 7));
@@ -201,7 +201,7 @@ describe('a truncation that is impossible', () => {
     expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: makeZxid(1, 12) });
   });
 
-  test('because the log is damaged before the txn, is a refusal', async () => {
+  test('because the log is damaged before the txn, rejects with StorageRefused', async () => {
     const disk = await fourLogs();
     const member = new Member(disk);
     await member.open();
@@ -210,7 +210,7 @@ describe('a truncation that is impossible', () => {
     expect(namesIn(disk)).toContain(`log.${hex(10)}`);
   });
 
-  test('is not, when logs alone are trusted and reach back to the first txn', async () => {
+  test('becomes possible when logs alone are trusted and reach back to the first txn', async () => {
     const disk = new MemoryDisk();
     const options = { snapshotTrustEmpty: true };
     const history = zxids(0, 1, 6);
@@ -223,7 +223,7 @@ describe('a truncation that is impossible', () => {
   });
 });
 
-test('a snapshot that holds changes beyond the txn is not gone back to, whatever its name says', async () => {
+test('a snapshot that contains changes beyond the txn is not used, whatever its name says', async () => {
   const disk = await fourLogs();
   const member = new Member(disk);
   await member.open();
@@ -239,7 +239,7 @@ test('a snapshot that holds changes beyond the txn is not gone back to, whatever
   await expectFolder(disk, zxids(1, 1, 7));
 });
 
-test('E18: ZOOKEEPER-3701: a truncation whose disk fails ends the server, and what is left starts', async () => {
+test('E18: ZOOKEEPER-3701: a truncation whose disk fails ends the server, and the folder starts', async () => {
   let failed = 0;
   for (let call = 0; ; call++) {
     const disk = await fourLogs();

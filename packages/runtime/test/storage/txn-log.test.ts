@@ -84,7 +84,7 @@ describe('bytes', () => {
     expect(paddedSize(position, size, step)).toBe(expected);
   });
 
-  test('the file grows ahead of its content, and the padding is zeros', async () => {
+  test('the file grows before its content, and the padding is zeros', async () => {
     const fixture = new Fixture({ preAllocSizeBytes: 65536 });
     fixture.append(1);
     fixture.log.flush();
@@ -93,7 +93,7 @@ describe('bytes', () => {
     expect(await fixture.zxidsIn('log.1')).toEqual([1]);
   });
 
-  test('a batch larger than the padding has room', async () => {
+  test('a batch larger than the padding fits', async () => {
     const fixture = new Fixture({ preAllocSizeBytes: 65536 });
     const big = txnBytes(1, dataOf(1, 300_000));
     fixture.log.append(1, big, 0, big.length);
@@ -106,7 +106,7 @@ describe('bytes', () => {
 });
 
 describe('group commit', () => {
-  test('what is appended while a sync runs goes with the next one, all at once', async () => {
+  test('txns appended while a sync runs go into the next one together', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -126,7 +126,7 @@ describe('group commit', () => {
     expect([syncs.length, fixture.appended]).toEqual([1, ['appended 1']]);
     syncs.shift()!();
     await quiesce();
-    // The second sync is under way before the first batch is acknowledged.
+    // The second sync is in progress before the first batch is acknowledged.
     expect([syncs.length, fixture.appended]).toEqual([1, ['appended 1', 'appended 2']]);
     syncs.shift()!();
     await quiesce();
@@ -159,7 +159,7 @@ describe('group commit', () => {
     fixture.clock.advance(1);
     await quiesce();
     expect(fixture.appended).toEqual(['appended 1', 'appended 2']);
-    // Company that keeps coming prolongs the pause, not the delay.
+    // Txns that keep arriving prolong the pause, not the delay.
     for (const zxid of [3, 4, 5, 6]) {
       fixture.append(zxid);
       fixture.log.flush();
@@ -187,8 +187,8 @@ describe('group commit', () => {
   });
 });
 
-describe('what is told of a batch', () => {
-  /** A log that is open, whose syncs end when told. */
+describe('the report of a flushed batch', () => {
+  /** An open log, whose syncs the test completes. */
   async function begun(options: Partial<TxnLogOptions> = {}): Promise<{ readonly fixture: Fixture; readonly syncs: (() => void)[] }> {
     const fixture = new Fixture(options);
     fixture.append(1);
@@ -203,14 +203,14 @@ describe('what is told of a batch', () => {
     return { fixture, syncs };
   }
 
-  test('is how many waited, and for each turn how long they waited', async () => {
+  test('has the number of waiting txns, and for each turn how long they waited', async () => {
     const { fixture, syncs } = await begun();
     fixture.append(2, 3);
     fixture.log.flush();
     fixture.clock.advance(5);
     fixture.append(4);
     fixture.log.flush();
-    // A turn that brought nothing.
+    // A turn without txns.
     fixture.log.flush();
     fixture.clock.advance(7);
     fixture.append(5, 6);
@@ -230,7 +230,7 @@ describe('what is told of a batch', () => {
     expect(fixture.flushed[1]).toEqual({ txns: 3, queued: 3, flushMs: 3, arrivals });
   });
 
-  test('counts txns that wait behind a roll among those that waited', async () => {
+  test('counts txns that wait after a roll among those that waited', async () => {
     const { fixture, syncs } = await begun();
     fixture.append(2);
     fixture.log.flush();
@@ -251,7 +251,7 @@ describe('what is told of a batch', () => {
     expect(fixture.flushed.slice(1).map(({ arrivals }) => arrivals)).toEqual([[{ txns: 2, waitedMs: 2 }], [{ txns: 1, waitedMs: 2 }]]);
   });
 
-  test('is told with forceSync=no too, where no sync is', async () => {
+  test('is made with forceSync=no too, where there is no sync', async () => {
     const { fixture } = await begun({ forceSync: false });
     fixture.events.length = 0;
     fixture.append(2);
@@ -265,7 +265,7 @@ describe('what is told of a batch', () => {
 });
 
 describe('rolling', () => {
-  test('the next txn opens a new log; what was handed over before stays in the old one', async () => {
+  test('the next txn opens a new log; txns handed over before stay in the old one', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -311,7 +311,7 @@ describe('rolling', () => {
 });
 
 describe('the mark', () => {
-  test('follows some time behind, and is exact when the log is closed', async () => {
+  test('follows the log with a delay, and is exact when the log is closed', async () => {
     const fixture = new Fixture();
     const mark = () => decodeMark(fixture.disk.contents('/d/synced.1'))!;
     fixture.append(1);
@@ -331,7 +331,7 @@ describe('the mark', () => {
     expect(fixture.clock.timerCount).toBe(0);
   });
 
-  test('follows also what became durable while a slot was being written for longer than it may lag', async () => {
+  test('also covers txns that became durable while a slot was being written for longer than it may lag', async () => {
     const fixture = new Fixture();
     const mark = () => decodeMark(fixture.disk.contents('/d/synced.1'))!;
     fixture.append(1);
@@ -353,7 +353,7 @@ describe('the mark', () => {
     fixture.clock.advance(500);
     await quiesce();
     expect(mark().lastZxid).toBe(2);
-    // From here on no txn comes any more.
+    // From here on no txn is appended.
     for (let round = 0; round < 2; round++) {
       slow.shift()?.();
       await quiesce();
@@ -380,7 +380,7 @@ describe('the mark', () => {
     expect(fixture.disk.calls).toBe(calls);
   });
 
-  test('that cannot be written costs a warning and nothing else', async () => {
+  test('that cannot be written causes a warning and nothing else', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -399,7 +399,7 @@ describe('the mark', () => {
 });
 
 describe('a failing disk', () => {
-  test.each(['write', 'sync'] as const)('a failed %s is told once, acknowledges nothing, and is not tried again', async (operation) => {
+  test.each(['write', 'sync'] as const)('a failed %s is reported once, acknowledges nothing, and is not retried', async (operation) => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -423,7 +423,7 @@ describe('a failing disk', () => {
     expect(fixture.disk.calls - calls).toBeLessThanOrEqual(2);
   });
 
-  test('a close that cannot make the rest durable says so', async () => {
+  test('a close that cannot make the rest durable reports the failure', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.disk.fault = ({ operation }) => (operation === 'sync' ? { code: 'EIO' } : undefined);
@@ -432,7 +432,7 @@ describe('a failing disk', () => {
   });
 });
 
-test('with forceSync=no a txn counts when it is written, and logs begin and end with a sync all the same', async () => {
+test('with forceSync=no a txn counts as appended when it is written, and logs still begin and end with a sync', async () => {
   const fixture = new Fixture({ forceSync: false });
   fixture.append(1);
   fixture.log.flush();
@@ -451,12 +451,12 @@ test('with forceSync=no a txn counts when it is written, and logs begin and end 
   expect(decodeMark(fixture.disk.contents('/d/synced.1'))!.lastZxid).toBe(2);
 });
 
-test('a zxid that does not grow is a broken belief', () => {
+test('appending a zxid that does not grow throws', () => {
   const fixture = new Fixture({}, 5);
-  expect(() => fixture.append(5)).toThrow('the log is at 0x5 and cannot take 0x5');
+  expect(() => fixture.append(5)).toThrow('cannot append 0x5 after 0x5');
 });
 
-test('the bytes handed over are copied', async () => {
+test('the appended bytes are copied', async () => {
   const fixture = new Fixture();
   const bytes = txnBytes(1, Buffer.from('before'));
   const before = crc32(bytes);
@@ -470,8 +470,8 @@ test('the bytes handed over are copied', async () => {
   expect(after).toBe(before);
 });
 
-/** What docs/internals/storage.md says of a mark, against a mark. */
-test('the layout of a mark is as its page says', async () => {
+/** Compares docs/internals/storage.md with a mark. */
+test('the layout of a mark matches its documentation', async () => {
   const page = readFileSync(new URL('../../../../docs/internals/storage.md', import.meta.url), 'utf8');
   const table = /\| at \| bytes \| \|\n[^\n]*\n((?:\|.*\n)+)/.exec(page)![1]!;
   const rows = table

@@ -1,4 +1,7 @@
-/** A data folder that cannot be used as configured is refused at the start; a disk that fails is not. */
+/**
+ * A data folder that cannot be used as configured is refused at the start; a disk that fails is
+ * not.
+ */
 import { DiskError, type DiskOperation, MemoryDisk, StorageRefused, type StorageOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { Member, zxids } from './member.ts';
@@ -6,7 +9,7 @@ import { dataOf, Server } from './support.ts';
 
 const right = 'give the user of this process the right to read and write there';
 
-/** A start on a disk that answers `code` to an operation on paths that match. */
+/** A start on a disk that fails with `code` for an operation on matching paths. */
 async function start(code: string, operation: DiskOperation, path: RegExp, options: Partial<StorageOptions> = {}): Promise<unknown> {
   const disk = new MemoryDisk();
   const before = new Server(disk, { dataLogDir: options.dataLogDir ?? '/data' });
@@ -17,14 +20,14 @@ async function start(code: string, operation: DiskOperation, path: RegExp, optio
   return await new Server(disk, options).open().catch((reason: unknown) => reason);
 }
 
-describe('a folder that cannot be made or opened is refused with the key that names it', () => {
+describe('a folder that cannot be created or opened is refused with the key that names it', () => {
   test.each<[string, DiskOperation, string]>([
     ['EACCES', 'ensureFolder', right],
     ['EPERM', 'ensureFolder', right],
     ['EROFS', 'ensureFolder', 'its file system is mounted read-only: mount it for writing'],
-    ['ENOENT', 'ensureFolder', 'a folder in this path is missing and cannot be made: make it'],
-    ['ENOTDIR', 'ensureFolder', 'a file, or a link that leads nowhere, has the name of a folder in this path: rename it'],
-    ['EEXIST', 'ensureFolder', 'a file, or a link that leads nowhere, has the name of a folder in this path: rename it'],
+    ['ENOENT', 'ensureFolder', 'a folder in this path is missing and cannot be created: create it'],
+    ['ENOTDIR', 'ensureFolder', 'a file or a broken link has the name of a folder in this path: rename it'],
+    ['EEXIST', 'ensureFolder', 'a file or a broken link has the name of a folder in this path: rename it'],
     ['EACCES', 'lock', right],
     ['EROFS', 'lock', 'its file system is mounted read-only: mount it for writing'],
   ])('%s from %s', async (code, operation, remedy) => {
@@ -40,7 +43,7 @@ describe('a folder that cannot be made or opened is refused with the key that na
     );
   });
 
-  test('as are files in it that this user may not read', async () => {
+  test('files in it that this user may not read', async () => {
     const refused = await start('EACCES', 'open', /\/log\./);
     expect(refused).toBeInstanceOf(StorageRefused);
     expect((refused as Error).message).toBe(
@@ -48,7 +51,7 @@ describe('a folder that cannot be made or opened is refused with the key that na
     );
   });
 
-  test('as are the epochs of a server of an ensemble', async () => {
+  test('the epoch files of a server of an ensemble', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
     await member.open();
@@ -71,7 +74,7 @@ describe('a disk that fails stays a failure of the disk', () => {
     expect(await start(code, operation, path)).toBeInstanceOf(DiskError);
   });
 
-  test('later, whatever the system says', async () => {
+  test('after the start, whatever the code of the system', async () => {
     const disk = new MemoryDisk();
     const server = new Server(disk);
     await server.open();

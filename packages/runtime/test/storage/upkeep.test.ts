@@ -5,7 +5,7 @@ import { dataOf, ListLogger, quiesce, Server } from './support.ts';
 
 describe('purge', () => {
   const folder = '/data/version-2';
-  /** Logs 1, 4, 7 ... with three txns each, and a snapshot behind each. */
+  /** Logs 1, 4, 7 ... with three txns each, and a snapshot after each. */
   const folderWith = async (rounds: number): Promise<MemoryDisk> => {
     const disk = new MemoryDisk();
     for (let round = 0; round < rounds; round++) {
@@ -31,7 +31,7 @@ describe('purge', () => {
     ]);
     const { removed, oldestKept } = await run(disk, 3);
     expect(oldestKept).toBe(6);
-    // log.4 ends with 6; by names alone it may still hold what comes behind snapshot.6, so it stays.
+    // log.4 ends with 6; by names alone it may still contain txns after snapshot.6, so it is kept.
     expect(removed.map((path) => path.slice(folder.length + 1))).toEqual(['snapshot.0', 'snapshot.3', 'log.1', 'synced.1']);
     expect(names(disk)).toEqual([
       'log.4',
@@ -62,7 +62,7 @@ describe('purge', () => {
     }
   });
 
-  test('does not count a damaged snapshot, and leaves it where it is', async () => {
+  test('does not count a damaged snapshot, and keeps it', async () => {
     const disk = await folderWith(5);
     disk.flipBit(`${folder}/snapshot.c`, 170);
     disk.plant(`${folder}/snapshot.9`, Buffer.alloc(0));
@@ -82,7 +82,7 @@ describe('purge', () => {
     expect(names(disk)).toEqual(before);
   });
 
-  test('is done by itself, an hour apart, and says what it did', async () => {
+  test('runs every hour, and logs what it removed', async () => {
     const disk = await folderWith(5);
     const logger = new ListLogger();
     const server = new Server(disk, { purgeIntervalMs: 3_600_000 }, logger);
@@ -101,7 +101,7 @@ describe('purge', () => {
     expect(server.clock.timerCount).toBe(0);
   });
 
-  test('that fails is a warning, and is tried again', async () => {
+  test('that fails is logged as a warning, and is tried again', async () => {
     const disk = await folderWith(5);
     const logger = new ListLogger();
     const server = new Server(disk, { purgeIntervalMs: 1000 }, logger);
@@ -109,7 +109,7 @@ describe('purge', () => {
     disk.fault = ({ operation }) => (operation === 'remove' ? { code: 'EROFS' } : undefined);
     server.clock.advance(1000);
     await quiesce();
-    expect(logger.lines).toEqual([expect.stringMatching(/^warn purging failed \(remove .*: EROFS\); it is tried again later$/)]);
+    expect(logger.lines).toEqual([expect.stringMatching(/^warn the purge failed \(remove .*: EROFS\); the server tries again later$/)]);
     disk.fault = undefined;
     server.clock.advance(1000);
     await quiesce();
@@ -129,7 +129,7 @@ describe('the trigger of snapshots', () => {
     return found;
   };
 
-  test('comes after more than half of snapCount, and at the latest at the whole of it', () => {
+  test('fires after more than half of snapCount, and at the latest at snapCount', () => {
     const found = gaps(new SnapshotTrigger(100, 0, new SeededRandom(1)), 10, 10_000);
     expect(found.length).toBeGreaterThan(100);
     expect(Math.min(...found)).toBeGreaterThanOrEqual(51);
@@ -137,17 +137,17 @@ describe('the trigger of snapshots', () => {
     expect(new Set(found).size).toBeGreaterThan(20);
   });
 
-  test('comes by size as well', () => {
+  test('fires by size as well', () => {
     const found = gaps(new SnapshotTrigger(1_000_000, 10_000, new SeededRandom(1)), 100, 10_000);
     expect(Math.min(...found)).toBeGreaterThanOrEqual(51);
     expect(Math.max(...found)).toBeLessThanOrEqual(100);
   });
 
-  test('takes a snapCount below 2 for 2', () => {
+  test('treats a snapCount below 2 as 2', () => {
     expect(gaps(new SnapshotTrigger(0, 0, new SeededRandom(1)), 1, 10)).toEqual([2, 2, 2, 2, 2]);
   });
 
-  test('rolls the log and asks for a snapshot, unless one is being written', async () => {
+  test('rolls the log and requests a snapshot, unless one is being written', async () => {
     const disk = new MemoryDisk();
     const server = new Server(disk, { snapCount: 4 });
     await server.open();
@@ -167,7 +167,7 @@ describe('the trigger of snapshots', () => {
   });
 });
 
-describe('a snapshot of what was applied before it was durable here, as a learner does', () => {
+describe('a snapshot of txns that were applied before they were durable here, as at a learner', () => {
   const begun = async () => {
     const disk = new MemoryDisk();
     const server = new Server(disk);
@@ -200,7 +200,7 @@ describe('epochs', () => {
     return made;
   };
 
-  test('are written whole or not at all', async () => {
+  test('are written completely or not at all', async () => {
     const target = disk();
     expect(await readEpoch(target, '/d', 'currentEpoch', true)).toBeUndefined();
     await writeEpoch(target, '/d', 'currentEpoch', 7);
@@ -228,12 +228,12 @@ describe('epochs', () => {
   });
 
   test.each([
-    ['', /\/d\/acceptedEpoch should hold one decimal number and holds nothing;/],
+    ['', /\/d\/acceptedEpoch must hold one decimal number, but holds nothing;/],
     ['\0\0', /holds "\\u0000\\u0000";/],
     ['-1', /holds "-1";/],
     ['0x7', /holds "0x7";/],
     ['7 8', /holds "7 8";/],
-    ['9007199254740993', /holds epoch 9007199254740993; the latest epoch this server can work in is 2097151/],
+    ['9007199254740993', /holds epoch 9007199254740993; the highest epoch this server supports is 2097151/],
   ])('are never guessed from %j', async (text, message) => {
     const target = disk();
     target.plant('/d/acceptedEpoch', Buffer.from(text));

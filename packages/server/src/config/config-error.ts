@@ -1,4 +1,7 @@
-/** An operator's slip. The message is one sentence that names the place, the key and the remedy; it is shown without a stack. */
+/**
+ * A mistake in the configuration. The message is one sentence with the place, the key and the
+ * remedy; it is shown without a stack.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }

@@ -1,26 +1,28 @@
 /**
- * Every key an operator may write, in zoo.cfg or as a -D setting, with its default and what this server does about it. The table is
- * the source of `docs/reference/config.md`, and a test compares the two.
+ * Every key that zoo.cfg or a -D setting may hold, with its default and its effect on this server.
+ * The table is the source of `docs/reference/config.md`, and a test compares the two.
  *
- * A key that protects something and is not built stops the start: a server that silently ignores `secureClientPort` is open where its
- * operator believes it closed. A key that only observes warns. A key that tunes machinery this server does not have is accepted.
+ * A key that protects something and is not supported stops the start: a server that ignored
+ * `secureClientPort` would be open where its operator believes it closed. A key that only observes
+ * warns. A key that tunes internals this server does not have is accepted.
  */
 import { editDistance } from '@tskeeper/protocol/internal';
 
 export interface ConfigKey {
-  /** A name that ends in `.*` stands for a family. */
+  /** A name that ends in `.*` covers a family of keys. */
   readonly name: string;
   /**
-   * Where ZooKeeper reads it. `file`: in zoo.cfg only. `property`: the system property `zookeeper.<name>`, which zoo.cfg sets too when
-   * it names the key without the prefix. `bare`: the system property `<name>`, which zoo.cfg cannot set. `either`: both properties.
+   * Where ZooKeeper reads it. `file`: in zoo.cfg only. `property`: the system property
+   * `zookeeper.<name>`, which zoo.cfg sets too when it names the key without the prefix. `bare`:
+   * the system property `<name>`, which zoo.cfg cannot set. `either`: both properties.
    */
   readonly place: 'file' | 'property' | 'bare' | 'either';
   readonly value: ValueKind;
-  /** As it would be written; empty for none. */
+  /** As written in zoo.cfg; empty for none. */
   readonly default: string;
-  /** `ensemble`: it is read and checked, and only an ensemble goes by it. */
+  /** `ensemble`: every server reads and checks it, and only an ensemble uses it. */
   readonly status: 'built' | 'ensemble' | 'no effect' | 'warns' | 'stops';
-  /** For `stops` and `warns`: what it asks for. For `no effect`: why not. */
+  /** For `stops` and `warns`: what the key asks for. For `no effect`: why it has none. */
   readonly because?: string;
   /** Values at which a key that stops or warns asks for nothing. */
   readonly inert?: readonly string[];
@@ -36,20 +38,20 @@ type ValueKind =
 const int32Max = 2 ** 31 - 1;
 const whole = { min: 0, max: int32Max };
 const positive = { min: 1, max: int32Max };
-/** -1 means "as by default" or "off". */
+/** -1 means "the default" or "off". */
 const orMinusOne = { min: -1, max: int32Max };
 const any = { min: -(2 ** 31), max: int32Max };
 const port = { min: 0, max: 65_535 };
-/** Kilobytes that are turned into bytes must stay exact. */
+/** The limit keeps the number of bytes an exact integer. */
 const kilobytes = { min: -1, max: 2 ** 42 };
 
 const ensemble = 'it matters in an ensemble only';
-const jvm = 'it tunes machinery of the Java server';
+const jvm = 'it tunes internals of the Java server';
 const client = 'only clients read it';
 const tlsOrSasl = 'it matters with TLS or SASL only';
 const logging = 'it sets up the logging of the Java server';
 
-const oneWrite = 'what a turn has for a server leaves in one write, and at once';
+const oneWrite = 'the output of a turn for a server is sent in one write, at once';
 const inTurn = 'addresses are dialled one after the other until one answers';
 
 const off = ['false'];
@@ -73,7 +75,7 @@ const warns = (name: string, because: string, facts: Facts = {}): ConfigKey => {
 const file = (value: ValueKind, fallback = ''): Facts => ({ place: 'file', value, default: fallback });
 
 export const configKeys: readonly ConfigKey[] = [
-  // Where it lives and listens.
+  // Data folders and client addresses.
   built('dataDir', 'file', 'text', ''),
   built('dataLogDir', 'file', 'text', ''),
   built('clientPort', 'file', port, ''),
@@ -118,7 +120,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('jute.maxbuffer.extrasize', 'property', { min: 0, max: 2 ** 30 }, ''),
   built('maxClientCnxns', 'file', whole, '60'),
   built('maxCnxns', 'property', whole, '0'),
-  // Ours: the Java server has its -Xmx.
+  // Ours: the Java server has -Xmx instead.
   built('tskeeper.memoryLimitInMb', 'file', { min: 64, max: 2 ** 32 }, ''),
   built('globalOutstandingLimit', 'property', positive, '1000'),
   built('request_throttle_max_requests', 'property', whole, '0'),
@@ -150,7 +152,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('znode.container.maxNeverUsedIntervalMs', 'bare', whole, '0'),
   built('reconfigEnabled', 'file', 'boolean', 'false'),
 
-  // Who may do what.
+  // Access control.
   built('skipACL', 'property', 'yes or no', 'no'),
   built('DigestAuthenticationProvider.enabled', 'property', 'boolean', 'true'),
   built('DigestAuthenticationProvider.superDigest', 'property', 'text', ''),
@@ -188,7 +190,7 @@ export const configKeys: readonly ConfigKey[] = [
   idle('IPAuthenticationProvider.usexforwardedfor', 'it matters on the admin port only', { value: 'boolean', default: 'false' }),
   idle('ensembleAuthName', 'it matters with the ensemble authentication provider only'),
 
-  // What can be seen.
+  // Monitoring.
   built('4lw.commands.whitelist', 'property', 'text', 'srvr'),
   warns('admin.*', 'the admin port', { inert: off }),
   warns('metricsProvider.className', 'a metrics provider', {
@@ -239,7 +241,7 @@ export const configKeys: readonly ConfigKey[] = [
   idle('leader.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
   idle('follower.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
   idle('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
-  // Ours: a ZooKeeper leader lets any number in.
+  // Ours: a ZooKeeper leader accepts any number.
   inEnsemble('tskeeper.maxUnknownObservers', 'file', whole, '16'),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   idle('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
@@ -251,7 +253,7 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
   idle('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 
-  // Machinery of the Java server.
+  // Internals of the Java server.
   idle('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),
   idle('maxResponseCacheSize', jvm, { value: any, default: '400' }),
   idle('maxGetChildrenResponseCacheSize', jvm, { value: any, default: '400' }),
@@ -288,21 +290,24 @@ export const configKeys: readonly ConfigKey[] = [
   idle('server.realm', client),
 ];
 
-/** Properties of the JVM and of Java libraries, which mean nothing here. */
+/** Properties of the JVM and of Java libraries, which have no effect here. */
 export const jvmProperty =
   /^(java|javax|sun|com|jdk|user|file|os|line|path|log4j2?|logback|logging|slf4j|io|org|net|networkaddress|http|https)\./;
 
 const exact = new Map(configKeys.filter(({ name }) => !name.endsWith('.*')).map((key) => [key.name, key]));
 const families = configKeys.filter(({ name }) => name.endsWith('.*')).sort((a, b) => b.name.length - a.name.length);
 
-/** The key of that name and place, or the family it belongs to. `server.realm` is a property and `server.1` a line of the file. */
+/**
+ * The key with that name and place, or the family it belongs to. `server.realm` is a property,
+ * `server.1` a line of zoo.cfg.
+ */
 export function findKey(name: string, places: readonly ConfigKey['place'][]): ConfigKey | undefined {
   const key = exact.get(name);
   if (key !== undefined && places.includes(key.place)) return key;
   return families.find((family) => places.includes(family.place) && name.startsWith(family.name.slice(0, -1)));
 }
 
-/** The key an operator probably meant: the same but for case, or few letters away. */
+/** The key that was probably meant: the same except for case, or a few letters different. */
 export function nearestKey(name: string): string | undefined {
   const bare = name.startsWith('zookeeper.') ? name.slice('zookeeper.'.length) : name;
   let best: string | undefined;

@@ -1,6 +1,7 @@
 /**
- * What zoo.cfg, the dynamic file and myid say about an ensemble, as one value. Everything is judged here that ZooKeeper's QuorumPeerConfig
- * judges when a server of an ensemble starts, and what it leaves to fail later: two servers on one port, a number that stands in no list.
+ * What zoo.cfg, the dynamic file and myid say about an ensemble, as one value. It checks everything
+ * that ZooKeeper's QuorumPeerConfig checks when a server of an ensemble starts, and what
+ * QuorumPeerConfig leaves to fail later: two servers on one port, a sid that is not in the list.
  */
 import { join } from 'node:path';
 import {
@@ -22,38 +23,48 @@ import type { Setting } from './settings.ts';
 
 /** One server's view of its ensemble. Ticks are multiples of tickTime. */
 export interface EnsembleConfig {
-  /** This server's number, from the file myid; it stands in `quorum`. */
+  /** This server's number, from the file myid; `quorum` contains it. */
   readonly myid: Sid;
-  /** As the list of servers has it, whatever peerType says. */
+  /** As in the list of servers, whatever peerType says. */
   readonly role: PeerRole;
-  /** The active configuration. Version 0 unless a reconfig has given the dynamic file a name with one. */
+  /**
+   * The active configuration. Its version is 0 unless the name of the dynamic file, which a
+   * reconfig writes, ends in one.
+   */
   readonly quorum: QuorumConfig;
-  /** A configuration that was seen before the end of the last run and not activated; undefined when there is none. */
+  /**
+   * A configuration that the last run received and did not activate; undefined when there is none.
+   */
   readonly lastSeen: QuorumConfig | undefined;
   /** zoo.cfg, which a reconfig rewrites. */
   readonly configFile: string;
-  /** Where the servers stand, if not in zoo.cfg. */
+  /** The file that lists the servers, if that is not zoo.cfg. */
   readonly dynamicConfigFile: string | undefined;
   readonly standaloneEnabled: boolean;
   readonly reconfigEnabled: boolean;
   readonly readOnlyMode: boolean;
 
-  /** For a learner to connect and be in sync. */
+  /** Limit for a learner to connect and to be in sync. */
   readonly initLimitTicks: number;
-  /** For an answer once it is in sync. */
+  /** Limit for an answer from a learner that is in sync. */
   readonly syncLimitTicks: number;
-  /** For a learner to reach the leader; initLimit unless set. */
+  /** Limit for a learner to reach the leader; initLimit unless set. */
   readonly connectToLearnerMasterTicks: number;
-  /** How long a new leader waits for a quorum although a voter looks elsewhere; undefined: initLimit. */
+  /**
+   * How long a new leader waits for a quorum while a voter looks for another leader; undefined:
+   * initLimit.
+   */
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
   readonly maxUnknownObservers: number;
 
-  /** To connect to an election port. */
+  /** Time limit to connect to an election port. */
   readonly cnxTimeoutMs: number;
-  /** To hear what a dialler of the election port says first; syncLimit unless set. */
+  /**
+   * Time limit for the first message on a connection to the election port; syncLimit unless set.
+   */
   readonly quorumCnxnTimeoutMs: number;
-  /** 0: for ever. */
+  /** Number of tries to bind the election port; 0: no limit. */
   readonly electionPortBindRetry: number;
   readonly minNotificationIntervalMs: number;
   readonly maxNotificationIntervalMs: number;
@@ -64,24 +75,30 @@ export interface EnsembleConfig {
   readonly leaderServes: boolean;
   readonly commitLogCount: number;
   readonly forceSnapshotSync: boolean;
-  /** How many learners that do not vote are sent a snapshot at a time. */
+  /** Largest number of concurrent snapshots to learners that do not vote. */
   readonly snapSyncsMax: number;
-  /** For how many of them the log is read. */
+  /** Largest number of such learners that the log is read for at a time. */
   readonly diffSyncsMax: number;
-  /** Largest part of a snapshot's size that the logs sent instead may have; 0: any; below 0: logs are never sent. */
+  /**
+   * Logs are sent instead of a snapshot up to this share of the snapshot's size; 0: any size; below
+   * 0: logs are never sent.
+   */
   readonly snapshotSizeFactor: number;
 
-  /** Whether an observer logs what it is told. */
+  /** Whether an observer logs the txns it receives. */
   readonly syncEnabled: boolean;
   readonly observerElectionDelayMs: number;
-  /** Where followers accept observers; undefined: they do not. */
+  /** The port on which followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
 
   readonly localSessionsEnabled: boolean;
-  /** The file that decides for one of two servers that is left alone. */
+  /** The file that decides whether one of two servers may serve alone. */
   readonly oraclePath: string | undefined;
 
-  /** Why no server can be started that does all of this: a sentence for each thing it asks for that is not built. */
+  /**
+   * Why no server can start with this configuration: a sentence for each thing it asks for that is
+   * not supported.
+   */
   readonly unbuilt: readonly string[];
 }
 
@@ -93,9 +110,9 @@ export interface KnownSettings {
   readonly maybeInt: (name: string) => number | undefined;
   readonly real: (name: string) => number;
   readonly boolean: (name: string) => boolean;
-  /** Whether an operator wrote it. */
+  /** Whether a source sets the key. */
   readonly isSet: (name: string) => boolean;
-  /** Where a key was written, or else the file it would stand in. */
+  /** Where a key is set, or else the file it would be in. */
   readonly where: (name: string) => string;
   readonly warn: (where: string, sentence: string) => void;
   /** Throws as `readFileSync`. */
@@ -110,15 +127,16 @@ export interface QuorumLines {
   readonly dynamicConfigFile: string | undefined;
 }
 
-/** Servers above cannot number the sessions that own TTL znodes. */
+/** Servers with larger numbers cannot number the sessions that own TTL znodes. */
 const extendedTypesMyidMax = 254;
-/** Fewer are never kept for learners that were away. */
+/** The smallest number of committed txns that ZooKeeper keeps for learners. */
 const commitLogCountMin = 500;
 const electionPortBindRetryDefault = 3;
 const nextSuffix = '.dynamic.next';
 
 /**
- * The servers, groups and weights as they are written. Throws a ConfigError for what cannot be, and warns of what can be and should not.
+ * The servers, groups and weights as written. Throws a ConfigError for what is impossible, and
+ * warns about what is possible but inadvisable.
  */
 export function readQuorum(source: QuorumLines, settings: KnownSettings): QuorumConfig {
   const inFile = source.dynamicConfigFile ?? source.configFile;
@@ -132,20 +150,21 @@ export function readQuorum(source: QuorumLines, settings: KnownSettings): Quorum
     );
   }
   if (settings.text('oraclePath') === '' || !isHierarchical(written)) return { ...written, version };
-  settings.warn(settings.where('oraclePath'), 'oraclePath makes majorities count: groups and weights have no effect.');
+  settings.warn(settings.where('oraclePath'), 'with oraclePath majorities decide: groups and weights have no effect.');
   return { ...written, version, groups: new Map(), weights: new Map() };
 }
 
 /**
- * Whether these servers are an ensemble: more than one of them votes, or one server alone was told to be an ensemble. Throws a ConfigError
- * when they can be neither that nor a standalone server.
+ * Whether these servers are an ensemble: more than one of them votes, or standaloneEnabled=false
+ * makes a single server one. Throws a ConfigError when they can be neither an ensemble nor a
+ * standalone server.
  */
 export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: KnownSettings): boolean {
   const participants = [...servers.values()].filter(isParticipant).length;
   const where = source.lines.values().next().value?.where ?? settings.where('standaloneEnabled');
   if (!settings.boolean('standaloneEnabled') && participants === 0) {
     throw new ConfigError(
-      `${where}: standaloneEnabled=false asks for an ensemble, and no server is a participant. Add a line such as server.1=host:2888:3888.`,
+      `${where}: standaloneEnabled=false asks for an ensemble, but no server is a participant. Add a line such as server.1=host:2888:3888.`,
     );
   }
   const observers = servers.size - participants;
@@ -162,7 +181,7 @@ export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, setti
   return participants > 1 || !settings.boolean('standaloneEnabled');
 }
 
-/** Reads everything else that a server of an ensemble goes by. `dataDir` is where myid lies. */
+/** Reads all other settings of a server of an ensemble. `dataDir` is the folder of myid. */
 export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: KnownSettings): EnsembleConfig {
   const { text, int, real, boolean } = settings;
   const tickTimeMs = int('tickTime');
@@ -205,7 +224,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     snapSyncsMax: int('leader.maxConcurrentSnapSyncs'),
     diffSyncsMax: int('leader.maxConcurrentDiffSyncs'),
     snapshotSizeFactor: real('snapshotSizeFactor'),
-    // The property, where it is set, wins over the key of the file, in ZooKeeper as well.
+    // The property, where it is set, overrides the key of the file, as in ZooKeeper.
     syncEnabled: text('observer.syncEnabled') === '' ? boolean('syncEnabled') : boolean('observer.syncEnabled'),
     observerElectionDelayMs: int('observer.election.DelayMs'),
     observerMasterPort,
@@ -213,7 +232,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     oraclePath: text('oraclePath') || undefined,
   };
   if (config.reconfigEnabled) {
-    // It is written into many a zoo.cfg, and an ensemble serves as well without.
+    // Only a warning: many a zoo.cfg holds it, and an ensemble serves as well without it.
     settings.warn(
       settings.where('reconfigEnabled'),
       'reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
@@ -223,8 +242,8 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
 }
 
 /**
- * A server that passed over one of these would do other than it was told, or other than the rest of its ensemble, and nobody would know. So it
- * does not start.
+ * A server that ignored one of these would behave otherwise than configured, or than the rest of
+ * its ensemble, without a sign of it. So it does not start.
  */
 function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSettings): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
@@ -242,18 +261,18 @@ function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSetti
     .filter(([isAsked]) => isAsked)
     .map(
       ([, name, value, what]) =>
-        `${settings.where(name)}: ${name}=${value} asks for ${what}, which this version does not have. Remove the setting, on all servers, to run without it.`,
+        `${settings.where(name)}: ${name}=${value} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
     );
   const { lastSeen, quorum, configFile } = config;
   if (lastSeen !== undefined && lastSeen.version > quorum.version) {
     sentences.push(
-      `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last ended, and this version cannot finish it. Let ZooKeeper finish it first.`,
+      `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last stopped, and this version cannot finish it. Let ZooKeeper finish it first.`,
     );
   }
   return sentences;
 }
 
-/** Errors about the text of a configuration, with the place where the line stands. */
+/** Adds the place of the line to errors about the text of a configuration. */
 function withPlaces<T>(read: () => T, place: (line: string) => string): T {
   try {
     return read();
@@ -263,7 +282,10 @@ function withPlaces<T>(read: () => T, place: (line: string) => string): T {
   }
 }
 
-/** A reconfig writes dynamic files whose names end in the version, in hexadecimal digits; other names mean version 0. */
+/**
+ * A reconfig writes dynamic files whose names end in the version, in hexadecimal; other names mean
+ * version 0.
+ */
 function versionOfName(path: string | undefined): number {
   const digits = /\.([0-9a-f]{1,16})$/i.exec(path ?? '')?.[1];
   return digits === undefined ? 0 : Number.parseInt(digits, 16);
@@ -281,13 +303,13 @@ function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: 
       );
 }
 
-/** The text of a file, undefined when there is none of that name. */
+/** The text of a file; undefined when there is no file of that name. */
 function maybeRead(path: string, settings: KnownSettings): string | undefined {
   try {
     return settings.readFile(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    // Something of that name that is no file is no file of that name, in ZooKeeper as well.
+    // A folder of that name counts as no file of that name, as in ZooKeeper.
     if (code === 'ENOENT' || code === 'EISDIR' || code === 'ENOTDIR') return undefined;
     throw new ConfigError(`${path}: the file cannot be read (${code}). Let this user read it.`, { cause: error });
   }
@@ -306,7 +328,7 @@ function limit(name: string, settings: KnownSettings): number {
 function atLeast(name: string, least: number, otherwise: number, settings: KnownSettings): number {
   const value = settings.int(name);
   if (value >= least) return value;
-  settings.warn(settings.where(name), `${name} must be at least ${least}; it counts as ${otherwise}.`);
+  settings.warn(settings.where(name), `${name} must be at least ${least}; using ${otherwise}.`);
   return otherwise;
 }
 
@@ -316,7 +338,7 @@ function readMyid(quorum: QuorumConfig, dataDir: string, settings: KnownSettings
   const listed = [...quorum.servers.keys()].join(', ');
   if (text === undefined) {
     throw new ConfigError(
-      `${path}: the file is missing, and a server of an ensemble needs it to know its number. Write into it which of ${listed} this server is.`,
+      `${path}: the file is missing, and a server of an ensemble needs it to know its number. Write this server's number into it: one of ${listed}.`,
     );
   }
   const line = (text.split(/\r?\n/)[0] ?? '').trim();
@@ -331,7 +353,7 @@ function readMyid(quorum: QuorumConfig, dataDir: string, settings: KnownSettings
   }
   if (myid > extendedTypesMyidMax && settings.boolean('extendedTypesEnabled')) {
     throw new ConfigError(
-      `${path}: with extendedTypesEnabled=true the number of a server is at most ${extendedTypesMyidMax}, not ${myid}. Give it another.`,
+      `${path}: with extendedTypesEnabled=true the number of a server is at most ${extendedTypesMyidMax}, not ${myid}. Choose another number.`,
     );
   }
   return myid;
@@ -342,13 +364,13 @@ function listedIn(settings: KnownSettings): string {
   return settings.text('dynamicConfigFile') || settings.where('server.*').replace(/:\d+$/, '');
 }
 
-/** The list counts, in ZooKeeper as well. */
+/** The list applies, as in ZooKeeper. */
 function checkPeerType({ sid, role }: QuorumServer, settings: KnownSettings): void {
   const said = settings.text('peerType').toLowerCase();
   if (said === role || !settings.isSet('peerType')) return;
   settings.warn(
     settings.where('peerType'),
-    `peerType is ${said}, and the line of server.${sid} makes it ${role === 'observer' ? 'an' : 'a'} ${role}; the line counts.`,
+    `peerType is ${said}, and the line of server.${sid} makes it ${role === 'observer' ? 'an' : 'a'} ${role}; the line applies.`,
   );
 }
 
@@ -357,13 +379,15 @@ function warnOfSize({ servers }: QuorumConfig, settings: KnownSettings, source: 
   const where = source.lines.values().next().value!.where;
   if (participants <= 2) {
     const many = participants === 1 ? 'one participant' : 'two participants';
-    settings.warn(where, `an ensemble of ${many} stands still when one server fails. Use at least three.`);
+    settings.warn(where, `an ensemble of ${many} stops serving when one server fails. Use at least three.`);
   } else if (participants % 2 === 0) {
-    settings.warn(where, `${participants} participants bear no more failures than ${participants - 1}. Use an odd number.`);
+    settings.warn(where, `${participants} participants tolerate no more failures than ${participants - 1}. Use an odd number.`);
   }
 }
 
-/** What would otherwise show as a port in use, or as two servers taken for one another. */
+/**
+ * Finds mistakes that would show later as a port in use, or as two servers mistaken for each other.
+ */
 function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: KnownSettings): void {
   const users = new Map<string, string>();
   const claim = (sid: Sid, host: string, port: number, what: string): void => {
@@ -390,7 +414,7 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
       claim(sid, host, electionPort, 'election');
     }
     if (clientAddress === undefined) continue;
-    // The loopback address of another server is another machine's.
+    // A loopback address in the line of another server means another machine.
     if (!isLoopback(clientAddress.host)) claim(sid, clientAddress.host, clientAddress.port, 'client');
     const own = addresses.find(({ quorumPort, electionPort }) => [quorumPort, electionPort].includes(clientAddress.port));
     if (own !== undefined && clientAddress.port !== 0 && (isWildcardHost(clientAddress.host) || clientAddress.host === own.host)) {

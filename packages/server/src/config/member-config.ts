@@ -1,16 +1,16 @@
-/** What a server of an ensemble is started with, out of what its operator wrote. */
+/** The options of a server of an ensemble, from its configuration. */
 import type { HostPort } from '@tskeeper/protocol';
 import type { MemberOptions } from '@tskeeper/runtime';
 import { ConfigError } from './config-error.ts';
 import type { EnsembleConfig } from './ensemble-config.ts';
 
 /**
- * An epoch's txns are numbered up to here and a little further. ZooKeeper counts to 0xffffffff and stops serving there; handing over earlier
- * leaves room for everything that is under way.
+ * From this number of txns on an epoch ends. ZooKeeper counts to 0xffffffff and stops serving
+ * there; an earlier end leaves room for everything in flight.
  */
 const counterMax = 0xffff_0000;
 
-/** Throws a `ConfigError` when the configuration asks for something that is not built. */
+/** Throws a `ConfigError` when the configuration asks for something that is not supported. */
 export function memberOptionsOf(config: EnsembleConfig, tickTimeMs: number): MemberOptions {
   const [unbuilt] = config.unbuilt;
   if (unbuilt !== undefined) throw new ConfigError(unbuilt);
@@ -18,7 +18,7 @@ export function memberOptionsOf(config: EnsembleConfig, tickTimeMs: number): Mem
   const { addresses } = quorum.servers.get(myid)!;
   const own = (portOf: (address: (typeof addresses)[number]) => number): HostPort[] => {
     const all = addresses.map((address) => ({ host: quorumListenOnAllIps ? '0.0.0.0' : address.host, port: portOf(address) }));
-    // Two addresses of one port are one wildcard.
+    // Two addresses with the same port are one wildcard address.
     return all.filter(({ host, port }, index) => all.findIndex((other) => other.host === host && other.port === port) === index);
   };
   return {

@@ -9,21 +9,24 @@ import { type ConfigKey, findKey, jvmProperty, nearestKey } from './config-keys.
 import { type EnsembleConfig, isEnsemble, type KnownSettings, readEnsemble, readQuorum, type QuorumLines } from './ensemble-config.ts';
 import { parseDefinition, parseJavaFlags, parseProperties, type Setting } from './settings.ts';
 
-/** What an operator wrote, wherever they wrote it. */
+/** The configuration as written, from all places. */
 export interface ConfigSources {
-  /** zoo.cfg: its name for messages and its text. */
+  /** zoo.cfg: its name, for messages, and its text. */
   readonly file?: ConfigFile | undefined;
   /** `name=value`, from -D on the command line. */
   readonly definitions?: readonly string[] | undefined;
-  /** JVMFLAGS and SERVER_JVMFLAGS are honoured. */
+  /** The variables JVMFLAGS and SERVER_JVMFLAGS are read. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** From the command line or a program; they win over zoo.cfg. */
+  /** From the command line or a program; they override zoo.cfg. */
   readonly dataDir?: string | undefined;
   readonly clientPort?: number | undefined;
   readonly clientAddress?: string | undefined;
-  /** Reads the file that `dynamicConfigFile` names, the one beside zoo.cfg that a reconfig leaves behind, and myid. Throws as readFileSync. */
+  /**
+   * Reads the file that `dynamicConfigFile` names, the file next to zoo.cfg that a reconfig leaves,
+   * and myid. Throws as readFileSync.
+   */
   readonly readFile?: ((path: string) => string) | undefined;
-  /** Whether something other than a folder has this name. Unless given, nothing has. */
+  /** Whether a file, or anything that is not a folder, has this name. Default: no. */
   readonly isFile?: ((path: string) => boolean) | undefined;
 }
 
@@ -38,38 +41,41 @@ export interface ServerConfig {
   /** Undefined for a standalone server. */
   readonly ensemble: EnsembleConfig | undefined;
   readonly clientTcpKeepAlive: boolean;
-  /** What the process may take; undefined: what the container or the machine has. */
+  /** Limit of memory for the process, in bytes; undefined: that of the container or the machine. */
   readonly memoryLimitBytes: number | undefined;
   /** Sentences for the operator: what is ignored, unknown or unsafe. */
   readonly warnings: readonly string[];
   /** Keys accepted without effect. */
   readonly notices: readonly string[];
-  /** What was set to something else than its default, by key, as it was written; secrets are masked. */
+  /** Settings that differ from their defaults, by key, as written; secrets are masked. */
   readonly changed: Readonly<Record<string, string>>;
 }
 
 /** Keys whose values must not be logged. */
 const secret = /digest$|password|passwd|secret/i;
-/** A command of the Java server that is no four letter word. */
+/** Commands of the Java server that are not four letter words. */
 const foreignWords = ['telnet close'];
-/** Kept by ZooKeeper's purge at least, whatever is configured. */
+/** ZooKeeper's purge keeps at least this many, whatever is configured. */
 const snapshotsKeptMin = 3;
-/** Room beyond a frame that ZooKeeper grants at least. */
+/** Room in addition to a frame that ZooKeeper grants at least. */
 const juteExtraMin = 1024;
 const hourMs = 3_600_000;
-/** Requests of ordinary length are longer. */
+/** Ordinary requests are longer than this. */
 const juteMaxBufferUsualMin = 1024;
-/** Keys whose value is a path, and what stands there. A Java properties file has no quotes: they would be part of the name. */
+/**
+ * Keys whose value is a path, and what is at that path. A Java properties file has no quotes: they
+ * would be part of the name.
+ */
 const pathKeys: ReadonlyMap<string, string> = new Map([
   ['dataDir', 'folder'],
   ['dataLogDir', 'folder'],
   ['dynamicConfigFile', 'file'],
   ['oraclePath', 'file'],
 ]);
-/** Families whose members name one server or group each. */
+/** Families whose keys name one server or group each. */
 const quorumFamilies: readonly string[] = ['server.*', 'group.*', 'weight.*'];
 
-/** Turns sources into options. Throws `ConfigError` for whatever must not be guessed. */
+/** Turns sources into options. Throws `ConfigError` for anything that must not be guessed. */
 export function resolveConfig(sources: ConfigSources): ServerConfig {
   return new Resolver(sources).resolve();
 }
@@ -79,7 +85,7 @@ class Resolver {
   readonly #settings = new Map<string, Setting>();
   /** Lines that name servers, groups and weights. */
   readonly #quorumLines = new Map<string, Setting>();
-  /** What was set that means something in an ensemble only. */
+  /** Settings that only an ensemble uses. */
   readonly #ensembleSettings: Setting[] = [];
   readonly #warnings: string[] = [];
   readonly #notices: string[] = [];
@@ -89,7 +95,8 @@ class Resolver {
   }
 
   resolve(): ServerConfig {
-    // In ZooKeeper the command line sets properties first and reading zoo.cfg sets them again, so the file wins.
+    // In ZooKeeper the command line sets properties first and zoo.cfg sets them again, so the file
+    // overrides the command line.
     for (const setting of this.#definitions()) this.#takeProperty(setting);
     const { file } = this.#sources;
     if (file !== undefined) this.#takeFile(file);
@@ -103,7 +110,7 @@ class Resolver {
     const [minSessionTimeoutMs, maxSessionTimeoutMs] = this.#sessionTimeouts(tickTimeMs);
     const juteMaxBuffer = this.#juteMaxBuffer();
     const core: CoreOptions = {
-      // A standalone server is number 1 in ZooKeeper too, whatever myid says.
+      // In ZooKeeper too a standalone server is number 1, whatever myid says.
       serverId: ensemble?.myid ?? 1,
       tickTimeMs,
       minSessionTimeoutMs,
@@ -198,7 +205,7 @@ class Resolver {
     const settings = [...this.#settings.values(), ...this.#quorumLines.values()];
     for (const setting of settings) {
       const { name, value } = setting;
-      // A server that stands alone has notices about these.
+      // A standalone server has notices about these.
       if (!isInEnsemble && this.#ensembleSettings.includes(setting)) continue;
       const byDefault = findKey(name, ['file', 'property', 'bare', 'either'])?.default;
       if (value !== '' && value !== byDefault) changed[name] = secret.test(name) ? '(masked)' : value;
@@ -206,12 +213,13 @@ class Resolver {
     return changed;
   }
 
-  // Taking settings in.
+  // Reading the sources.
 
   #definitions(): Setting[] {
     const environment = this.#sources.environment ?? {};
     const settings: Setting[] = [];
-    // zkServer.sh puts SERVER_JVMFLAGS before JVMFLAGS, and of two -D settings of one name Java takes the later.
+    // zkServer.sh puts SERVER_JVMFLAGS before JVMFLAGS, and of two -D settings with the same name
+    // Java uses the later one.
     for (const variable of ['SERVER_JVMFLAGS', 'JVMFLAGS']) {
       const { properties, others } = parseJavaFlags(environment[variable] ?? '', variable);
       settings.push(...properties);
@@ -260,13 +268,13 @@ class Resolver {
       const counts = last.get(setting.name)!;
       if (counts === setting) return true;
       const family = findKey(setting.name, ['file'])?.name ?? '';
-      // A server that is left out of the list by a slip of the pen would be no part of any quorum.
+      // A server left out of the list by mistake would not be part of any quorum.
       if (quorumFamilies.includes(family) && counts.value !== setting.value) {
         throw new ConfigError(
           `${counts.where}: ${setting.name} has another value at ${setting.where}. Keep one of the lines; each server has a number of its own.`,
         );
       }
-      this.#warn(setting.where, `${setting.name} is set again at ${counts.where}; the last one counts.`);
+      this.#warn(setting.where, `${setting.name} is set again at ${counts.where}; the last one applies.`);
       return false;
     });
   }
@@ -279,10 +287,11 @@ class Resolver {
       case 'stops':
         if (asksForNothing) return;
         throw new ConfigError(
-          `${where}: ${name} asks for ${key.because}, which this version does not have yet, and the server does not start less protected than it was told to be. Remove the setting to run without it.`,
+          `${where}: ${name} asks for ${key.because}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`,
         );
       case 'warns':
-        if (!asksForNothing) this.#warn(where, `${name} asks for ${key.because}, which is not built yet; it has no effect.`);
+        if (!asksForNothing)
+          this.#warn(where, `${name} asks for ${key.because}, which this version does not support yet; it has no effect.`);
         return;
       case 'no effect':
         this.#notice(where, name, key.because!);
@@ -295,7 +304,7 @@ class Resolver {
           return;
         }
         const earlier = this.#settings.get(name);
-        if (earlier !== undefined && earlier.value !== value) this.#warn(earlier.where, `overruled by ${where}.`);
+        if (earlier !== undefined && earlier.value !== value) this.#warn(earlier.where, `overridden by ${where}.`);
         this.#settings.set(name, setting);
       }
     }
@@ -303,10 +312,7 @@ class Resolver {
 
   #unknown({ name, where }: Setting): void {
     const nearest = nearestKey(name);
-    this.#warn(
-      where,
-      `${name} is not a key this server knows; it has no effect.${nearest === undefined ? '' : ` Did you mean ${nearest}?`}`,
-    );
+    this.#warn(where, `${name} is not a known key; it has no effect.${nearest === undefined ? '' : ` Did you mean ${nearest}?`}`);
   }
 
   #warn(where: string, sentence: string): void {
@@ -317,7 +323,7 @@ class Resolver {
     this.#notices.push(`${where}: ${name} is accepted and has no effect: ${because}.`);
   }
 
-  // Reading them.
+  // Reading values.
 
   #check(key: ConfigKey, setting: Setting): void {
     if (key.name.endsWith('.*')) return;
@@ -337,7 +343,7 @@ class Resolver {
     }
   }
 
-  /** The setting, or the key's default as if it had been written. */
+  /** The setting, or the key's default as if it were set. */
   #setting(name: string): { key: ConfigKey; setting: Setting } {
     const key = findKey(name, ['file', 'property', 'bare', 'either']);
     if (key === undefined) throw new Error(`${name} is not in the table of keys`);
@@ -395,10 +401,11 @@ class Resolver {
     const name = 'DigestAuthenticationProvider.superDigest';
     const value = this.#text(name);
     if (value === '') return undefined;
-    // The value is a secret's hash, or by mistake the secret itself: it is not repeated.
+    // The value is the hash of a secret, or by mistake the secret itself: the message does not
+    // repeat it.
     if (!/^[^:]+:[A-Za-z0-9+/]+=*$/.test(value)) {
       throw new ConfigError(
-        `${this.#where(name)}: ${name} must be super:<base64 of the digest of "super:password">, not a password in the clear.`,
+        `${this.#where(name)}: ${name} must be super:<base64 of the digest of "super:password">, not a plain-text password.`,
       );
     }
     return value;
@@ -414,7 +421,7 @@ class Resolver {
     const value = this.#text(name) || digestAlgorithmDefault;
     if (!isDigestAlgorithm(value)) {
       throw new ConfigError(
-        `${this.#where(name)}: ${name} names no digest known here: "${value}". Choose SHA1, SHA-256 or SHA-512, the same on all servers.`,
+        `${this.#where(name)}: ${name} names an unknown digest, "${value}". Choose SHA1, SHA-256 or SHA-512, the same on all servers.`,
       );
     }
     return value.toUpperCase();
@@ -457,14 +464,15 @@ class Resolver {
   #snapRetainCount(): number {
     const name = 'autopurge.snapRetainCount';
     const count = this.#int(name);
-    if (count < snapshotsKeptMin) this.#warn(this.#where(name), `${name} is raised to ${snapshotsKeptMin}, the least that is kept.`);
+    if (count < snapshotsKeptMin) this.#warn(this.#where(name), `${name} is raised to ${snapshotsKeptMin}, the minimum.`);
     return Math.max(snapshotsKeptMin, count);
   }
 
   #fourLetterWords(): readonly string[] {
     const name = '4lw.commands.whitelist';
     const asked = commaList(this.#text(name));
-    // zkServer.sh asks srvr for the status, and a client in search of a server that is not read-only asks isro.
+    // zkServer.sh asks srvr for the status, and a client that looks for a server that is not
+    // read-only asks isro.
     const known: readonly string[] = fourLetterWords;
     const enabled = new Set(asked.includes('*') ? known : ['srvr', ...asked]);
     if (this.#boolean('readonlymode.enabled')) enabled.add('isro');
@@ -497,7 +505,7 @@ class Resolver {
     return dataDir;
   }
 
-  /** Otherwise the disk would seem to fail when the folder is made. */
+  /** Without this check the disk would seem to fail when the folder is created. */
   #checkFolder(name: string, folder: string): void {
     const isFile = this.#sources.isFile ?? (() => false);
     let file = folder;
@@ -517,13 +525,13 @@ class Resolver {
     if (bytes < juteMaxBufferUsualMin) {
       this.#warn(
         this.#where(name),
-        `${name} is ${bytes} bytes: a request that is longer costs its client the connection, and most requests are. Leave it out for the default of ${findKey(name, ['bare'])!.default}.`,
+        `${name} is ${bytes} bytes: the server closes the connection of a client that sends a longer request, and most requests are longer. Remove the setting to use the default of ${findKey(name, ['bare'])!.default}.`,
       );
     }
     return bytes;
   }
 
-  /** The client port may stand in the server's line as well. */
+  /** The server's line may hold the client port as well. */
   #clientEndpoint(server: QuorumServer | undefined): { clientPort: number; clientPortAddress: string | undefined } {
     const line = server?.clientAddress;
     const clientPort = this.#sources.clientPort ?? line?.port ?? this.#maybeInt('clientPort');
@@ -535,11 +543,14 @@ class Resolver {
     const written = this.#text('clientPortAddress');
     if (server !== undefined && line !== undefined) this.#compareWithLine(server.sid, line, written);
     const address = this.#sources.clientAddress ?? line?.host ?? written;
-    // Java's way of writing "every address" includes IPv6 where the machine has it.
+    // Java's "every address" includes IPv6 where the machine has it.
     return { clientPort, clientPortAddress: isEveryAddress(address) ? undefined : withoutBrackets(address) };
   }
 
-  /** Of two settings for one thing neither may win unnoticed. Names may well mean the same address, so only addresses are compared. */
+  /**
+   * When two settings of the same thing differ, neither may silently override the other. Two names
+   * may mean the same address, so only numeric addresses are compared.
+   */
   #compareWithLine(sid: number, line: HostPort, writtenAddress: string): void {
     const where = this.#quorumLines.get(`server.${sid}`)?.where ?? `server.${sid}`;
     const port = this.#maybeInt('clientPort');
@@ -553,7 +564,10 @@ class Resolver {
     );
   }
 
-  /** The ensemble, if this is one, and the line of this server, if there is one: a list of one server is a standalone server. */
+  /**
+   * The ensemble, if there is one, and the line of this server, if there is one: a list of one
+   * server is a standalone server.
+   */
   #servers(dataDir: string): { ensemble: EnsembleConfig | undefined; server: QuorumServer | undefined } {
     const dynamic = this.#text('dynamicConfigFile');
     if (dynamic !== '') this.#takeDynamicFile(dynamic);
@@ -601,8 +615,7 @@ class Resolver {
   #takeDynamicFile(path: string): void {
     const where = this.#where('dynamicConfigFile');
     const [line] = this.#quorumLines.values();
-    if (line !== undefined)
-      throw new ConfigError(`${line.where}: ${line.name} must stand in the dynamic file ${path}. Move the line there.`);
+    if (line !== undefined) throw new ConfigError(`${line.where}: ${line.name} must be in the dynamic file ${path}. Move the line there.`);
     let text: string;
     try {
       text = (this.#sources.readFile ?? noFiles)(path);
@@ -629,7 +642,7 @@ class Resolver {
   #unsafe(): readonly string[] {
     const unsafe: [string, string][] = [];
     if (!this.#boolean('forceSync'))
-      unsafe.push(['forceSync=no', 'writes are acknowledged before the disk has them and are lost with the power']);
+      unsafe.push(['forceSync=no', 'writes are acknowledged before the disk has them, and a loss of power loses them']);
     if (this.#boolean('skipACL')) unsafe.push(['skipACL=yes', 'every client may read and change every znode']);
     if (this.#boolean('snapshot.trust.empty')) unsafe.push(['snapshot.trust.empty=true', 'missing snapshots go unnoticed']);
     for (const [setting, consequence] of unsafe) {
@@ -651,7 +664,7 @@ function withoutBrackets(address: string): string {
 }
 
 function noFiles(): string {
-  throw new Error('there is nothing to read files with');
+  throw new Error('no readFile is given');
 }
 
 function minusOneIsDefault(value: number): number | undefined {
@@ -676,7 +689,10 @@ function readYesNo({ name, value, where }: Setting): boolean {
   return value === 'yes';
 }
 
-/** Keys of the file are decimal; properties may be hexadecimal (0x10, #10) or octal (010) as well, as Java reads them. */
+/**
+ * Keys of the file are decimal; properties may also be hexadecimal (0x10, #10) or octal (010), as
+ * Java reads them.
+ */
 function readInteger({ name, value, where }: Setting, { min, max }: { min: number; max: number }, place: ConfigKey['place']): number {
   const match = /^([+-]?)(0x|#|0(?=\d))?([0-9a-f]+)$/i.exec(value);
   const prefix = match?.[2]?.toLowerCase();

@@ -1,6 +1,6 @@
 import { parseLines, type Pair } from 'dot-properties';
 
-/** One key with its value, and where an operator wrote it. */
+/** One key with its value, and the place where it is written. */
 export interface Setting {
   readonly name: string;
   readonly value: string;
@@ -9,8 +9,8 @@ export interface Setting {
 }
 
 /**
- * The lines of a Java properties file, in order. The syntax is `java.util.Properties`': comments, continuation lines, `=`, `:` or blank
- * as separator, escapes.
+ * The lines of a Java properties file, in order. The syntax is that of `java.util.Properties`:
+ * comments, continuation lines, `=`, `:` or a blank as separator, escapes.
  */
 export function parseProperties(text: string, file: string): Setting[] {
   const settings: Setting[] = [];
@@ -28,13 +28,13 @@ export function parseProperties(text: string, file: string): Setting[] {
 }
 
 export interface JavaFlags {
-  /** In order; of two settings of one name the later counts. */
+  /** In order; of two settings with the same name the later one applies. */
   readonly properties: readonly Setting[];
   /** Everything that is not a -D setting. */
   readonly others: readonly string[];
 }
 
-/** What JVMFLAGS and SERVER_JVMFLAGS hold: words as a shell splits them. */
+/** The settings in JVMFLAGS or SERVER_JVMFLAGS: words, split as a shell splits them. */
 export function parseJavaFlags(text: string, variable: string): JavaFlags {
   const properties: Setting[] = [];
   const others: string[] = [];
@@ -45,7 +45,7 @@ export function parseJavaFlags(text: string, variable: string): JavaFlags {
   return { properties, others };
 }
 
-/** `name=value` of a -D setting; without a value it is empty, as in Java. */
+/** `name=value` of a -D setting; the value is empty without `=`, as in Java. */
 export function parseDefinition(definition: string, origin = ''): Setting {
   const equals = definition.indexOf('=');
   const name = equals < 0 ? definition : definition.slice(0, equals);

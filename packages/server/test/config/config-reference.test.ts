@@ -40,7 +40,7 @@ describe('docs/reference/config.md', () => {
     expect(documented(page)).toEqual(known(configKeys));
   });
 
-  it('would be caught with a wrong default, a missing key or an invented one', () => {
+  it('fails the comparison with a wrong default, a missing key or an invented one', () => {
     const rows = known(configKeys);
     expect(documented(page.replace('`3000`', '`3001`'))).not.toEqual(rows);
     expect(documented(page.replace(/^\| `snapCount`.*\n/m, ''))).not.toEqual(rows);
@@ -64,7 +64,7 @@ describe('the table of keys', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('says why a key that is not built is not', () => {
+  it('gives a reason for each key that has no effect, warns or stops the start', () => {
     expect(configKeys.filter(({ status, because }) => status !== 'built' && because === undefined)).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe('the table of keys', () => {
     expect(findKey('jute.maxbuffer', ['bare'])!.default).toBe(`${coreDefaults.juteMaxBuffer}`);
   });
 
-  it('tells a member of a family from a key of its own', () => {
+  it('distinguishes a key of a family from a key of its own', () => {
     expect(findKey('server.1', ['file'])!.name).toBe('server.*');
     expect(findKey('server.realm', ['property'])!.name).toBe('server.realm');
     expect(findKey('metricsProvider.className', ['file'])!.name).toBe('metricsProvider.className');
@@ -86,7 +86,7 @@ describe('the table of keys', () => {
     ['autopurge.purgeIntervall', 'autopurge.purgeInterval'],
     ['maxClientCnxn', 'maxClientCnxns'],
     ['zzz', undefined],
-  ])('finds what is nearest to %s', (written, meant) => {
+  ])('finds the nearest key to %s', (written, meant) => {
     expect(nearestKey(written)).toBe(meant);
   });
 });

@@ -51,7 +51,7 @@ function sids({ servers }: QuorumConfig): number[] {
 }
 
 describe('an ensemble', () => {
-  it('of three servers, as the manual has it, is read with the defaults of ZooKeeper', () => {
+  it('of three servers, as in the manual, has the defaults of ZooKeeper', () => {
     const config = read(`tickTime=2000\n${three}`);
     const server = (sid: number, host: string): QuorumServer => ({
       sid,
@@ -141,7 +141,7 @@ describe('an ensemble', () => {
     ['standaloneEnabled=false', { standaloneEnabled: false }],
     ['reconfigEnabled=true', { reconfigEnabled: true }],
     ['-Dreadonlymode.enabled=true', { readOnlyMode: true }],
-  ])('goes by %s', (setting, expected) => {
+  ])('applies the setting %s', (setting, expected) => {
     const usual = ensembleOf('');
     const changed = setting.startsWith('-D') ? ensembleOf('', { definitions: [setting.slice(2)] }) : ensembleOf(setting);
     expect({ ...changed, unbuilt: [] }).toEqual({ ...usual, ...expected });
@@ -151,17 +151,17 @@ describe('an ensemble', () => {
     ['localSessionsEnabled=true', 'sessions that only their own server knows'],
     ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
     ['observerMasterPort=2191', 'observers that observe a follower'],
-  ])('that asks for %s says that it is not built', (setting, what) => {
+  ])('that asks for %s is refused as not supported', (setting, what) => {
     const isProperty = setting.startsWith('-D');
     const name = isProperty ? setting.slice(2) : setting;
     const { unbuilt } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
     const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
     expect(unbuilt).toEqual([
-      `${where}: ${name} asks for ${what}, which this version does not have. Remove the setting, on all servers, to run without it.`,
+      `${where}: ${name} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
     ]);
   });
 
-  it('starts with reconfigEnabled=true, and warns that nothing can be reconfigured', () => {
+  it('starts with reconfigEnabled=true, and warns that it cannot be reconfigured', () => {
     const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);
     expect(ensemble!.unbuilt).toEqual([]);
     expect(core.reconfigEnabled).toBe(true);
@@ -171,7 +171,7 @@ describe('an ensemble', () => {
     expect(read(`${three}reconfigEnabled=false`).warnings).toEqual([]);
   });
 
-  it('says that an observer without a log is not built, to observers only', () => {
+  it('refuses an observer without a log, at observers only', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
     const unbuilt = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unbuilt;
     expect(unbuilt('syncEnabled=false', 1)).toEqual([]);
@@ -179,7 +179,7 @@ describe('an ensemble', () => {
     expect(unbuilt('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
   });
 
-  it('has a setting above for each key that the reference says is for ensembles', () => {
+  it('has a test above for each key that the reference marks as for ensembles', () => {
     const source = readFileSync(new URL(import.meta.url), 'utf8');
     const elsewhere = ['group.*', 'weight.*', 'initLimit', 'syncLimit'];
     const keys = configKeys.filter(({ status }) => status === 'ensemble').map(({ name }) => name);
@@ -187,16 +187,16 @@ describe('an ensemble', () => {
     expect(keys.filter((name) => !elsewhere.includes(name) && !source.includes(`${name}=`))).toEqual([]);
   });
 
-  it('goes by the limits, in ticks', () => {
+  it('applies initLimit and syncLimit, in ticks', () => {
     const { ensemble } = resolveConfig(sources(`${base}initLimit=7\nsyncLimit=3\ntickTime=1000\n${three}`, {}));
     expect([ensemble?.initLimitTicks, ensemble?.syncLimitTicks]).toEqual([7, 3]);
     expect(ensemble?.quorumCnxnTimeoutMs).toBe(3000);
   });
 
-  it('may be one server alone, where standaloneEnabled is false', () => {
+  it('may be a single server with standaloneEnabled=false', () => {
     const config = read('standaloneEnabled=false\nserver.1=a:2888:3888\n');
     expect(sids(config.ensemble!.quorum)).toEqual([1]);
-    expect(config.warnings).toEqual(['zoo.cfg:6: an ensemble of one participant stands still when one server fails. Use at least three.']);
+    expect(config.warnings).toEqual(['zoo.cfg:6: an ensemble of one participant stops serving when one server fails. Use at least three.']);
   });
 
   it('may have groups and weights', () => {
@@ -212,13 +212,13 @@ describe('an ensemble', () => {
     ]);
   });
 
-  it('A60: may have servers with several addresses, if all are told so', () => {
+  it('A60: may have servers with several addresses, with multiAddress.enabled', () => {
     const line = 'server.2=b:2888:3888|b2:2888:3888\n';
     const { ensemble } = read(`server.1=a:2888:3888\n${line}multiAddress.enabled=true`);
     expect(ensemble!.quorum.servers.get(2)!.addresses.map(({ host }) => host)).toEqual(['b', 'b2']);
   });
 
-  it('may be observed by this server, whether peerType says so or not', () => {
+  it('may be observed by this server, with or without peerType', () => {
     const lines = `${three}server.4=d:1:2:observer\n`;
     for (const peerType of ['', 'peerType=observer', 'peerType=OBSERVER']) {
       const { ensemble, warnings } = read(lines + peerType, { files: { '/d/myid': '4' } });
@@ -234,11 +234,11 @@ describe('an ensemble', () => {
     expect([config.ensemble!.role, config.core.serverId]).toEqual(['observer', 2]);
   });
 
-  it.each(['2', ' 2 \n', '2\r\nwhatever', '+2', '002'])('finds its number in a myid that says %j', (myid) => {
+  it.each(['2', ' 2 \n', '2\r\nwhatever', '+2', '002'])('finds its number in a myid that contains %j', (myid) => {
     expect(ensembleOf('', { files: { '/d/myid': myid } }).myid).toBe(2);
   });
 
-  it('has no effect on a standalone server, and says so of its keys', () => {
+  it('has no effect on a standalone server, which notes that for each of its keys', () => {
     const { ensemble, notices } = resolveConfig(sources(`${base}${limits}syncEnabled=true\nserver.1=a:2888:3888\n`, {}));
     expect(ensemble).toBeUndefined();
     expect(notices).toEqual(
@@ -248,7 +248,7 @@ describe('an ensemble', () => {
     );
   });
 
-  it('is what a standalone server with a myid is not', () => {
+  it('is not made by a standalone server with a myid', () => {
     expect(read('server.1=a:2888:3888', { files: { '/d/myid': 'nonsense' } }).core.serverId).toBe(1);
   });
 });
@@ -257,7 +257,7 @@ describe('a dynamic file', () => {
   const dynamic = 'dynamicConfigFile=/conf/zoo.cfg.dynamic.100000003\nreconfigEnabled=true\n';
   const files = { '/conf/zoo.cfg.dynamic.100000003': three };
 
-  it('has the servers, and its version at the end of its name', () => {
+  it('contains the servers, and has its version at the end of its name', () => {
     const { ensemble } = read(dynamic, { files });
     expect(sids(ensemble!.quorum)).toEqual([1, 2, 3]);
     expect([ensemble!.quorum.version, ensemble!.dynamicConfigFile]).toEqual([0x1_00000003, '/conf/zoo.cfg.dynamic.100000003']);
@@ -274,13 +274,13 @@ describe('a dynamic file', () => {
     expect(ensemble!.quorum.version).toBe(version);
   });
 
-  it('may have a successor that was seen and not activated', () => {
+  it('may have a successor that was received and not activated', () => {
     const next = `${three}server.4=d:2888:3888:observer\nversion=100000009\n`;
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
     expect(ensemble!.unbuilt[0]).toBe(
-      'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last ended, and this version cannot finish it. Let ZooKeeper finish it first.',
+      'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last stopped, and this version cannot finish it. Let ZooKeeper finish it first.',
     );
   });
 
@@ -294,11 +294,11 @@ describe('a dynamic file', () => {
       { '/conf/zoo.cfg.dynamic.100000003': `${three}version=1` },
       '/conf/zoo.cfg.dynamic.100000003:4: the version of a dynamic file is the end of its name. Remove the line.',
     ],
-  ])('that cannot be is refused: %j', (more, message) => {
+  ])('with invalid lines is refused: %j', (more, message) => {
     expect(refusal(base + limits + dynamic, { files: { ...files, ...more } })).toBe(message);
   });
 
-  it('of a version beyond what a zxid can be is refused', () => {
+  it('of a version larger than any zxid is refused', () => {
     const path = '/x.20000000000000';
     expect(refusal(`${base}${limits}dynamicConfigFile=${path}`, { files: { [path]: three } })).toBe(
       'zoo.cfg:5: dynamicConfigFile ends in a version of 20000000000000, and versions are below 2^53. Give the file another name.',
@@ -344,7 +344,7 @@ describe('a configuration of an ensemble is refused', () => {
     [
       'of nobody',
       `${base}${limits}standaloneEnabled=false`,
-      'zoo.cfg:5: standaloneEnabled=false asks for an ensemble, and no server is a participant. Add a line such as server.1=host:2888:3888.',
+      'zoo.cfg:5: standaloneEnabled=false asks for an ensemble, but no server is a participant. Add a line such as server.1=host:2888:3888.',
     ],
     [
       'with a number that is none',
@@ -382,7 +382,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg:6: the client port of server.2 is c:2181, which is the client port of server.1 already. Give one of them another port.',
     ],
     [
-      'with observers on a port that is taken',
+      'with observers on a port that is in use',
       `${base}${limits}observerMasterPort=3888\n${three}`,
       'zoo.cfg:5: observerMasterPort is 3888, which the line of server.1 uses already. Give one of them another port.',
     ],
@@ -402,7 +402,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg: clientPort is not set. Add the line clientPort=2181, or pass --client-port.',
     ],
     [
-      'with a myid that is no number',
+      'with a myid that is not a number',
       `${base}${limits}${three}`,
       `/d/myid: the first line must be this server's number in decimal digits, one of 1, 2, 3, not "0x1".`,
       { files: { '/d/myid': '0x1\n' } },
@@ -428,7 +428,7 @@ describe('a configuration of an ensemble is refused', () => {
     [
       'with a myid that TTL znodes have no room for',
       `${base}${limits}extendedTypesEnabled=true\n${three}server.255=d:1:2`,
-      '/d/myid: with extendedTypesEnabled=true the number of a server is at most 254, not 255. Give it another.',
+      '/d/myid: with extendedTypesEnabled=true the number of a server is at most 254, not 255. Choose another number.',
       { files: { '/d/myid': '255' } },
     ],
     [
@@ -437,7 +437,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg:5: leader.maxConcurrentSnapSyncs must be a whole number from 1 to 2147483647, not "0".',
     ],
     [
-      'with a factor that is no number',
+      'with a factor that is not a number',
       `${base}${limits}snapshotSizeFactor=x\n${three}`,
       'zoo.cfg:5: snapshotSizeFactor must be a number, not "x".',
     ],
@@ -451,7 +451,7 @@ describe('a configuration of an ensemble is refused', () => {
       throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
     };
     expect(() => resolveConfig({ ...rest, readFile: nothing })).toThrow(
-      '/d/myid: the file is missing, and a server of an ensemble needs it to know its number. Write into it which of 1, 2, 3 this server is.',
+      "/d/myid: the file is missing, and a server of an ensemble needs it to know its number. Write this server's number into it: one of 1, 2, 3.",
     );
   });
 });
@@ -468,21 +468,21 @@ describe('a configuration of an ensemble is accepted', () => {
   });
 });
 
-describe('a configuration of an ensemble is warned of', () => {
+describe('a configuration of an ensemble with a warning', () => {
   it.each([
     [
       'server.1=a:1:2\nserver.2=b:1:2',
-      'zoo.cfg:5: an ensemble of two participants stands still when one server fails. Use at least three.',
+      'zoo.cfg:5: an ensemble of two participants stops serving when one server fails. Use at least three.',
     ],
-    [`${three}server.4=d:1:2`, 'zoo.cfg:5: 4 participants bear no more failures than 3. Use an odd number.'],
-    [`peerType=observer\n${three}`, 'zoo.cfg:5: peerType is observer, and the line of server.1 makes it a participant; the line counts.'],
+    [`${three}server.4=d:1:2`, 'zoo.cfg:5: 4 participants tolerate no more failures than 3. Use an odd number.'],
+    [`peerType=observer\n${three}`, 'zoo.cfg:5: peerType is observer, and the line of server.1 makes it a participant; the line applies.'],
     [
       `peerType=Participant\n${three.replace('a:2888:3888', 'a:2888:3888:observer')}server.4=d:1:2`,
-      'zoo.cfg:5: peerType is participant, and the line of server.1 makes it an observer; the line counts.',
+      'zoo.cfg:5: peerType is participant, and the line of server.1 makes it an observer; the line applies.',
     ],
-    [`commitLogCount=3\n${three}`, 'zoo.cfg:5: commitLogCount must be at least 500; it counts as 500.'],
-    [`electionPortBindRetry=-1\n${three}`, 'zoo.cfg:5: electionPortBindRetry must be at least 0; it counts as 3.'],
-    [`oraclePath=/o\n${three}group.1=1:2:3`, 'zoo.cfg:5: oraclePath makes majorities count: groups and weights have no effect.'],
+    [`commitLogCount=3\n${three}`, 'zoo.cfg:5: commitLogCount must be at least 500; using 500.'],
+    [`electionPortBindRetry=-1\n${three}`, 'zoo.cfg:5: electionPortBindRetry must be at least 0; using 3.'],
+    [`oraclePath=/o\n${three}group.1=1:2:3`, 'zoo.cfg:5: with oraclePath majorities decide: groups and weights have no effect.'],
   ])('%s', (lines, warning) => {
     expect(read(lines).warnings).toEqual([warning]);
   });

@@ -6,7 +6,7 @@ import { type ConfigSources, resolveConfig, type ServerConfig } from '../../src/
 
 const base = 'dataDir=/d\nclientPort=2181\n';
 
-/** Lines behind `base` are numbered from 3. */
+/** Lines after `base` are numbered from 3. */
 function read(lines: string, more: Partial<ConfigSources> = {}): ServerConfig {
   return resolveConfig({ file: { name: 'zoo.cfg', text: base + lines }, ...more });
 }
@@ -21,7 +21,7 @@ function refusal(lines: string, more: Partial<ConfigSources> = {}): string {
   return 'accepted';
 }
 
-describe('a configuration that says no more than it must', () => {
+describe('a minimal configuration', () => {
   it('A84a: gives the defaults of core and runtime', () => {
     const config = read('');
     expect(config.core).toEqual(coreDefaults);
@@ -29,14 +29,14 @@ describe('a configuration that says no more than it must', () => {
     expect([config.clientTcpKeepAlive, config.warnings, config.notices]).toEqual([false, [], []]);
   });
 
-  it('must say where the data lives and which port to use', () => {
+  it('must contain dataDir and clientPort', () => {
     const text = (lines: string) => () => resolveConfig({ file: { name: 'zoo.cfg', text: lines } });
     expect(text('clientPort=1')).toThrow('zoo.cfg: dataDir is not set. Add a line such as dataDir=/var/lib/zookeeper, or pass --data-dir.');
     expect(text('dataDir=/d')).toThrow('zoo.cfg: clientPort is not set. Add the line clientPort=2181, or pass --client-port.');
   });
 });
 
-describe('a key that is built', () => {
+describe('a supported key', () => {
   it.each<[string, (config: ServerConfig) => unknown, unknown]>([
     ['tickTime=2000', ({ core }) => [core.tickTimeMs, core.minSessionTimeoutMs, core.maxSessionTimeoutMs], [2000, 4000, 40_000]],
     ['minSessionTimeout=100\nmaxSessionTimeout=200', ({ core }) => [core.minSessionTimeoutMs, core.maxSessionTimeoutMs], [100, 200]],
@@ -139,11 +139,11 @@ describe('a key that is built', () => {
     ['snapshot.compression.method=zip', 'zoo.cfg:3: snapshot.compression.method must be gz, snappy or empty, not "zip".'],
     [
       'DigestAuthenticationProvider.superDigest=hunter2',
-      'zoo.cfg:3: DigestAuthenticationProvider.superDigest must be super:<base64 of the digest of "super:password">, not a password in the clear.',
+      'zoo.cfg:3: DigestAuthenticationProvider.superDigest must be super:<base64 of the digest of "super:password">, not a plain-text password.',
     ],
     [
       'DigestAuthenticationProvider.digestAlg=rot13',
-      'zoo.cfg:3: DigestAuthenticationProvider.digestAlg names no digest known here: "rot13". Choose SHA1, SHA-256 or SHA-512, the same on all servers.',
+      'zoo.cfg:3: DigestAuthenticationProvider.digestAlg names an unknown digest, "rot13". Choose SHA1, SHA-256 or SHA-512, the same on all servers.',
     ],
     ['enforce.auth.enabled=true', 'zoo.cfg:3: enforce.auth.enabled needs enforce.auth.schemes, such as enforce.auth.schemes=digest.'],
     [
@@ -159,9 +159,9 @@ describe('a key that is built', () => {
   });
 });
 
-describe('a key that protects and is not built', () => {
+describe('a key that protects and is not supported', () => {
   const sentence = (key: string, what: string) =>
-    `zoo.cfg:3: ${key} asks for ${what}, which this version does not have yet, and the server does not start less protected than it was told to be. Remove the setting to run without it.`;
+    `zoo.cfg:3: ${key} asks for ${what}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`;
 
   it.each([
     ['secureClientPort=2281', 'a TLS client port'],
@@ -183,9 +183,11 @@ describe('a key that protects and is not built', () => {
     expect(refusal(line)).toBe(sentence(line.slice(0, line.indexOf('=')), what));
   });
 
-  it('A35: a JAAS file alone is warned of', () => {
+  it('A35: a JAAS file alone causes a warning', () => {
     const { warnings } = read('', { definitions: ['java.security.auth.login.config=/etc/jaas.conf'] });
-    expect(warnings).toEqual([expect.stringContaining('asks for SASL, without which such clients are refused, which is not built yet')]);
+    expect(warnings).toEqual([
+      expect.stringContaining('asks for SASL, without which such clients are refused, which this version does not support yet'),
+    ]);
   });
 
   it.each([
@@ -194,11 +196,11 @@ describe('a key that protects and is not built', () => {
     'audit.enable=false',
     'sessionRequireClientSASLAuth=false',
     'portUnification=false',
-  ])('%s asks for nothing and passes', (line) => {
+  ])('%s asks for nothing and is accepted', (line) => {
     expect(read(line).warnings).toEqual([]);
   });
 
-  it('stops the start from the environment as well', () => {
+  it('stops the start when it is set in the environment as well', () => {
     expect(refusal('', { environment: { SERVER_JVMFLAGS: '-Dzookeeper.ssl.clientAuth=need' } })).toContain(
       '-Dzookeeper.ssl.clientAuth in SERVER_JVMFLAGS: ssl.clientAuth asks for TLS',
     );
@@ -207,25 +209,28 @@ describe('a key that protects and is not built', () => {
 
 describe('a key without effect', () => {
   it.each([
-    ['admin.serverPort=8080', 'zoo.cfg:3: admin.serverPort asks for the admin port, which is not built yet; it has no effect.'],
+    [
+      'admin.serverPort=8080',
+      'zoo.cfg:3: admin.serverPort asks for the admin port, which this version does not support yet; it has no effect.',
+    ],
     [
       'metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider',
-      'zoo.cfg:3: metricsProvider.className asks for a metrics provider, which is not built yet; it has no effect.',
+      'zoo.cfg:3: metricsProvider.className asks for a metrics provider, which this version does not support yet; it has no effect.',
     ],
     [
       'metricsProvider.httpPort=7000',
-      'zoo.cfg:3: metricsProvider.httpPort asks for a metrics provider, which is not built yet; it has no effect.',
+      'zoo.cfg:3: metricsProvider.httpPort asks for a metrics provider, which this version does not support yet; it has no effect.',
     ],
-    ['tickTim=1', 'zoo.cfg:3: tickTim is not a key this server knows; it has no effect. Did you mean tickTime?'],
-    ['clientport=1', 'zoo.cfg:3: clientport is not a key this server knows; it has no effect. Did you mean clientPort?'],
-    ['zookeeper.snapCount=5', 'zoo.cfg:3: zookeeper.snapCount is not a key this server knows; it has no effect. Did you mean snapCount?'],
-    ['completely.different=1', 'zoo.cfg:3: completely.different is not a key this server knows; it has no effect.'],
+    ['tickTim=1', 'zoo.cfg:3: tickTim is not a known key; it has no effect. Did you mean tickTime?'],
+    ['clientport=1', 'zoo.cfg:3: clientport is not a known key; it has no effect. Did you mean clientPort?'],
+    ['zookeeper.snapCount=5', 'zoo.cfg:3: zookeeper.snapCount is not a known key; it has no effect. Did you mean snapCount?'],
+    ['completely.different=1', 'zoo.cfg:3: completely.different is not a known key; it has no effect.'],
     [
       'jute.maxbuffer=5000000',
       'zoo.cfg:3: jute.maxbuffer cannot be set in zoo.cfg, as in ZooKeeper; pass -Djute.maxbuffer=5000000. This line has no effect.',
     ],
-    ['tickTime=1\ntickTime=2', 'zoo.cfg:3: tickTime is set again at zoo.cfg:4; the last one counts.'],
-    ['autopurge.snapRetainCount=1', 'zoo.cfg:3: autopurge.snapRetainCount is raised to 3, the least that is kept.'],
+    ['tickTime=1\ntickTime=2', 'zoo.cfg:3: tickTime is set again at zoo.cfg:4; the last one applies.'],
+    ['autopurge.snapRetainCount=1', 'zoo.cfg:3: autopurge.snapRetainCount is raised to 3, the minimum.'],
     [
       '4lw.commands.whitelist=rouk',
       'zoo.cfg:3: 4lw.commands.whitelist names rouk, which is not a four letter word; known are conf, cons, crst, dirs, dump, envi, gtmk, hash, isro, mntr, ruok, srst, srvr, stat, stmk, wchc, wchp, wchs.',
@@ -236,7 +241,7 @@ describe('a key without effect', () => {
 
   it.each([
     ['initLimit=10', 'zoo.cfg:3: initLimit is accepted and has no effect: it matters in an ensemble only.'],
-    ['nio.numWorkerThreads=4', 'zoo.cfg:3: nio.numWorkerThreads is accepted and has no effect: it tunes machinery of the Java server.'],
+    ['nio.numWorkerThreads=4', 'zoo.cfg:3: nio.numWorkerThreads is accepted and has no effect: it tunes internals of the Java server.'],
     ['4lw.commands.whitelist=telnet close', 'zoo.cfg:3: telnet close is accepted and has no effect: it is for the Java server.'],
   ])('%s is noted', (line, notice) => {
     const { warnings, notices } = read(line);
@@ -244,7 +249,7 @@ describe('a key without effect', () => {
   });
 
   it.each(['admin.enableServer=false', 'metricsProvider.className=org.apache.zookeeper.metrics.impl.NullMetricsProvider'])(
-    '%s asks for nothing and is silent',
+    '%s asks for nothing and causes no message',
     (line) => {
       const { warnings, notices } = read(line);
       expect([warnings, notices]).toEqual([[], []]);
@@ -253,12 +258,12 @@ describe('a key without effect', () => {
 });
 
 describe('an unsafe setting', () => {
-  it('is obeyed, warned of and remembered', () => {
+  it('takes effect, causes a warning, and is listed as unsafe', () => {
     const { core, runtime, warnings } = read('forceSync=no\nskipACL=yes\nsnapshot.trust.empty=true');
     expect([core.skipAcl, runtime.forceSync, runtime.snapshotTrustEmpty]).toEqual([true, false, true]);
     expect(runtime.unsafe).toEqual(['forceSync=no', 'skipACL=yes', 'snapshot.trust.empty=true']);
     expect(warnings).toEqual([
-      'zoo.cfg:3: UNSAFE: forceSync=no: writes are acknowledged before the disk has them and are lost with the power. Do not run it where data matters.',
+      'zoo.cfg:3: UNSAFE: forceSync=no: writes are acknowledged before the disk has them, and a loss of power loses them. Do not run it where data matters.',
       'zoo.cfg:4: UNSAFE: skipACL=yes: every client may read and change every znode. Do not run it where data matters.',
       'zoo.cfg:5: UNSAFE: snapshot.trust.empty=true: missing snapshots go unnoticed. Do not run it where data matters.',
     ]);
@@ -274,7 +279,7 @@ describe('settings of the command line', () => {
     expect([core.containerMaxPerMinute, runtime.fsyncWarningThresholdMs]).toEqual([7, 8]);
   });
 
-  it('come from SERVER_JVMFLAGS, JVMFLAGS and -D, the later winning', () => {
+  it('come from SERVER_JVMFLAGS, JVMFLAGS and -D, each overriding the earlier ones', () => {
     const environment = { SERVER_JVMFLAGS: '-Dzookeeper.snapCount=5 -Xmx1g', JVMFLAGS: '-Dzookeeper.snapCount=6' };
     const fromEnvironment = read('', { environment });
     expect(fromEnvironment.runtime.snapCount).toBe(6);
@@ -282,10 +287,10 @@ describe('settings of the command line', () => {
     expect(read('', { environment, definitions: ['zookeeper.snapCount=7'] }).runtime.snapCount).toBe(7);
   });
 
-  it('lose against zoo.cfg, as in ZooKeeper, which is said', () => {
+  it('are overridden by zoo.cfg, as in ZooKeeper, with a warning', () => {
     const { runtime, warnings } = read('snapCount=9', { definitions: ['zookeeper.snapCount=5'] });
     expect(runtime.snapCount).toBe(9);
-    expect(warnings).toEqual(['-Dzookeeper.snapCount: overruled by zoo.cfg:3.']);
+    expect(warnings).toEqual(['-Dzookeeper.snapCount: overridden by zoo.cfg:3.']);
   });
 
   it.each([
@@ -296,10 +301,7 @@ describe('settings of the command line', () => {
       'zookeeper.jute.maxbuffer=5',
       '-Dzookeeper.jute.maxbuffer: jute.maxbuffer is read without the prefix; write -Djute.maxbuffer. This setting has no effect.',
     ],
-    [
-      'zookeeper.snapCout=5',
-      '-Dzookeeper.snapCout: zookeeper.snapCout is not a key this server knows; it has no effect. Did you mean snapCount?',
-    ],
+    ['zookeeper.snapCout=5', '-Dzookeeper.snapCout: zookeeper.snapCout is not a known key; it has no effect. Did you mean snapCount?'],
   ])('%s warns', (definition, warning) => {
     expect(read('', { definitions: [definition] }).warnings).toEqual([warning]);
   });
@@ -316,7 +318,7 @@ describe('settings of the command line', () => {
     const { core, warnings } = read('', { definitions: ['jute.maxbuffer=100'] });
     expect(core.juteMaxBuffer).toBe(100);
     expect(warnings).toEqual([
-      '-Djute.maxbuffer: jute.maxbuffer is 100 bytes: a request that is longer costs its client the connection, and most requests are. Leave it out for the default of 1048575.',
+      '-Djute.maxbuffer: jute.maxbuffer is 100 bytes: the server closes the connection of a client that sends a longer request, and most requests are longer. Remove the setting to use the default of 1048575.',
     ]);
     expect(read('', { definitions: ['jute.maxbuffer=1024'] }).warnings).toEqual([]);
     expect(refusal('', { definitions: ['jute.maxbuffer=0'] })).toBe(
@@ -324,7 +326,7 @@ describe('settings of the command line', () => {
     );
   });
 
-  it('--data-dir, --client-port and --client-address win over zoo.cfg', () => {
+  it('--data-dir, --client-port and --client-address override zoo.cfg', () => {
     const { runtime } = read('dataLogDir=/l\nclientPortAddress=10.0.0.1', { dataDir: '/e', clientPort: 0, clientAddress: '127.0.0.1' });
     expect([runtime.dataDir, runtime.dataLogDir, runtime.clientPort, runtime.clientPortAddress]).toEqual(['/e', '/e', 0, '127.0.0.1']);
   });
@@ -361,15 +363,15 @@ describe('server lines', () => {
     ['server.1=a:1:2\nserver.2=b:1:2\nserver.1=c:1:2', 'server.1', 'zoo.cfg:3', 'zoo.cfg:5'],
     ['group.1=1\ngroup.1=2', 'group.1', 'zoo.cfg:3', 'zoo.cfg:4'],
     ['weight.1=1\nweight.1=2', 'weight.1', 'zoo.cfg:3', 'zoo.cfg:4'],
-  ])('of one server that say two things are refused: %j', (lines, name, first, second) => {
+  ])('of one server that differ are refused: %j', (lines, name, first, second) => {
     expect(refusal(lines)).toBe(
       `${second}: ${name} has another value at ${first}. Keep one of the lines; each server has a number of its own.`,
     );
   });
 
-  it('of one server that say the same twice are warned of', () => {
+  it('of one server that are equal cause a warning', () => {
     expect(read('server.1=a:1:2\nserver.1=a:1:2').warnings).toEqual([
-      'zoo.cfg:3: server.1 is set again at zoo.cfg:4; the last one counts.',
+      'zoo.cfg:3: server.1 is set again at zoo.cfg:4; the last one applies.',
     ]);
   });
 
@@ -391,7 +393,7 @@ describe('server lines', () => {
     expect(refusal(lines)).toBe(message);
   });
 
-  it('may stand in a dynamic file', () => {
+  it('may be in a dynamic file', () => {
     const readFile = (path: string) => (path === '/x.dynamic' ? 'server.1=a:2888:3888;[::1]:2181\n' : '');
     expect(read('dynamicConfigFile=/x.dynamic', { readFile }).runtime.clientPortAddress).toBe('::1');
   });
@@ -400,7 +402,7 @@ describe('server lines', () => {
     [
       'server.1=a:2888:3888\ndynamicConfigFile=/x.dynamic',
       () => '',
-      'zoo.cfg:3: server.1 must stand in the dynamic file /x.dynamic. Move the line there.',
+      'zoo.cfg:3: server.1 must be in the dynamic file /x.dynamic. Move the line there.',
     ],
     [
       'dynamicConfigFile=/x.dynamic',
@@ -414,7 +416,7 @@ describe('server lines', () => {
       },
       'zoo.cfg:3: the dynamic file /x.dynamic cannot be read (ENOENT).',
     ],
-  ])('of a dynamic file are refused when they are not right: %s', (lines, readFile, message) => {
+  ])('of an invalid dynamic file are refused: %s', (lines, readFile, message) => {
     expect(refusal(lines, { readFile })).toBe(message);
   });
 });

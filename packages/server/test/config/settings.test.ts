@@ -28,13 +28,13 @@ describe('a properties file', () => {
     ]);
   });
 
-  it('may end its lines as Windows does', () => {
+  it('may have the line ends of Windows', () => {
     expect(parseProperties(text.replaceAll('\n', '\r\n'), 'zoo.cfg')).toEqual(parseProperties(text, 'zoo.cfg'));
   });
 });
 
 describe('JVMFLAGS', () => {
-  it('are split as a shell splits them, and -D settings told from the rest', () => {
+  it('are split as a shell splits them, into -D settings and others', () => {
     const { properties, others } = parseJavaFlags(
       `-Xmx1g  -Dzookeeper.a=1 "-Dzookeeper.b=two words" -Dzookeeper.c='x y' -Dd -De=f\\ g`,
       'JVMFLAGS',
@@ -50,7 +50,7 @@ describe('JVMFLAGS', () => {
     expect(properties[0]!.where).toBe('-Dzookeeper.a in JVMFLAGS');
   });
 
-  it('keep everything behind the first equals sign of a setting', () => {
+  it('keep everything after the first equals sign of a setting', () => {
     expect(parseDefinition('a=b=c')).toEqual({ name: 'a', value: 'b=c', where: '-Da' });
   });
 });

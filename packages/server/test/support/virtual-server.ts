@@ -1,6 +1,7 @@
 /**
- * A whole server in one test: zoo.cfg is read as it always is, and what comes of it runs on a disk, a network and a clock in memory. So
- * a test can say what an operator wrote and look at what a client, the disk or the log of the server shows of it, hours included.
+ * A whole server in one test: zoo.cfg is read as usual, and the server runs on a disk, a network
+ * and a clock in memory. So a test can write a configuration and check what a client, the disk or
+ * the log of the server shows, over hours of virtual time.
  */
 import {
   errorName,
@@ -45,19 +46,19 @@ import { snappy } from '../../src/snappy.ts';
 
 const serverAddress = '10.0.0.1';
 const clientPort = 2181;
-/** Enough passes of the loop for whatever needs no time. */
+/** Enough passes of the loop for all work that needs no time. */
 const passes = 12;
 
 export interface VirtualServerOptions {
-  /** How many files the process may have open; 1024 unless given. */
+  /** Limit of open files of the process. Default: 1024. */
   readonly maxFileDescriptors?: number;
   /** -D settings. */
   readonly definitions?: readonly string[];
-  /** What is on the disk already; a new one otherwise. */
+  /** The existing content of the disk. Default: a new disk. */
   readonly disk?: MemoryDisk;
-  /** What memory there is; unless given, none is known of but what zoo.cfg says. */
+  /** The memory of the process. Default: only the limit of zoo.cfg is known. */
   readonly memory?: MemoryProbe;
-  /** Files besides zoo.cfg. */
+  /** Files in addition to zoo.cfg. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -65,7 +66,7 @@ export class VirtualServer {
   readonly clock = new ManualClock(1_000_000);
   readonly wire = new VirtualWire(this.clock);
   readonly disk: MemoryDisk;
-  /** What the server has logged, level first. */
+  /** The server's log, level first. */
   readonly lines: string[] = [];
   /** The fields of the same lines. */
   readonly logged: LogFields[] = [];
@@ -80,7 +81,7 @@ export class VirtualServer {
     this.disk = disk;
   }
 
-  /** Starts a server with these lines in its zoo.cfg, besides a data folder and a port. */
+  /** Starts a server with these lines in its zoo.cfg, in addition to a data folder and a port. */
   static async start(lines: string | readonly string[] = [], options: VirtualServerOptions = {}): Promise<VirtualServer> {
     const server = new VirtualServer(options.disk ?? new MemoryDisk());
     const text = ['dataDir=/data', `clientPort=${clientPort}`, ...(typeof lines === 'string' ? [lines] : lines), ''].join('\n');
@@ -107,7 +108,7 @@ export class VirtualServer {
       {
         logger,
         snappy,
-        // That of the process this test runs in, where a limit is set.
+        // The memory of the test process, where a limit is set.
         memory:
           options.memory ?? (config.memoryLimitBytes === undefined ? undefined : memoryProbe({ processBytes: config.memoryLimitBytes })),
         host: {
@@ -124,7 +125,7 @@ export class VirtualServer {
     return server;
   }
 
-  /** Lets everything go on until it needs time. */
+  /** Runs everything that needs no time. */
   async settle(): Promise<void> {
     for (let pass = 0; pass < passes; pass++) {
       await new Promise<void>((resolve) => {
@@ -134,7 +135,7 @@ export class VirtualServer {
     }
   }
 
-  /** Time passes, in steps, between which everything happens that is due. */
+  /** Advances the time in steps; everything due happens between them. */
   async pass(ms: number, stepMs = 250): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(left, stepMs));
@@ -142,7 +143,7 @@ export class VirtualServer {
     }
   }
 
-  /** Goes on until the promise is settled. */
+  /** Runs until the promise is settled. */
   async #while<T>(promise: Promise<T>): Promise<T> {
     const over = Promise.allSettled([promise]);
     for (let round = 0; round < 1000; round++) {
@@ -163,7 +164,7 @@ export class VirtualServer {
     return client;
   }
 
-  /** The same, and nothing has happened yet. */
+  /** The same, before anything has happened. */
   begin(address = '10.0.9.1'): VirtualClient {
     const network = this.wire.stack(address);
     let clients = this.#stacks.get(address);
@@ -202,7 +203,7 @@ export class VirtualServer {
     return client;
   }
 
-  /** The answer to a four letter word. */
+  /** The reply to a four letter word. */
   async word(word: string): Promise<string> {
     const client = await this.dial('10.0.9.99');
     client.sendRaw(Buffer.from(word, 'latin1'));
@@ -210,7 +211,7 @@ export class VirtualServer {
     return client.text;
   }
 
-  /** From here on the disk is at work on its syncs and does not finish. */
+  /** From here on the disk does not complete its syncs. */
   holdSyncs(): void {
     const held: (() => void)[] = (this.#heldSyncs = []);
     const deliver = this.disk.deliver;
@@ -220,7 +221,7 @@ export class VirtualServer {
     };
   }
 
-  /** The disk finishes what it was at work on, and everything after. */
+  /** Completes the held syncs, and all later ones. */
   async releaseSyncs(): Promise<void> {
     const held = this.#heldSyncs ?? [];
     this.#heldSyncs = undefined;
@@ -228,7 +229,7 @@ export class VirtualServer {
     await this.settle();
   }
 
-  /** Syncs the disk is at work on. */
+  /** Number of syncs that are held. */
   get syncsHeld(): number {
     return this.#heldSyncs?.length ?? 0;
   }
@@ -257,7 +258,7 @@ export class VirtualServer {
 }
 
 export interface Answer<Name extends OperationName> {
-  /** `Ok`, `NoNode` ...; `closed` when the connection went instead. */
+  /** `Ok`, `NoNode` ...; `closed` when the connection closed without a reply. */
   readonly err: string;
   readonly zxid: number;
   readonly body: ReplyOf<Name>;
@@ -274,7 +275,7 @@ export class VirtualClient {
   readonly events: WatcherEvent[] = [];
   #nextXid = 1;
   #shakes = false;
-  /** 0 when the session was refused, undefined before the answer to the handshake. */
+  /** 0 when the session was refused, undefined before the reply to the handshake. */
   timeoutMs: number | undefined;
   session: SessionId = 0n;
   password: Uint8Array = Buffer.alloc(16);
@@ -339,7 +340,7 @@ export class VirtualClient {
     await this.#server.settle();
   }
 
-  /** Its answer comes when it comes. */
+  /** Sends a handshake without waiting for its reply. */
   sendHandshake(timeoutMs = 10_000, session = 0n, password: Uint8Array = Buffer.alloc(16)): void {
     this.#shakes = true;
     this.#sendFrame((writer) =>
@@ -354,7 +355,7 @@ export class VirtualClient {
     );
   }
 
-  /** Sends a request; its answer comes when it comes. */
+  /** Sends a request without waiting for its reply. */
   send<Name extends OperationName>(name: Name, request: RequestOf<Name>): number {
     const { opCode } = operations[name];
     const xid = opCode === OpCode.ping ? Xid.ping : opCode === OpCode.auth ? Xid.auth : this.#nextXid++;
@@ -369,13 +370,13 @@ export class VirtualClient {
     return xid;
   }
 
-  /** The answer to a request that was sent; undefined while there is none. */
+  /** The reply to a request; undefined while there is none. */
   answer<Name extends OperationName>(xid: number): Answer<Name> | undefined {
     const at = this.#answers.findIndex((answer) => answer.xid === xid);
     return at === -1 ? undefined : (this.#answers.splice(at, 1)[0] as Answer<Name>);
   }
 
-  /** Sends a request and waits for what needs no time. */
+  /** Sends a request and runs everything that needs no time. */
   async call<Name extends OperationName>(name: Name, request: RequestOf<Name>): Promise<Answer<Name>> {
     const xid = this.send(name, request);
     for (let round = 0; round < 20; round++) {
