@@ -1,6 +1,7 @@
 /**
  * Guarantees that only a whole server can show: several clients, a clock, a restart. See
- * docs/reference/behaviour. */
+ * docs/reference/behaviour.
+ */
 import { CreateMode, openAcl, type Stat } from '@tskeeper/protocol';
 import { MemoryDisk } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
